@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.content import Image, InlineMedia, MediaUrl
-from tollgate.core.pictures import Picture
+from tollgate.core.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX, Picture
 from tollgate.core.request import Modality, WorkKind
 from tollgate.core.usage import Units
 from tollgate.core.work import InputWork
@@ -28,16 +28,13 @@ _TOKENS_MADE_LIKELY: Final = 1_700
 _TIMES_BY_QUALITY: Final[Mapping[str, int]] = {"xhigh": 2, "max": 4}
 # https://developers.openai.com/api/docs/guides/image-generation (2026-11-22)
 _PARTIAL_TOKENS: Final = 100
-# The tokens of one picture read: OpenAI's largest are 6,144 and 1,105 of its tiles, at high
-# fidelity; Gemini's are 1,120.
-_TOKENS_READ_LIKELY: Final = 1_500
-_TOKENS_READ_MAX: Final = 8_192
 
 
 class ImageRequest(InputWork, frozen=True, kw_only=True):
     """A description of pictures, and the pictures that they are made of."""
 
     kind: ClassVar[WorkKind] = "image"
+    field_of_inputs: ClassVar[str] = "images"
 
     prompt: str
     images: tuple[Image, ...] = ()
@@ -79,13 +76,13 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     @property
     @override
     def units(self) -> Units:
-        return self._units(_TOKENS_READ_LIKELY, _TOKENS_MADE_LIKELY)
+        return self._units(READ_TOKENS_LIKELY, _TOKENS_MADE_LIKELY)
 
     @property
     @override
     def units_max(self) -> Units:
         times = _TIMES_BY_QUALITY.get(self.quality or "", 1)
-        return self._units(_TOKENS_READ_MAX, _TOKENS_MADE_MAX * times)
+        return self._units(READ_TOKENS_MAX, _TOKENS_MADE_MAX * times)
 
     def _units(self, tokens_read: int, tokens_made: int) -> Units:
         made = tokens_made + self.partial_images * _PARTIAL_TOKENS

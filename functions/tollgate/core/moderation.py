@@ -1,26 +1,85 @@
-"""A request to judge texts by what they contain."""
+"""A request to judge texts and pictures by what they contain."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
+from msgspec.structs import replace
 from typing_extensions import override
 
-from tollgate.core.request import WorkKind
+from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
+from tollgate.core.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
+from tollgate.core.request import Modality, WorkKind
+from tollgate.core.usage import Units
 from tollgate.core.work import InputWork
+
+Subject = tuple[Text | Image, ...]
 
 
 class ModerationRequest(InputWork, frozen=True, kw_only=True):
-    """Texts, each of which is judged by itself."""
+    """Inputs, each of which is judged by itself."""
 
     kind: ClassVar[WorkKind] = "moderation"
+    field_of_inputs: ClassVar[str] = "input"
 
-    texts: tuple[str, ...]
+    subjects: tuple[Subject, ...]
+    """The parts of each input, which get one judgement together."""
+
+    @property
+    def pictures(self) -> tuple[Image, ...]:
+        """The pictures of all inputs, in their order."""
+        return tuple(part for part in self._parts if isinstance(part, Image))
 
     @property
     @override
     def own_texts(self) -> tuple[str, ...]:
-        return self.texts
+        return tuple(part.text for part in self._parts if isinstance(part, Text))
 
     @property
     @override
     def bytes_per_input(self) -> tuple[int, ...]:
-        return tuple(len(text.encode()) for text in self.texts)
+        return tuple(
+            sum(len(part.text.encode()) for part in subject if isinstance(part, Text))
+            for subject in self.subjects
+        )
+
+    @property
+    @override
+    def modalities(self) -> frozenset[Modality]:
+        return frozenset({"text", "image"}) if self.pictures else frozenset({"text"})
+
+    @property
+    @override
+    def addresses(self) -> frozenset[str]:
+        sources = (picture.source for picture in self.pictures)
+        return frozenset(source.url for source in sources if isinstance(source, MediaUrl))
+
+    @override
+    def inline(self, found: Mapping[str, InlineMedia]) -> Self:
+        return replace(
+            self,
+            subjects=tuple(
+                tuple(_inline(part, found) for part in subject) for subject in self.subjects
+            ),
+        )
+
+    @property
+    @override
+    def units(self) -> Units:
+        return Units(media_tokens=len(self.pictures) * READ_TOKENS_LIKELY)
+
+    @property
+    @override
+    def units_max(self) -> Units:
+        return Units(media_tokens=len(self.pictures) * READ_TOKENS_MAX)
+
+    @property
+    def _parts(self) -> Subject:
+        return tuple(part for subject in self.subjects for part in subject)
+
+
+def _inline(part: Text | Image, found: Mapping[str, InlineMedia]) -> Text | Image:
+    match part:
+        case Image(source=MediaUrl(url=url)) if url in found:
+            return replace(part, source=found[url])
+        case _:
+            return part

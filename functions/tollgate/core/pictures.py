@@ -1,6 +1,13 @@
-"""The form of requested pictures, by which providers price them."""
+"""The form of requested pictures, by which providers price them, and the size of those read."""
+
+from typing import Final
 
 from msgspec import Struct
+
+# Pictures that are read are billed by their pixels, about 1,500 tokens each whatever their bytes.
+# OpenAI's largest are 6,144 and 1,105 of its tiles, at high fidelity; Gemini's are 1,120.
+READ_TOKENS_LIKELY: Final = 1_500
+READ_TOKENS_MAX: Final = 8_192
 
 
 class Picture(Struct, frozen=True, kw_only=True, omit_defaults=True):

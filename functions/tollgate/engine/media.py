@@ -76,12 +76,12 @@ class RequestMedia:
         found = {url: self._inline(url) for url in work.addresses}
         for url in found:
             if fault := find_picture_fault(self._fetched[url].content):
-                raise _refused(f"have a URL whose content {fault}")
+                raise self._refused(f"have a URL whose content {fault}")
         return work.inline(found)
 
     async def _fetch(self, urls: set[str]) -> None:
         if len(urls) > URLS_MAX:
-            raise _refused(f"have more than {URLS_MAX} URLs to fetch")
+            raise self._refused(f"have more than {URLS_MAX} URLs to fetch")
         missing = sorted(urls - self._fetched.keys())
         try:
             async with asyncio.TaskGroup() as group:
@@ -90,7 +90,7 @@ class RequestMedia:
             raise failures.exceptions[0] from failures
         self._fetched |= {url: task.result() for url, task in tasks.items()}
         if sum(len(media.content) for media in self._fetched.values()) > TOTAL_BYTES_MAX:
-            raise _refused(f"have more than {TOTAL_BYTES_MAX} bytes behind their URLs")
+            raise self._refused(f"have more than {TOTAL_BYTES_MAX} bytes behind their URLs")
 
     def _message(self, message: Message, urls: set[str]) -> Message:
         match message:
@@ -108,7 +108,7 @@ class RequestMedia:
     def _result(self, part: ResultContent, urls: set[str]) -> ResultContent:
         inlined = self._part(part, urls)
         if isinstance(inlined, Audio):
-            raise _refused("have audio in the result of a tool")
+            raise self._refused("have audio in the result of a tool")
         return inlined
 
     def _part(self, part: UserContent, urls: set[str]) -> UserContent:
@@ -116,7 +116,7 @@ class RequestMedia:
             case Image(source=MediaUrl(url=url)) if url in urls:
                 source = self._inline(url)
                 if kind_of(source.media_type) != "image":
-                    raise _refused("have an image_url whose content is not an image")
+                    raise self._refused("have an image_url whose content is not an image")
                 return replace(part, source=source)
             case Document(source=MediaUrl(url=url)) if url in urls:
                 return _typed_by_content(part, self._inline(url))
@@ -129,10 +129,15 @@ class RequestMedia:
         fetched = self._fetched[url]
         found = detect_media_type(fetched.content, fetched.claimed_type)
         if found is None:
-            raise _refused("have a URL whose content is of no known type")
+            raise self._refused("have a URL whose content is of no known type")
         return InlineMedia(
             media_type=found, base64=base64.b64encode(fetched.content).decode("ascii")
         )
+
+    def _refused(self, what: str) -> RequestError:
+        request = self.request
+        name = request.field_of_inputs if isinstance(request, InputWork) else "messages"
+        return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {what}.", param=name)
 
 
 def _typed_by_content(part: Document, source: InlineMedia) -> Image | Audio | Document:
@@ -153,7 +158,3 @@ def _typed_by_content(part: Document, source: InlineMedia) -> Image | Audio | Do
 def _fetches(target: Target, part: Image | Document) -> bool:
     kind = "image" if isinstance(part, Image) else "file"
     return kind in target.dialect.fetches_urls
-
-
-def _refused(what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"messages {what}.", param="messages")

@@ -240,11 +240,11 @@ def _load_bedrock_rerank() -> BatchCodec[Any]:
 
 
 def _load_openai_moderations() -> BatchCodec[Any]:
-    from tollgate.providers.openai_moderations.codec import as_one_batch, decode, encode
+    from tollgate.providers.openai_moderations.codec import decode, encode, split_by_form
     from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 
     return BatchCodec(
-        split=as_one_batch, encode=encode, decode=decode, error=parse_openai_reply_error
+        split=split_by_form, encode=encode, decode=decode, error=parse_openai_reply_error
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.routing.test_routing_yaml import FILE
+from tollgate.core.content import Text
 from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.moderation import ModerationRequest
 from tollgate.core.reranking import RerankRequest
@@ -27,7 +28,8 @@ def requested(slug: str, **fields: Any) -> InputWork:
         case "rerank":
             return RerankRequest(model=slug, query="q", documents=("a", "b"), **fields)
         case _:
-            return ModerationRequest(model=slug, texts=("a", "b"), **fields)
+            subjects = ((Text(text="a"),), (Text(text="b"),))
+            return ModerationRequest(model=slug, subjects=subjects, **fields)
 
 
 def sent(slug: str, **fields: Any) -> dict[str, tuple[str, Any]]:

@@ -1,18 +1,22 @@
-"""Encodes texts to judge, and passes the judgements on.
+"""Encodes texts and pictures to judge, and passes the judgements on.
 
-https://platform.openai.com/docs/api-reference/moderations (2026-08-21). No tokens are reported.
+https://platform.openai.com/docs/api-reference/moderations (2026-11-22): a list of texts has a
+judgement for each, a list of parts has one for all of them together. No tokens are reported.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 from pydantic import JsonValue
 
-from tollgate.core.moderation import ModerationRequest
+from tollgate.core.content import Image, Text
+from tollgate.core.moderation import ModerationRequest, Subject
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
 from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.shared.openai_writing import url_of
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body
 
@@ -33,26 +37,32 @@ class _Body(Struct, frozen=True):
     model: object = None
 
 
-def as_one_batch(work: ModerationRequest, target: Target) -> Sequence[ModerationRequest]:
-    """Return the work as it is: a request has fewer texts than a provider takes."""
-    return (work,)
+def split_by_form(work: ModerationRequest, target: Target) -> Sequence[ModerationRequest]:
+    """Return the work as it is if it is texts alone, else each input in a request of its own."""
+    if all(map(_is_one_text, work.subjects)):
+        return (work,)
+    return tuple(replace(work, subjects=(subject,)) for subject in work.subjects)
 
 
 def encode(work: ModerationRequest, target: Target) -> WireRequest:
-    """Encode the texts."""
-    texts: list[JsonValue] = list(work.texts)
+    """Encode the inputs: texts alone as a list of them, any other input by its parts."""
+    texts: list[JsonValue] = list(work.own_texts)
+    one_text_each = all(map(_is_one_text, work.subjects))
     return WireRequest(
         path="/moderations",
-        body={"model": target.upstream_model, "input": texts},
+        body={
+            "model": target.upstream_model,
+            "input": texts if one_text_each else [_part(part) for part in work.subjects[0]],
+        },
         reply_bytes_max=_REPLY_BYTES_MAX,
     )
 
 
 def decode(frame: Frame, work: ModerationRequest, target: Target) -> WorkResult:
-    """Decode an answer, which must have a judgement for each text."""
+    """Decode an answer, which must have a judgement for each input."""
     body = parse_body(frame.data, _Body, target)
     pieces = tuple(bytes(result) for result in body.results)
-    if len(pieces) != len(work.texts):
+    if len(pieces) != len(work.subjects):
         raise malformed_error(target.provider, f"{len(pieces)} judgements")
     for piece in pieces:
         parse_body(piece, _Judgement, target)
@@ -63,6 +73,16 @@ def decode(frame: Frame, work: ModerationRequest, target: Target) -> WorkResult:
         upstream_id=body.id if isinstance(body.id, str) else None,
         served_model=body.model if isinstance(body.model, str) else None,
     )
+
+
+def _is_one_text(subject: Subject) -> bool:
+    return len(subject) == 1 and isinstance(subject[0], Text)
+
+
+def _part(part: Text | Image) -> JsonValue:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    return {"type": "image_url", "image_url": {"url": url_of(part.source)}}
 
 
 def _check_text(piece: bytes, target: Target) -> None:

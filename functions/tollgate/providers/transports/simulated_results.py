@@ -3,7 +3,7 @@
 import hashlib
 import math
 import struct
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
@@ -83,28 +83,60 @@ def rank_documents(body: bytes) -> bytes:
     return pydantic_core.to_json({"results": results, "usage": {"total_tokens": tokens}})
 
 
+class _PictureAddress(BaseModel):
+    url: str
+
+
+class _JudgedPart(BaseModel):
+    """A text or a picture to judge."""
+
+    text: str = ""
+    image_url: _PictureAddress | None = None
+
+
 class _ModerationRequest(BaseModel):
-    """The fields that the simulator reads of a request to judge texts."""
+    """The fields that the simulator reads of a request to judge texts and pictures."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     model: str
-    input: list[str]
+    input: list[str] | list[_JudgedPart]
 
 
 def moderate(body: bytes) -> bytes:
-    """Return the judgements of a request: a text with the word `harm` is flagged."""
+    """Return the judgements of a request.
+
+    A text with the word `harm` is flagged, and a picture with these letters in its bytes. Parts
+    have one judgement together.
+    """
     request = _ModerationRequest.model_validate_json(body)
-    found = ["harm" in _words(text) for text in request.input]
-    results = [
-        {
-            "flagged": flagged,
-            "categories": {"violence": flagged},
-            "category_scores": {"violence": float(flagged)},
-        }
-        for flagged in found
-    ]
+    texts = [each for each in request.input if isinstance(each, str)]
+    parts = [each for each in request.input if not isinstance(each, str)]
+    results = [_judgement({"text": "harm" in _words(text)}) for text in texts]
+    if parts:
+        found: dict[str, bool] = {}
+        for part in parts:
+            shown = part.image_url
+            name = "image" if shown else "text"
+            harms = b"harm" in _content(shown.url) if shown else "harm" in _words(part.text)
+            found[name] = found.get(name, False) or harms
+        results.append(_judgement(found))
     return pydantic_core.to_json({"id": "sim", "model": request.model, "results": results})
+
+
+def _judgement(found: Mapping[str, bool]) -> dict[str, object]:
+    flagged = any(found.values())
+    return {
+        "flagged": flagged,
+        "categories": {"violence": flagged},
+        "category_scores": {"violence": float(flagged)},
+        "category_applied_input_types": {"violence": list(found)},
+    }
+
+
+def _content(url: str) -> bytes:
+    head, _, content = url.partition(";base64,")
+    return b64decode(content) if content else head.encode()
 
 
 RESULTS: Final[Mapping[tuple[str, str], Callable[[bytes], bytes]]] = {

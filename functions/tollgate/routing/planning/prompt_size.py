@@ -19,6 +19,7 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
+from tollgate.core.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
 from tollgate.core.request import GenerationRequest, Message, SchemaOutput
 from tollgate.core.work import InputWork, Work
 
@@ -30,9 +31,6 @@ _BYTES_PER_TOKEN_MAX: Final = 6
 # The role of a message and the marks around it.
 _MESSAGE_TOKENS: Final = 4
 _INPUT_MARK_TOKENS: Final = 8
-# Pictures are billed by their pixels, about 1,500 tokens each whatever their bytes.
-_IMAGE_TOKENS_TYPICAL: Final = 1_500
-_IMAGE_TOKENS_MAX: Final = 8_192
 # A page of a PDF is some 60 KB, as base64 80, and 2,000 tokens.
 _FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
 # Behind a URL there are ten pages, or as many as providers read: 100 of 3,000 tokens (Anthropic,
@@ -113,11 +111,11 @@ class PromptSize(Struct, frozen=True, kw_only=True):
             least=body // _BYTES_PER_TOKEN_MAX,
             estimate=-(-_text_bytes(request) // BYTES_PER_TOKEN_TYPICAL)
             + _MESSAGE_TOKENS * len(request.messages)
-            + images * _IMAGE_TOKENS_TYPICAL
+            + images * READ_TOKENS_LIKELY
             + files // _FILE_CHARACTERS_PER_TOKEN_TYPICAL
             + file_urls * _FILE_URL_TOKENS_TYPICAL,
             most=-(-(body + files) // _BYTES_PER_TOKEN_MIN)
-            + images * _IMAGE_TOKENS_MAX
+            + images * READ_TOKENS_MAX
             + file_urls * _FILE_URL_TOKENS_MAX,
         )
 

@@ -1,6 +1,6 @@
-"""The request to judge texts as clients send it.
+"""The request to judge texts and pictures as clients send it.
 
-https://platform.openai.com/docs/api-reference/moderations/create (2026-08-21)
+https://platform.openai.com/docs/api-reference/moderations/create (2026-11-22)
 """
 
 from typing import Annotated, Final, Literal
@@ -8,33 +8,53 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, Tag
 
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
-from tollgate.ingress.shared.wire.request_model import Wire, by_shape
+from tollgate.ingress.shared.wire.request_model import Wire, by_field, by_shape
 
-TEXTS_MAX: Final = 128
-
-
-class TextObject(Wire):
-    """A text as a part; parts with images are not served."""
-
-    type: Literal["text"]
-    text: Annotated[str, Field(min_length=1)]
-
+INPUTS_MAX: Final = 128
 
 _Text = Annotated[str, Field(min_length=1)]
+
+
+class TextPart(Wire):
+    """A text."""
+
+    type: Literal["text"]
+    text: _Text
+
+
+class PictureAddress(Wire):
+    """The address or the content of a picture."""
+
+    url: Annotated[str, Field(min_length=1)] = Field(description="http(s), or a data URL.")
+
+
+class PicturePart(Wire):
+    """A picture."""
+
+    type: Literal["image_url"]
+    image_url: PictureAddress
+
+
+_Part = Annotated[
+    Annotated[TextPart, Tag("<text>")] | Annotated[PicturePart, Tag("<image_url>")],
+    by_field("type", "text", "image_url"),
+]
 _Entry = Annotated[
-    Annotated[_Text, Tag("<string>")] | Annotated[TextObject, Tag("<object>")],
-    by_shape("a string or an object with text"),
+    Annotated[_Text, Tag("<string>")] | Annotated[_Part, Tag("<object>")],
+    by_shape("a string or a part with a text or a picture"),
 ]
 Moderated = Annotated[
     Annotated[_Text, Tag("<string>")]
     | Annotated[
-        list[_Entry], Field(min_length=1, max_length=TEXTS_MAX, fail_fast=True), Tag("<array>")
+        list[_Entry], Field(min_length=1, max_length=INPUTS_MAX, fail_fast=True), Tag("<array>")
     ],
-    by_shape("a string or an array of strings"),
+    by_shape("a string, an array of strings or an array of parts"),
 ]
 
 
 class ModerationBody(EndUser, RoutingFields):
     """The body of POST /v1/moderations. Null means the same as leaving a field out."""
 
-    input: Moderated = Field(description="A text, or a list of texts.")
+    input: Moderated = Field(
+        description="A text, a list of texts, or a list of parts that are judged together."
+    )
