@@ -395,9 +395,6 @@ def test_c65_what_is_charged_by_the_request_is_charged_once_among_streams_of_two
     offer = endpoint("near", "large-1", request="0.01") | {"overrides": overrides}
     made = meter(of=catalog(models={"acme/large": model(offer)}, aliases={}, routes={}), choices=2)
     for choice, tokens in enumerate((100, 101)):
-        used = Usage(uncached_input_tokens=tokens, output_tokens=1)
-        made.observe(UsageReported(usage=used), choice)
+        made.observe(UsageReported(usage=Usage(uncached_input_tokens=tokens)), choice)
         made.observe(Ended(finish="stop"), choice)
-    lines = [(line.item, line.usd_per_million) for line in made.record().lines]
-    assert [rate for item, rate in lines if item == "input"] == [1, 7]
-    assert [item for item, _ in lines].count("request") == 1
+    assert sorted(it.item for it in made.record().lines) == ["input", "input", "request"]
