@@ -63,9 +63,11 @@ async def home_of_painters(
     rates: dict[str, Decimal] | None = None,
     dialect: dict[str, Any] | None = None,
     media: ShelvedMedia | None = None,
+    fetches_urls: tuple[str, ...] = (),
     **facts: Any,
 ) -> House:
-    row = provider(dialect={"images": {**OPENAI, **(dialect or {})}})
+    images = {**OPENAI, **(dialect or {})}
+    row = provider(dialect={"images": images, "fetches_urls": fetches_urls})
     return await house(
         near=Scripted(*near),
         far=Scripted(far) if far else None,

@@ -67,7 +67,9 @@ class RequestMedia:
         return replace(request, messages=messages, further=tuple(further))
 
     async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
-        if not work.addresses or "image" in target.dialect.fetches_urls:
+        # In a form and in bodies of other families there is no room for an address.
+        passes_urls = target.dialect.images.edits == "reference_images"
+        if not work.addresses or (passes_urls and "image" in target.dialect.fetches_urls):
             return work
         # Imported with the first such request: most processes serve none.
         from tollgate.core.picture_files import find_picture_fault

@@ -297,6 +297,16 @@ async def test_c82_pictures_to_edit_are_sent_as_a_form() -> None:
     assert home.record.ingress_format == IMAGE_EDITS.name
 
 
+async def test_c71_c82_a_picture_is_fetched_for_a_form_also_where_a_chat_passes_urls_on() -> None:
+    url = "https://pictures.example/cat.png"
+    media = ShelvedMedia({url: FetchedMedia(content=png())})
+    home = await home_of_painters(
+        [whole()], media=media, dialect={"takes": ()}, fetches_urls=("image",)
+    )
+    assert (await edit(home, images=[{"image_url": url}])).status == 200
+    assert home.near.requests[0].form[-1].content == png()
+
+
 async def test_c82_pictures_come_in_a_form_too() -> None:
     home = await home_of_painters([whole(2)])
     reply = await upload(

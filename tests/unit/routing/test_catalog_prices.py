@@ -73,6 +73,20 @@ def usages(
     model: ModelSection, endpoint: EndpointSection, prompt: int, known: ModelPrice
 ) -> list[tuple[Usage, PublishedUsage]]:
     """The same usage in our words and in theirs: every class for which both have a rate."""
+    if model.kind == "image":
+        drawn = Usage(
+            uncached_input_tokens=prompt,
+            image_input_tokens=999,
+            output_tokens=1_300,
+            image_output_tokens=1_234,
+        )
+        theirs = PublishedUsage(
+            input_tokens=prompt,
+            input_image_tokens=999,
+            output_tokens=1_300,
+            output_image_tokens=1_234,
+        )
+        return [(drawn, theirs)]
     if model.kind != "chat":
         inputs = Usage(uncached_input_tokens=prompt, output_tokens=0)
         return [(inputs, PublishedUsage(input_tokens=prompt))]

@@ -21,6 +21,7 @@ LONE = Counter(
     {
         "anthropic": 1,
         "bedrock": 6,
+        "bedrock-oregon": 3,
         "cohere-native": 7,
         "crusoe": 2,
         "dashscope": 9,
@@ -43,6 +44,7 @@ LONE = Counter(
         "vercel": 1,
         "voyage": 4,
         "wandb": 8,
+        "xai": 2,
         "zai": 1,
     }
 )

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.routing.test_routing_yaml import FILE
 from tollgate.core.content import Text
 from tollgate.core.embedding import EmbeddingRequest
+from tollgate.core.images import ImageRequest
 from tollgate.core.moderation import ModerationRequest
 from tollgate.core.reranking import RerankRequest
 from tollgate.core.work import InputWork
@@ -27,6 +28,8 @@ def requested(slug: str, **fields: Any) -> InputWork:
             return EmbeddingRequest(model=slug, texts=("a", "b"), **fields)
         case "rerank":
             return RerankRequest(model=slug, query="q", documents=("a", "b"), **fields)
+        case "image":
+            return ImageRequest(model=slug, prompt="a cat", **fields)
         case _:
             subjects = ((Text(text="a"),), (Text(text="b"),))
             return ModerationRequest(model=slug, subjects=subjects, **fields)
@@ -73,6 +76,33 @@ def test_the_rows_have_their_providers_names_of_fields() -> None:
     assert (ranked[0], ranked[1]["top_k"]) == ("/rerank", 1)
 
 
+def test_c82_the_rows_send_what_their_providers_take() -> None:
+    asked: dict[str, Any] = {"count": 2, "size": "1536x1024", "quality": "low", "style": "vivid"}
+    path, body = sent("openai/gpt-image-2", **asked)["openai"]
+    assert (path, body) == (
+        "/images/generations",
+        {
+            "model": "gpt-image-2",
+            "prompt": "a cat",
+            "quality": "low",
+            "size": "1536x1024",
+            "n": 2,
+        },
+    )
+    assert sent("x-ai/grok-imagine-image-2.0", **asked)["xai"][1] == {
+        "model": "grok-imagine-image-2.0",
+        "prompt": "a cat",
+        "quality": "low",
+        "aspect_ratio": "3:2",
+        "n": 2,
+        "response_format": "b64_json",
+    }
+    assert sent("stabilityai/stable-image-core", **asked)["bedrock-oregon"] == (
+        "/model/stability.stable-image-core-v1%3A1/invoke",
+        {"prompt": "a cat", "aspect_ratio": "3:2"},
+    )
+
+
 def test_c81_each_kind_of_work_has_models_of_several_providers() -> None:
     providers: dict[str, set[str]] = {}
     for model in CATALOG.models.values():
@@ -82,7 +112,8 @@ def test_c81_each_kind_of_work_has_models_of_several_providers() -> None:
     ]
     assert {"bedrock", "cohere-native", "jina", "voyage"} <= providers["rerank"]
     assert providers["moderation"] == {"openai"}
-    assert providers.keys() == {"chat", "embedding", "rerank", "moderation"}
+    assert providers["image"] == {"bedrock-oregon", "google", "openai", "xai"}
+    assert providers.keys() == {"chat", "embedding", "rerank", "moderation", "image"}
 
 
 def test_c81_vectors_of_one_space_stand_in_for_each_other_and_others_never() -> None:
