@@ -6,7 +6,7 @@ of a request that wants the one thing, or of frames that answer with it.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from msgspec.structs import replace
 
@@ -29,6 +29,7 @@ from tollgate.core.request import (
     JsonOutput,
     SchemaOutput,
     ToolMessage,
+    WorkKind,
 )
 from tollgate.providers.base import Codec, Guardrail, Target
 from tollgate.providers.formats import WIRE_FORMATS
@@ -172,7 +173,7 @@ OF_A_PROVIDER: Final[Mapping[str, Probe]] = {
 }
 
 
-OTHER_KINDS = ("embedding", "rerank", "moderation")
+OTHER_KINDS = tuple(kind for kind in get_args(WorkKind) if kind != "chat")
 
 
 def _formats() -> str:

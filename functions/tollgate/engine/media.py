@@ -67,9 +67,9 @@ class RequestMedia:
         return replace(request, messages=messages, further=tuple(further))
 
     async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
-        # In a form and in bodies of other families there is no room for an address.
-        passes_urls = target.dialect.images.edits == "reference_images"
-        if not work.addresses or (passes_urls and "image" in target.dialect.fetches_urls):
+        # Forms of edits and bodies of other families have no room for an address.
+        has_room = work.kind != "image" or target.dialect.images.edits == "reference_images"
+        if not work.addresses or (has_room and "image" in target.dialect.fetches_urls):
             return work
         # Imported with the first such request: most processes serve none.
         from tollgate.core.picture_files import find_picture_fault

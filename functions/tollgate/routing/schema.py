@@ -8,7 +8,7 @@ JSON Schema.
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints
 
@@ -307,7 +307,9 @@ _TAKEN_LABELS: Final = frozenset(
     {"day", "environment", "key", "member", "model", "provider", "team"}
 )
 # Headers whose values must never be stored.
-_SECRET_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+_SECRET_HEADERS: Final = frozenset(
+    {"authorization", "cookie", "proxy-authorization", *get_args(Auth)}
+)
 
 
 def _check_label(name: str) -> str:

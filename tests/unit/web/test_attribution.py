@@ -202,7 +202,9 @@ def _fields(record: GenerationRecord) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__struct_fields__}
 
 
-@pytest.mark.parametrize("name", ["authorization", "cookie", "proxy-authorization", "x-api-key"])
+@pytest.mark.parametrize(
+    "name", ["authorization", "cookie", "proxy-authorization", "x-api-key", "api-key"]
+)
 def test_c66_no_header_that_carries_a_secret_becomes_a_label(name: str) -> None:
     with pytest.raises(ValidationError, match="carries a secret"):
         routing(attribution={"who": f"header:{name}"})
