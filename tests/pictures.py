@@ -7,10 +7,16 @@ import zlib
 MAGIC = b"\x89PNG\r\n\x1a\n"
 
 
-def png(width: int = 16, height: int = 16, *, stated: tuple[int, int] | None = None) -> bytes:
-    """A PNG of one color; `stated` is a size that it only claims."""
+def png(
+    width: int = 16,
+    height: int = 16,
+    *,
+    stated: tuple[int, int] | None = None,
+    level: int = -1,
+) -> bytes:
+    """A PNG of one color; `stated` is a size that it only claims, `level` 0 packs nothing."""
     header = struct.pack(">IIBBBBB", *(stated or (width, height)), 8, 2, 0, 0, 0)
-    rows = zlib.compress((b"\0" + b"\x10\x80\xf0" * width) * height)
+    rows = zlib.compress((b"\0" + b"\x10\x80\xf0" * width) * height, level)
     chunks = ((b"IHDR", header), (b"IDAT", rows), (b"IEND", b""))
     return MAGIC + b"".join(_chunk(*each) for each in chunks)
 

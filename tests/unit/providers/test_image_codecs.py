@@ -219,6 +219,13 @@ def test_together_has_sides_and_a_word_of_its_own_for_base64() -> None:
     }
 
 
+def test_a_mask_needs_a_form() -> None:
+    target = target_of(takes=("mask",), edits="reference_images")
+    with pytest.raises(RequestError) as caught:
+        codec_of("openai_chat").encode(asked(images=(CAT,), mask=CAT), target)
+    assert caught.value.param == "mask"
+
+
 def test_xai_takes_a_ratio_and_may_answer_with_a_data_url() -> None:
     target = target_of(size="aspect_ratio", base64="b64_json", urls=True, takes=("quality",))
     wire = codec_of("openai_chat").encode(asked(size="1792x1024", quality="low"), target)

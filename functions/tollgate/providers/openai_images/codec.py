@@ -82,7 +82,7 @@ def encode_images_request(
         body["user"] = work.user
     form: tuple[FormPart, ...] = ()
     if work.images:
-        if work.mask is not None and "mask" not in dialect.takes:
+        if "mask" not in dialect.takes or dialect.edits != "form":
             refuse_mask(work, target)
         if dialect.edits == "reference_images":
             body["reference_images"] = [_address(image) for image in work.images]
