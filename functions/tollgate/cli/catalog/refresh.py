@@ -59,8 +59,9 @@ def catalog_commands() -> None:
 @routing_file
 @click.option(
     "--price-map",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A wheel of litellm, whose price map is read; by default what is kept of an earlier one.",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A wheel of litellm, whose price map is read; by default what is kept of an earlier one. "
+    "`python -m pip download --no-deps litellm` fetches it.",
 )
 @click.option(
     "--evidence",
@@ -145,8 +146,8 @@ def render_verdicts(
         if it.retires is not None:
             yield f"~ {it.place}: retires {it.retires} ({it.retires_source})"
     for it in verdicts:
-        for note in it.notes:
-            yield f"? {it.place}: {note}"
+        if it.notes:
+            yield f"? {it.place}: {'; '.join(it.notes)}"
     labels = ", ".join(map(evidence.label, evidence.publishers))
     lone = [it for it in verdicts if len(it.agreeing) == 1]
     yield (
@@ -168,8 +169,8 @@ def render_verdicts(
 def _differences(verdict: Verdict) -> Iterator[str]:
     for label, differences in verdict.differing.items():
         for found in differences:
-            theirs = f"{label} {exact(found.theirs)}, {found.when}"
-            yield f"    {found.rate} {exact(found.ours)}: {theirs}"
+            theirs = f"{label} has {exact(found.theirs)}, {found.when}"
+            yield f"    {found.rate} {exact(found.ours)}, {theirs}"
 
 
 def _edited(

@@ -14,6 +14,8 @@ from tollgate.routing.schema import EndpointSection, ModelSection, Routing
 
 _SENTENCE_CHARACTERS_MAX: Final = 500
 _SHOWN_DIFFERENCES: Final = 6
+# What a context that is rounded down still has of the stated one.
+_ROUNDED_PERCENT: Final = 95
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -148,9 +150,7 @@ def _notes(
     for label, facts in stated.items():
         if facts.max_output not in (None, most):
             yield f"max_output {most}, {label} has {facts.max_output}"
-        # Some publishers count the prompt alone.
-        whole = (facts.context or 0) + (facts.max_output or 0)
-        if facts.context is not None and not facts.context <= model.context <= whole:
+        if facts.context is not None and not _is_context(model.context, facts):
             yield f"context {model.context}, {label} has {facts.context}"
         for name, ours, theirs in (
             ("input", model.input, facts.input),
@@ -161,3 +161,13 @@ def _notes(
                 yield f"{name} without {', '.join(sorted(extra))}, which {label} has"
             if theirs and missing:
                 yield f"{name} with {', '.join(sorted(missing))}, which {label} lacks"
+
+
+def _is_context(ours: int, facts: PublishedFacts) -> bool:
+    """Return whether a context is what a publisher states.
+
+    Some count the prompt alone, and 1,048,576 tokens are also written as a million.
+    """
+    stated = facts.context or 0
+    is_rounded = stated * _ROUNDED_PERCENT <= ours * 100 and ours <= stated
+    return is_rounded or stated <= ours <= stated + (facts.max_output or 0)

@@ -32,7 +32,7 @@ def test_it_says_of_each_class_ours_theirs_and_when() -> None:
 
 def test_a_price_to_come_differs_always_once_its_day_is_there() -> None:
     lines = said(date(2026, 12, 1)).splitlines()
-    assert "    input 2: genai-prices 0.2.3 4, always" in lines
+    assert "    input 2, genai-prices 0.2.3 has 4, always" in lines
 
 
 def test_prices_of_weekdays_differ_on_those_days_only() -> None:

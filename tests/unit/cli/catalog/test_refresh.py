@@ -128,6 +128,31 @@ def test_limits_and_abilities_are_for_a_person(tmp_path: Path, write: Any) -> No
     assert file.read_text() == before
 
 
+@pytest.mark.parametrize(("stated", "noted"), [(1048, False), (1053, True), (990, True)])
+def test_a_context_that_is_rounded_down_is_no_difference(
+    tmp_path: Path, write: Any, stated: int, *, noted: bool
+) -> None:
+    write(model("m", block("1", "2", "litellm 9.8.7 alone")))
+    shown = refresh(tmp_path, m=entry(1, 2, max_input_tokens=stated))
+    assert (f"context 1000, litellm 9.8.7 has {stated}" in shown.output) == noted
+
+
+def test_what_differs_of_an_endpoint_is_one_line(tmp_path: Path, write: Any) -> None:
+    write(model("m", block("1", "2", "litellm 9.8.7 alone")))
+    shown = refresh(tmp_path, m=entry(1, 2, max_output_tokens=50, supports_vision=True))
+    [line] = [it for it in shown.output.splitlines() if it.startswith("? acme/m @ together")]
+    assert line.count(";") == 1
+
+
+def test_a_wheel_that_is_not_there_is_said_not_to_be(tmp_path: Path, write: Any) -> None:
+    file = write(model("m", block("1", "2")))
+    shown = CliRunner().invoke(
+        main, ["catalog", "refresh", str(file), "--price-map", str(tmp_path / "no.whl")]
+    )
+    assert shown.exit_code == 2
+    assert "does not exist" in shown.output
+
+
 def test_without_a_wheel_the_kept_evidence_counts(tmp_path: Path, write: Any) -> None:
     write(model("m", block("1", "2")))
     assert refresh(tmp_path, "--write", m=entry(1, 2)).exit_code == 0
