@@ -126,6 +126,8 @@ def test_a_price_that_changed_becomes_a_pull_request_with_its_plan(checkout: Pat
     assert (home / "output").read_text() == "differs=true\n"
     body = (checkout / "body.md").read_text()
     assert "~ acme/m @ together: input 1, output 3 (litellm 9.8.7 alone)" in body
+    # The sums come before what a long list would push out of the first 5,000 bytes.
+    assert body.index("1 endpoints compared") < body.index("~ acme/m")
     assert "<!-- tollgate-plan label=routing:price -->" in body
     assert "output 2.00 → 3.00 (+50.0 %)" in body
     pushed = run(

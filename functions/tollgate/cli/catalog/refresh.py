@@ -123,7 +123,7 @@ def refresh(
 def render_verdicts(
     verdicts: Sequence[Verdict], evidence: Evidence, by_hand: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the findings for people, what has to be decided first."""
+    """Yield the findings for people: what has to be decided, what changes, what stays, the sums."""
     for it in verdicts:
         if it.undecided:
             yield f"! {it.place}: no publisher has its price, and they disagree"
@@ -134,17 +134,20 @@ def render_verdicts(
         if it.price is not None:
             rates = ", ".join(f"{name} {exact(rate)}" for name, rate in it.price.rates.items())
             yield f"~ {it.place}: {rates} ({it.source})"
-        elif it.differing and not it.undecided:
-            first = it.source.partition(";")[0]
-            yield f"? {it.place}: publishers disagree; ours is that of {first}"
-            yield from _differences(it)
-        elif not it.agreeing:
-            price = it.endpoint.price
-            ours = f"{price.source}, {price.checked}"
-            yield f"? {it.place}: nobody publishes its price; ours is of {ours}"
     for it in verdicts:
         if it.retires is not None:
             yield f"~ {it.place}: retires {it.retires} ({it.retires_source})"
+    for it in verdicts:
+        if it.price is not None:
+            continue
+        if it.differing and not it.undecided:
+            first = it.source.partition(";")[0]
+            yield f"? {it.place}: publishers disagree; ours is that of {first}"
+            yield from _differences(it)
+        elif not it.agreeing and not it.differing:
+            price = it.endpoint.price
+            ours = f"{price.source}, {price.checked}"
+            yield f"? {it.place}: nobody publishes its price; ours is of {ours}"
     for it in verdicts:
         if it.notes:
             yield f"? {it.place}: {'; '.join(it.notes)}"

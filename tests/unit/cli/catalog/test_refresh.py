@@ -4,15 +4,22 @@ Keeps C65.
 """
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec import structs
 
 from tests.unit.cli.catalog.published import HEAD, block, entry, model, price_map
+from tollgate.cli.catalog.evidence import gather_evidence
+from tollgate.cli.catalog.facts import PublishedFacts
+from tollgate.cli.catalog.refresh import render_verdicts
+from tollgate.cli.catalog.verdicts import judge_file
 from tollgate.cli.main import main
 from tollgate.core.clock import SystemClock
+from tollgate.routing.file.load import load
 
 TODAY = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
 
@@ -135,6 +142,33 @@ def test_a_context_that_is_rounded_down_is_no_difference(
     write(model("m", block("1", "2", "litellm 9.8.7 alone")))
     shown = refresh(tmp_path, m=entry(1, 2, max_input_tokens=stated))
     assert (f"context 1000, litellm 9.8.7 has {stated}" in shown.output) == noted
+
+
+def test_what_is_to_be_decided_and_what_changes_come_before_what_stays(
+    tmp_path: Path, write: Any
+) -> None:
+    write(
+        model("stays", block("1", "2", "https://acme.example/prices")),
+        model("changes", block("1", "2", "litellm 9.8.7 alone")),
+    )
+    shown = refresh(tmp_path, stays=entry(1, 3), changes=entry(1, 4))
+    marks = [it[0] for it in shown.output.splitlines() if it[:2] in ("! ", "~ ", "? ")]
+    assert marks == ["~", "?"]
+
+
+def test_a_price_that_two_publishers_dispute_is_not_said_to_have_none(write: Any) -> None:
+    routing = load(write(model("m", block("1", "2", "genai-prices 0.0.1"))))
+    evidence = gather_evidence(routing, TODAY, None, None)
+    [endpoint] = (it for model in routing.models.values() for it in model.endpoints)
+    stated = {
+        name: PublishedFacts(upstream="m", rates={"input": Decimal(rate), "output": Decimal(9)})
+        for name, rate in (("genai-prices", 5), ("Hugging Face router", 6))
+    }
+    name = f"{endpoint.provider} {endpoint.upstream}"
+    disputed = structs.replace(evidence, endpoints={name: stated})
+    lines = list(render_verdicts(list(judge_file(routing, disputed)), disputed, {}))
+    assert lines[0] == "! acme/m @ together: no publisher has its price, and they disagree"
+    assert not [it for it in lines if "nobody publishes" in it]
 
 
 def test_what_differs_of_an_endpoint_is_one_line(tmp_path: Path, write: Any) -> None:
