@@ -21,7 +21,6 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
-from tollgate.core.request import WorkKind
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import generate
 from tollgate.engine.kept_answers import AnswerStore
@@ -30,7 +29,7 @@ from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
-from tollgate.providers.formats import WIRE_FORMATS, codec_of
+from tollgate.providers.formats import WIRE_FORMATS, WireFormat, codec_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.administration import NewKey
@@ -199,13 +198,11 @@ class Directory:
 
     transports: Mapping[str, Scripted]
     codecs: Mapping[str, Codec]
-    batch_codecs: Mapping[WorkKind, Any] = field(
-        default_factory=lambda: WIRE_FORMATS["openai_chat"].batch_codecs
-    )
+    of_works: WireFormat = WIRE_FORMATS["openai_chat"]
 
     def provider(self, slug: str) -> Provider:
-        streamed = WIRE_FORMATS["openai_chat"].stream_codecs
-        return Provider(self.codecs[slug], self.transports[slug], self.batch_codecs, streamed)
+        own, works = (self.codecs[slug], self.transports[slug]), self.of_works
+        return Provider(*own, works.batch_codecs, works.stream_codecs)
 
 
 @dataclass
@@ -343,13 +340,16 @@ async def house(
     near, far = near or Scripted(answers("Hello")), far or Scripted(answers("Hi"))
     catalog = small_catalog(**sections)
     codec = codec or codec_of("openai_chat")
+    works = [WIRE_FORMATS[row.codec] for slug, row in catalog.providers.items() if slug == "near"]
     ledger, journal = WatchedLedger(stores.ledger, trace), RecordedJournal(trace)
     gateway = Gateway(
         ledger=ledger,
         cooldowns=stores.cooldowns,
         cooldown=catalog.defaults.cooldown.policy,
         planner=Planner(catalog),
-        providers=Directory({"near": near, "far": far}, {"near": codec, "far": far_codec or codec}),
+        providers=Directory(
+            {"near": near, "far": far}, {"near": codec, "far": far_codec or codec}, *works
+        ),
         media=media or ShelvedMedia({}),
         clock=clock,
         ids=ids,

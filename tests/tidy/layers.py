@@ -15,6 +15,7 @@ LAYERS = (
         "providers.dialect",
         "providers.formats",
         "providers.image_codecs",
+        "providers.moderation_codecs",
         "providers.parameters",
         "providers.shared",
         "providers.unwrapping",
@@ -47,7 +48,7 @@ HOMES = {
 }
 
 # The table of formats is read by routing, below the codecs that its loaders import when called.
-_LOADERS = {"providers.formats", "providers.image_codecs"}
+_LOADERS = {"providers.formats", "providers.image_codecs", "providers.moderation_codecs"}
 
 _ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
 _CHANCE_MODULES = {"random", "secrets"}

@@ -1,7 +1,7 @@
 """A request to judge texts and pictures by what they contain."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 from msgspec.structs import replace
 from typing_extensions import override
@@ -11,6 +11,9 @@ from tollgate.core.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
 from tollgate.core.request import Modality, WorkKind
 from tollgate.core.usage import Units
 from tollgate.core.work import InputWork
+
+# A unit that has begun is charged whole: https://aws.amazon.com/bedrock/pricing (2026-11-22).
+CHARACTERS_PER_TEXT_UNIT: Final = 1_000
 
 Subject = tuple[Text | Image, ...]
 
@@ -65,16 +68,33 @@ class ModerationRequest(InputWork, frozen=True, kw_only=True):
     @property
     @override
     def units(self) -> Units:
-        return Units(media_tokens=len(self.pictures) * READ_TOKENS_LIKELY)
+        characters = (
+            sum(len(part.text) for part in subject if isinstance(part, Text))
+            for subject in self.subjects
+        )
+        return Units(
+            media_tokens=len(self.pictures) * READ_TOKENS_LIKELY,
+            images=len(self.pictures),
+            text_units=sum(map(_text_units, characters)),
+        )
 
     @property
     @override
     def units_max(self) -> Units:
-        return Units(media_tokens=len(self.pictures) * READ_TOKENS_MAX)
+        return Units(
+            media_tokens=len(self.pictures) * READ_TOKENS_MAX,
+            images=len(self.pictures),
+            # Nobody counts more characters than bytes, or begins more units than one for each part.
+            text_units=sum(_text_units(len(text.encode())) for text in self.own_texts),
+        )
 
     @property
     def _parts(self) -> Subject:
         return tuple(part for subject in self.subjects for part in subject)
+
+
+def _text_units(characters: int) -> int:
+    return -(-characters // CHARACTERS_PER_TEXT_UNIT)
 
 
 def _inline(part: Text | Image, found: Mapping[str, InlineMedia]) -> Text | Image:

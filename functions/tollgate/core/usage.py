@@ -33,7 +33,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     image_output_tokens: int | None = None
     """Part of `output_tokens`."""
     images: int | None = None
-    """Images that the model made, not tokens."""
+    """Images that the model made or judged, not tokens."""
     web_searches: int | None = None
     """Searches that the provider ran by itself, not tokens."""
     search_units: int | None = None
@@ -42,6 +42,8 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Seconds of sound that were read, each that began counted, not tokens."""
     characters: int | None = None
     """Characters of text that were spoken, not tokens."""
+    text_units: int | None = None
+    """Units of text that a guardrail read, of 1,000 characters each, not tokens."""
 
     @property
     def input_tokens(self) -> int:
@@ -112,10 +114,11 @@ class Units(Struct, frozen=True, kw_only=True, omit_defaults=True):
     search_units: int = 0
     audio_seconds: int = 0
     characters: int = 0
+    text_units: int = 0
 
 
 # The units that are no tokens: fields of `Units` and of `Usage` with one name.
-PIECES: Final = ("images", "search_units", "audio_seconds", "characters")
+PIECES: Final = ("images", "search_units", "audio_seconds", "characters", "text_units")
 
 
 def is_count(reported: object) -> bool:

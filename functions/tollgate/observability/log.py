@@ -171,6 +171,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "search_units": record.usage.search_units,
         "audio_seconds": record.usage.audio_seconds,
         "characters": record.usage.characters,
+        "text_units": record.usage.text_units,
         "usage_source": record.usage_source,
         "cost_usd": usd_text(record.cost_nano_usd),
         "first_token_ms": record.first_token_ms,

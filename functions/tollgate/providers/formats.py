@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from tollgate.core.request import Need, WorkKind
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
-from tollgate.providers import image_codecs
+from tollgate.providers import image_codecs, moderation_codecs
 from tollgate.providers.base import BatchCodec, Codec, StreamedWorkCodec, Target, TokenCounter
 from tollgate.providers.parameters import PARAMETERS
 from tollgate.providers.shared.readable import Readership
@@ -239,15 +239,6 @@ def _load_bedrock_rerank() -> BatchCodec[Any]:
     )
 
 
-def _load_openai_moderations() -> BatchCodec[Any]:
-    from tollgate.providers.openai_moderations.codec import decode, encode, split_by_form
-    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
-
-    return BatchCodec(
-        split=split_by_form, encode=encode, decode=decode, error=parse_openai_reply_error
-    )
-
-
 def _load_gemini_counter() -> TokenCounter:
     from tollgate.providers.gemini.count import encode_count
 
@@ -264,7 +255,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         batch_codecs={
             "embedding": _load_openai_embeddings,
             "rerank": _load_jina_rerank,
-            "moderation": _load_openai_moderations,
+            "moderation": moderation_codecs.load_openai_moderations,
             "image": image_codecs.load_openai_images,
         },
         stream_codecs={"image": image_codecs.load_openai_streamed_images},
@@ -320,6 +311,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             "embedding": _load_bedrock_embeddings,
             "rerank": _load_bedrock_rerank,
             "image": image_codecs.load_bedrock_images,
+            "moderation": moderation_codecs.load_guardrails,
         },
         batch_transports=frozenset({"bedrock_runtime"}),
     ),

@@ -29,6 +29,7 @@ MODEL_ITEMS: Final = frozenset(
         "image",
         "audio_second",
         "character",
+        "text_unit",
         "request",
         "provider_web_search",
         "search",
@@ -41,6 +42,7 @@ _DAY_MINUTES: Final = 1_440
 # 1970-01-01 was a Thursday.
 _EPOCH_WEEKDAY: Final = 3
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
+_THOUSANDS_PER_RATE: Final = 1_000
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
 # A million seconds, with more places than a rate is rounded to.
 _HOURS_PER_MILLION_SECONDS: Final = Decimal("277.777777777777777777777778")
@@ -70,9 +72,10 @@ class Price(Struct, frozen=True, kw_only=True):
     cache_read_audio: Decimal | None = None  # else cache_read
     image_input: Decimal | None = None  # else input
     image_output: Decimal | None = None  # else output
-    image: Decimal | None = None  # per image made; else billed by its tokens alone
+    image: Decimal | None = None  # per image made or judged; else billed by its tokens alone
     audio_hour: Decimal | None = None  # per hour of sound read, by the second; else its tokens
     characters: Decimal | None = None  # per million characters spoken; else its tokens
+    text_units: Decimal | None = None  # per thousand units that a guardrail reads; else free
     web_search: Decimal | None = None  # per search; else a line of the bill that costs nothing
 
     search: Decimal | None = None  # per unit of search of a reranker; else free
@@ -109,6 +112,8 @@ class Price(Struct, frozen=True, kw_only=True):
             rates["audio_seconds"] = ("audio_second", by_second.normalize())
         if self.characters:
             rates["characters"] = ("character", self.characters)
+        if self.text_units:
+            rates["text_units"] = ("text_unit", self.text_units * _THOUSANDS_PER_RATE)
         return rates
 
 

@@ -55,13 +55,19 @@ class PriceSection(Strict):
     )
     image: Dollars | None = Field(
         default=None,
-        description="Per image made, beside its tokens; overrides have other sizes and qualities.",
+        description="Per image made or judged, beside its tokens; overrides have other sizes and "
+        "qualities.",
     )
     audio_hour: Dollars | None = Field(
         default=None, description="Per hour of sound that is read, billed by the second."
     )
     characters: Dollars | None = Field(
         default=None, description="Per million characters of text that is spoken."
+    )
+    text_units: Dollars | None = Field(
+        default=None,
+        description="Per thousand units of 1,000 characters that a guardrail reads, all its "
+        "policies together.",
     )
     web_search: Dollars | None = Field(
         default=None, description="Per search that the provider runs by itself."
@@ -147,6 +153,7 @@ class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
     image: Dollars | None = None
     audio_hour: Dollars | None = None
     characters: Dollars | None = None
+    text_units: Dollars | None = None
     web_search: Dollars | None = None
     search: Dollars | None = None
 

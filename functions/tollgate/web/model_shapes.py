@@ -19,6 +19,7 @@ from tollgate.web.codex_model_shapes import CodexModel
 
 _OWNER_OF_ROUTES: Final = "tollgate"
 _PER_TOKEN_EXPONENT: Final = -6
+_PER_TEXT_UNIT_EXPONENT: Final = -3
 # OpenRouter calls a document `file`; the other modalities have the same names.
 _MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
 # The output of each kind of work, by OpenRouter's names.
@@ -60,8 +61,8 @@ class Architecture(BaseModel):
 class RatesObject(BaseModel):
     """Rates as decimal strings in USD; null for a class without a price.
 
-    `request`, `image`, `web_search`, `search` and `character` are per piece, `audio_hour` is per
-    hour, all other rates are per token.
+    `request`, `image`, `web_search`, `search`, `character` and `text_unit` are per piece,
+    `audio_hour` is per hour, all other rates are per token.
     """
 
     prompt: str | None = None
@@ -80,6 +81,7 @@ class RatesObject(BaseModel):
     output_image: str | None = None
     audio_hour: str | None = None
     character: str | None = None
+    text_unit: str | None = None
 
 
 class Pricing(RatesObject):
@@ -380,6 +382,7 @@ def _rates(price: Price | RatesSection) -> dict[str, str | None]:
         "image": price.image,
         "web_search": price.web_search,
         "search": price.search,
+        "text_unit": price.text_units and price.text_units.scaleb(_PER_TEXT_UNIT_EXPONENT),
     }
     return {
         **{

@@ -32,6 +32,7 @@ class TokensObject(_Mirror):
     search_units: int | None
     audio_seconds: int | None
     characters: int | None
+    text_units: int | None
 
 
 class PriceCeilingObject(_Mirror):
@@ -72,6 +73,7 @@ class UnitsObject(_Mirror):
     search_units: int
     audio_seconds: int
     characters: int
+    text_units: int
 
 
 class PictureObject(_Mirror):

@@ -40,6 +40,7 @@ def test_there_is_an_example_of_each_provider_without_a_shared_address() -> None
     assert [it.stem for it in EXAMPLES] == [
         "azure",
         "completions",
+        "guardrail",
         "hosted",
         "sagemaker",
         "self-hosted",

@@ -32,6 +32,7 @@ def priced(**rates: str) -> Price:
         ({"characters": "15"}, {"characters": 4_096}, "character", 61_440_000),
         ({"image": "0.04"}, {"images": 3}, "image", 120_000_000),
         ({"search": "0.002"}, {"search_units": 2}, "search", 4_000_000),
+        ({"text_units": "0.40"}, {"text_units": 3}, "text_unit", 1_200_000),
     ],
 )
 def test_c81_a_piece_is_a_line_of_its_own(
@@ -114,7 +115,7 @@ rates = st.none() | st.decimals(min_value=0, max_value=1000, places=9)
 @given(
     units=st.fixed_dictionaries(dict.fromkeys(PIECES, counts)),
     own_rates=st.fixed_dictionaries(
-        dict.fromkeys(("image", "search", "audio_hour", "characters"), rates)
+        dict.fromkeys(("image", "search", "audio_hour", "characters", "text_units"), rates)
     ),
 )
 def test_c20_c81_no_bill_of_pieces_exceeds_what_is_held(

@@ -86,6 +86,7 @@ def _billed(price: Price) -> dict[str, Decimal]:
         "search": price.search or Decimal(0),
         "audio_hour": price.audio_hour or Decimal(0),
         "characters": price.characters or Decimal(0),
+        "text_units": price.text_units or Decimal(0),
     }
 
 

@@ -45,6 +45,7 @@ _RATE_ORDER: Final = (
     "image",
     "audio_hour",
     "characters",
+    "text_units",
     "web_search",
     "search",
 )

@@ -12,6 +12,7 @@ from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS, WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.kind_checks import (
+    check_guardrail,
     check_kind,
     check_required_keys,
     check_route_kind,
@@ -355,9 +356,10 @@ class _Checker:
             seen.add(offer)
             yield from self._provider_of(inside, endpoint.provider)
             yield from check_prices(self._document, inside, endpoint, today)
-            if endpoint.guardrail is not None and not self._may_guard(endpoint.provider):
-                message = f"{endpoint.provider} cannot apply a guardrail"
-                yield self._document.at_value((*inside, "guardrail"), "R053", message)
+            formats = self._formats_of(endpoint.provider)
+            yield from check_guardrail(
+                self._document, inside, endpoint, kind=model.kind, formats=formats
+            )
             yield from self._needs(inside, slug=endpoint.provider, dialect=endpoint.dialect)
             yield from self._serves(inside, endpoint, model)
         yield from self._weights((*where, "endpoints"), model.endpoints)

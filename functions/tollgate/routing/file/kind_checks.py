@@ -1,24 +1,25 @@
 """Find keys that a model's kind lacks or cannot have, and chains of models that are not alike."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
 from tollgate.core.request import WorkKind
+from tollgate.providers.formats import WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import PlacedModel, place_chains
 from tollgate.routing.file.validate import write_path
 from tollgate.routing.price_sections import PriceSection
-from tollgate.routing.schema import ModelSection
+from tollgate.routing.schema import EndpointSection, ModelSection
 
 # The notes of every price, and what is billed of any inputs.
 _NOTED: Final = frozenset({"input", "request", "source", "checked"})
 _RATES: Final[Mapping[WorkKind, frozenset[str]]] = {
     "embedding": _NOTED,
     "rerank": _NOTED | {"search"},
-    "moderation": _NOTED,
+    "moderation": _NOTED | {"image", "text_units"},
     "image": _NOTED | {"output", "image_input", "image_output", "image", "cache_read"},
     "speech": _NOTED | {"output", "audio_output", "characters"},
     "transcription": _NOTED | {"output", "audio_input", "audio_hour"},
@@ -30,6 +31,8 @@ _RATES_OF_RESULTS: Final[Mapping[WorkKind, tuple[str, ...]]] = {
     "transcription": ("audio_hour", "audio_input", "output"),
 }
 _KEYS_OF_ANSWERS: Final = frozenset({"guardrail", "max_output"})
+_NO_KEYS: Final = frozenset[str]()
+_KEYS_OF_KIND: Final[Mapping[WorkKind, frozenset[str]]] = {"moderation": frozenset({"guardrail"})}
 
 
 def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Iterator[Problem]:
@@ -45,7 +48,8 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
             yield document.at_value((*where, key), "R012", message)
     for index, endpoint in enumerate(() if chats else model.endpoints):
         place: Where = (*where, "endpoints", index)
-        for key in sorted(endpoint.model_fields_set & _KEYS_OF_ANSWERS):
+        useless_here = _KEYS_OF_ANSWERS - _KEYS_OF_KIND.get(model.kind, _NO_KEYS)
+        for key in sorted(endpoint.model_fields_set & useless_here):
             message = f"an endpoint of the kind {model.kind} has no {key}"
             yield document.at_value((*place, key), "R012", message)
         stated_base = endpoint.price.model_fields_set
@@ -66,6 +70,24 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
             for rate in sorted(stated - _RATES[model.kind]):
                 message = f"a model of the kind {model.kind} has no {rate} price"
                 yield document.at_value((*where_of_price, rate), "R012", message)
+
+
+def check_guardrail(
+    document: YamlDocument,
+    where: Where,
+    endpoint: EndpointSection,
+    *,
+    kind: WorkKind,
+    formats: Sequence[WireFormat],
+) -> Iterator[Problem]:
+    """Yield a problem for a guardrail that the formats cannot apply, or that judges and lacks."""
+    applies = all(each.applies_guardrails for each in formats)
+    if endpoint.guardrail is not None and not applies:
+        message = f"{endpoint.provider} cannot apply a guardrail"
+        yield document.at_value((*where, "guardrail"), "R053", message)
+    if endpoint.guardrail is None and kind == "moderation" and formats and applies:
+        message = f'"guardrail" is missing in {write_path(where)}: it is what judges'
+        yield document.at_key(where, "R005", message)
 
 
 def check_required_keys(document: YamlDocument) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.core.request import WorkKind
 from tollgate.providers.shared.bedrock_models import GEOGRAPHIES, base_model
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.file.key_hosts import list_key_hosts
@@ -18,6 +19,8 @@ from tollgate.routing.schema import ModelSection, Routing
 
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _SAGEMAKER: Final = "sagemaker_runtime"
+# Work of which Bedrock runs no model.
+_JUDGED_BY_GUARDRAIL: Final[WorkKind] = "moderation"
 _MODEL: Final = ":foundation-model/"
 # An id becomes part of a policy: no wildcard, and nothing that YAML or Fn::Sub would read.
 _UPSTREAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
@@ -78,7 +81,7 @@ def bedrock_model_ids(routing: Routing) -> tuple[str, ...]:
 def _bedrock_models(routing: Routing, *, streams: bool) -> Iterator[str]:
     """Yield the ARNs of models whose answers are streamed, which only chat's are, or of others."""
     for model in routing.models.values():
-        if (model.kind == "chat") != streams:
+        if (model.kind == "chat") != streams or model.kind == _JUDGED_BY_GUARDRAIL:
             continue
         for endpoint in model.endpoints:
             provider = routing.providers[endpoint.provider]
@@ -93,7 +96,7 @@ def _counted_models(routing: Routing) -> Iterator[str]:
     profile's.
     """
     for model in routing.models.values():
-        for endpoint in model.endpoints:
+        for endpoint in model.endpoints if model.kind != _JUDGED_BY_GUARDRAIL else ():
             provider = routing.providers[endpoint.provider]
             counts = merge_section(provider.dialect, endpoint.dialect).counts_tokens
             counted = base_model(endpoint.upstream)

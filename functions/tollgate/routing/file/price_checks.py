@@ -16,6 +16,8 @@ _CHECKED_DAYS_MAX: Final = 90
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
 # The dearest search on sale costs 0.035 dollars.
 _PER_THOUSAND_FROM: Final = Decimal(1)
+# The cheapest policy on sale costs 0.10 dollars per thousand units of text.
+_PER_UNIT_BELOW: Final = Decimal("0.005")
 
 
 def check_prices(
@@ -52,6 +54,12 @@ def _rates(
                 f"{(each / 1000).normalize():f}"
             )
             yield document.at_value((*where, name), "R031", message)
+    if rates.text_units is not None and 0 < rates.text_units < _PER_UNIT_BELOW:
+        message = (
+            f"text_units price {rates.text_units:f} looks like dollars each; per thousand it is "
+            f"{(rates.text_units * 1_000).normalize():f}"
+        )
+        yield document.at_value((*where, "text_units"), "R031", message)
     if rates.cache_read is not None and rates.cache_read > plain_input:
         message = f"cache_read {rates.cache_read} is dearer than input {plain_input}"
         yield document.at_value((*where, "cache_read"), "R032", message)

@@ -230,6 +230,7 @@ class ActivityItem(AnyItem):
         "io": "image_output_tokens",
         "as": "audio_seconds",
         "ch": "characters",
+        "tu": "text_units",
     }
 
 

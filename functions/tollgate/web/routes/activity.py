@@ -50,6 +50,7 @@ class ActivityObject(BaseModel):
     image_completion_tokens: int
     audio_seconds: int = Field(description="seconds of sound that were read, where billed so")
     characters: int = Field(description="characters of text that were spoken, where billed so")
+    text_units: int = Field(description="units of text that guardrails read, where billed so")
 
     @classmethod
     def of(cls, row: ActivityRow) -> "ActivityObject":
@@ -78,6 +79,7 @@ class ActivityObject(BaseModel):
             image_completion_tokens=row.usage.image_output_tokens or 0,
             audio_seconds=row.usage.audio_seconds or 0,
             characters=row.usage.characters or 0,
+            text_units=row.usage.text_units or 0,
         )
 
 

@@ -136,6 +136,27 @@ def test_c55_a_guardrail_is_allowed_where_its_endpoints_are() -> None:
     assert needed.guardrails == (ours, arn)
 
 
+def test_c55_c81_a_guardrail_that_judges_is_allowed_once_and_no_model_with_it() -> None:
+    guarded = {"guardrail": {"id": "gr1", "version": "1"}}
+    counting = {"dialect": {"counts_tokens": True}}
+    judge = model(endpoint("aws", "amazon.nova-lite-v1:0") | guarded, kind="moderation")
+    needed = compile_permissions(
+        routing(
+            providers={"aws": BEDROCK | counting},
+            models={"a/judge": judge, "a/chat": model(endpoint("aws", "c") | guarded)},
+            aliases={},
+            routes={"all": {"description": "Judges", "try": ("a/judge",)}},
+        )
+    )
+    ours = "arn:${AWS::Partition}:bedrock:eu-west-1:${AWS::AccountId}:guardrail/gr1"
+    assert needed.guardrails == (ours,)
+    assert needed.whole_models == ()
+    assert [arn.rpartition("/")[2] for arn in (*needed.models, *needed.counted_models)] == [
+        "c",
+        "c",
+    ]
+
+
 SAGEMAKER = {"codec": "openai_chat", "transport": "sagemaker_runtime", "region": "eu-west-1"}
 
 

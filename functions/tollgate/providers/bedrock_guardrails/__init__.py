@@ -1,0 +1,1 @@
+"""Judgements by Bedrock Guardrails, without a model."""

@@ -1,0 +1,183 @@
+"""Writes the assessments of a guardrail as a judgement of OpenAI's.
+
+Filters of content become categories. Topics, words and sensitive information, which OpenAI has no
+category for, stand in a field of their own, `guardrail`. Every category of OpenAI's is there: its
+clients read each by name. Those that the guardrail has no filter for apply to no type of input.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Final, Literal
+
+from msgspec import Struct
+from pydantic_core import to_json
+
+from tollgate.core.content import Image, Text
+
+# https://platform.openai.com/docs/guides/moderation (2026-11-22)
+_CATEGORIES: Final = (
+    "harassment",
+    "harassment/threatening",
+    "hate",
+    "hate/threatening",
+    "illicit",
+    "illicit/violent",
+    "self-harm",
+    "self-harm/instructions",
+    "self-harm/intent",
+    "sexual",
+    "sexual/minors",
+    "violence",
+    "violence/graphic",
+)
+# What each filter looks for: Bedrock user guide, "Content filters" (2026-11-22). A filter that is
+# not here has its own name in lower case, as PROMPT_ATTACK has.
+_CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
+    "HATE": "hate",
+    "INSULTS": "harassment",
+    "MISCONDUCT": "illicit",
+    "SEXUAL": "sexual",
+    "VIOLENCE": "violence",
+}
+# A guardrail has four steps of confidence, and no numbers.
+_SCORES: Final[Mapping[str, float]] = {"NONE": 0.0, "LOW": 0.25, "MEDIUM": 0.5, "HIGH": 0.75}
+
+
+class _Finding(Struct, frozen=True):
+    """An entry of any policy: of what was found, or of what was looked for."""
+
+    action: str
+    detected: bool | None = None
+    name: str | None = None
+    type: str | None = None
+    match: str | None = None
+
+    @property
+    def is_found(self) -> bool:
+        return bool(self.detected) or self.action != "NONE"
+
+
+class _Filter(Struct, frozen=True):
+    type: str
+    confidence: Literal["NONE", "LOW", "MEDIUM", "HIGH"]
+    action: str
+    detected: bool | None = None
+
+    @property
+    def is_found(self) -> bool:
+        return bool(self.detected) or self.action != "NONE"
+
+
+class _Content(Struct, frozen=True):
+    filters: list[_Filter]
+
+
+class _Topics(Struct, frozen=True):
+    topics: list[_Finding]
+
+
+class _Words(Struct, frozen=True, rename="camel"):
+    custom_words: list[_Finding]
+    managed_word_lists: list[_Finding]
+
+
+class _Sensitive(Struct, frozen=True, rename="camel"):
+    pii_entities: list[_Finding]
+    regexes: list[_Finding]
+
+
+class _Assessment(Struct, frozen=True, rename="camel"):
+    content_policy: _Content | None = None
+    topic_policy: _Topics | None = None
+    word_policy: _Words | None = None
+    sensitive_information_policy: _Sensitive | None = None
+
+
+class GuardedPart(Struct, frozen=True):
+    """The amount of one type of input that was judged, and the amount that there was."""
+
+    guarded: int = 0
+    total: int = 0
+
+
+class GuardedParts(Struct, frozen=True, rename="camel"):
+    """The part of each type of input that was judged."""
+
+    text_characters: GuardedPart = GuardedPart()
+    images: GuardedPart = GuardedPart()
+
+
+class AssessedInput(Struct, frozen=True, rename="camel"):
+    """An answer to ApplyGuardrail."""
+
+    action: Literal["NONE", "GUARDRAIL_INTERVENED"]
+    assessments: list[_Assessment]
+    usage: object = None
+    guardrail_coverage: GuardedParts = GuardedParts()
+
+
+def write_judgement(body: AssessedInput, subject: Sequence[Text | Image]) -> bytes:
+    """Return the judgement of one input as JSON."""
+    types = [
+        name
+        for name, part in (("text", Text), ("image", Image))
+        if any(isinstance(each, part) for each in subject)
+    ]
+    filters = list(_filters(body.assessments))
+    looked_for = {_category(each) for each in filters}
+    found = {_category(each) for each in filters if each.is_found}
+    scores = dict.fromkeys(_CATEGORIES, 0.0)
+    for each in filters:
+        name = _category(each)
+        scores[name] = max(scores.get(name, 0.0), _SCORES[each.confidence])
+    beside = _beside_categories(body.assessments)
+    return to_json(
+        {
+            "flagged": body.action != "NONE" or bool(found) or any(beside.values()),
+            "categories": {name: name in found for name in scores},
+            "category_scores": scores,
+            "category_applied_input_types": {
+                name: types if name in looked_for else [] for name in scores
+            },
+            "guardrail": {"action": body.action, **beside},
+        }
+    )
+
+
+def _category(each: _Filter) -> str:
+    return _CATEGORY_OF_FILTER.get(each.type, each.type.lower())
+
+
+def _filters(assessments: Iterable[_Assessment]) -> Iterator[_Filter]:
+    for each in assessments:
+        if each.content_policy is not None:
+            yield from each.content_policy.filters
+
+
+def _beside_categories(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
+    """Return what was found by the policies that no category stands for, each name once.
+
+    Sensitive information is named by its type: the match is the information.
+    """
+    topics = [each.topic_policy.topics for each in assessments if each.topic_policy]
+    words = [
+        chain(each.word_policy.custom_words, each.word_policy.managed_word_lists)
+        for each in assessments
+        if each.word_policy
+    ]
+    sensitive = [
+        chain(it.pii_entities, it.regexes)
+        for it in (each.sensitive_information_policy for each in assessments)
+        if it
+    ]
+    return {
+        "topics": _names(topics, "name"),
+        "words": _names(words, "match"),
+        "sensitive_information": _names(sensitive, "type", "name"),
+    }
+
+
+def _names(lists: Iterable[Iterable[_Finding]], *fields: str) -> list[str]:
+    found = (each for each in chain.from_iterable(lists) if each.is_found)
+    named = (next((it for it in (getattr(each, f) for f in fields) if it), None) for each in found)
+    return list(dict.fromkeys(name or "unnamed" for name in named))
