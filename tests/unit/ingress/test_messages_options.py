@@ -187,3 +187,8 @@ def test_c17_a_budget_and_an_effort_are_both_kept() -> None:
     assert call.request.reasoning == ReasoningOptions(
         tokens_max=2_000, effort="low", display_open=True
     )
+
+
+def test_c6_a_mark_on_a_request_without_a_block_marks_nothing() -> None:
+    instructions = {"role": "system", "content": []}
+    assert request(instructions, cache_control=HOUR).messages == ()

@@ -292,6 +292,9 @@ def _proofs_of_calls(
 
 def _mark_last(messages: list[Message], mark: CacheMark) -> Iterator[Message]:
     """Yield the messages with a mark on the last part that may have one."""
+    if not messages:
+        # Instructions without a block are no message.
+        return
     yield from messages[:-1]
     last = messages[-1]
     content = list(last.content)
