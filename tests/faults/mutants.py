@@ -108,3 +108,44 @@ ADMINISTRATION_MUTANTS: Final = (
         instead='"{_NOT_DELETED} AND rev >= :samerev"',
     ),
 )
+
+# Bugs of work that is no chat, or that its requests show too.
+WORK_MUTANTS: Final = (
+    Mutant(
+        name="batches billed by one of them",
+        shown_by="embedding",
+        path="engine/batches.py",
+        text="total = reduce(Usage.plus, usages)",
+        instead="total = usages[-1]",
+    ),
+    Mutant(
+        name="settled before it is decided",
+        shown_by="rerank",
+        path="stores/money/ledger.py",
+        text="            standing = await self._generations.put_if_absent(record)\n"
+        "        await self._settle_sides(\n"
+        "            hold, cost_nano_usd=standing.cost_nano_usd, "
+        "tokens=standing.usage.total_tokens\n"
+        "        )\n"
+        "        return standing\n",
+        instead="            await self._settle_sides(\n"
+        "                hold, cost_nano_usd=record.cost_nano_usd, "
+        "tokens=record.usage.total_tokens\n"
+        "            )\n"
+        "            return await self._generations.put_if_absent(record)\n",
+    ),
+    Mutant(
+        name="thousands of units billed as ones",
+        shown_by="moderation",
+        path="routing/price.py",
+        text="self.text_units * _THOUSANDS_PER_RATE",
+        instead="self.text_units",
+    ),
+    Mutant(
+        name="sweeper releases without deciding",
+        shown_by="image",
+        path="stores/money/sweeper.py",
+        text="standing = await self._generations.put_if_absent(lost_record(expired))",
+        instead="standing = lost_record(expired)",
+    ),
+)

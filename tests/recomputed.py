@@ -1,0 +1,74 @@
+"""A record's bill, computed again from its trace, its usage and the catalog, by another way.
+
+Nothing of the gateway's own billing is used: each unit is multiplied and rounded here.
+"""
+
+from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final
+
+from tollgate.core.generation import GenerationRecord
+from tollgate.core.usage import PIECES, Usage
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.price import Price
+
+_MILLION: Final = 1_000_000
+# By unit: the item of its line, the rate of `Price`, and the pieces that one rate buys.
+UNITS: Final[Mapping[str, tuple[str, str, int]]] = {
+    "images": ("image", "image", 1),
+    "search_units": ("search", "search", 1),
+    "audio_seconds": ("audio_second", "audio_hour", 3_600),
+    "characters": ("character", "characters", _MILLION),
+    "text_units": ("text_unit", "text_units", 1_000),
+}
+
+
+def recompute_lines(usage: Usage, price: Price) -> dict[str, int]:
+    """The cost of each item in nano-dollars, of work that is no conversation."""
+    inputs, outputs = usage.uncached_input_tokens or 0, usage.output_tokens or 0
+    pictures_in = min(usage.image_input_tokens or 0, inputs) if price.image_input is not None else 0
+    pictures_out = (
+        min(usage.image_output_tokens or 0, outputs) if price.image_output is not None else 0
+    )
+    lines = {
+        "input": (inputs - pictures_in, price.input, _MILLION),
+        "input_image": (pictures_in, price.image_input, _MILLION),
+        "output": (outputs - pictures_out, price.output, _MILLION),
+        "output_image": (pictures_out, price.image_output, _MILLION),
+    }
+    for unit, (item, rate, pieces) in UNITS.items():
+        lines[item] = (getattr(usage, unit) or 0, getattr(price, rate), pieces)
+    return {
+        item: _cost(quantity, rate, pieces)
+        for item, (quantity, rate, pieces) in lines.items()
+        if quantity and rate is not None and (rate or item in ("input", "output"))
+    }
+
+
+def find_wrong_bill(record: GenerationRecord, catalog: Catalog) -> str | None:
+    """What is wrong with the bill of a record that was served, in words; None if it is right."""
+    if record.model is None:
+        return f"{record.cost_nano_usd} for nothing" if record.cost_nano_usd else None
+    (endpoint,) = (
+        each for each in catalog.models[record.model].endpoints if each.provider == record.provider
+    )
+    picture = record.trace.picture
+    price = endpoint.schedule.at(record.created_s, record.usage.input_tokens, picture)
+    expected = recompute_lines(record.usage, price)
+    found = {line.item: line.cost_nano_usd for line in record.lines}
+    if found != expected:
+        return f"lines {found}, recomputed {expected}"
+    if record.cost_nano_usd != sum(expected.values()):
+        return f"cost {record.cost_nano_usd}, recomputed {sum(expected.values())}"
+    most = record.trace.units_max
+    above = [it for it in PIECES if most and (getattr(record.usage, it) or 0) > getattr(most, it)]
+    return f"more {above} than were held" if above else None
+
+
+def _cost(quantity: int, rate: Decimal, pieces: int) -> int:
+    # The rate by the second is stored, and rounded, as dollars per million.
+    by_million = rate * _MILLION / pieces
+    if pieces == UNITS["audio_seconds"][2]:
+        by_million = by_million.quantize(Decimal("1e-9"))
+    exact = quantity * by_million * 1_000
+    return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))

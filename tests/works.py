@@ -1,0 +1,116 @@
+"""One request of each kind of work that is no chat, with what its providers answer.
+
+They are what the tests of money under faults and of bills by unit send.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+from tests.gateways import House, house
+from tests.painters import BY_PICTURE, DRAWN, OPENAI, painter
+from tests.pictures import data_url, png
+from tests.scripted import Answer, Scripted, frame
+from tests.unit.ingress.media_samples import image
+from tests.unit.routing.catalogs import provider
+from tests.upstream.vectors import listed
+from tollgate.core.request import WorkKind
+from tollgate.ingress.formats import EMBEDDINGS, IMAGE_GENERATIONS, MODERATIONS, RERANK
+
+MODEL: Final = "acme/works"
+_BEDROCK: Final = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "eu-west-1"}
+_GUARDED: Final = {
+    "usage": {"contentPolicyUnits": 2, "contentPolicyImageUnits": 1},
+    "action": "NONE",
+    "outputs": [],
+    "assessments": [],
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkCase:
+    """A request, the model that serves it, and the answer to each request of its provider."""
+
+    kind: WorkKind
+    path: str
+    body: Mapping[str, Any]
+    answers: tuple[Answer, ...]
+    cost_nano_usd: int
+    model: Mapping[str, Any]
+    row: Mapping[str, Any] = field(default_factory=provider)
+
+
+def _model(kind: WorkKind, rates: Mapping[str, str], **facts: Any) -> dict[str, Any]:
+    price = {name: Decimal(rate) for name, rate in rates.items()}
+    priced = {"source": "made up", "checked": "2026-11-21", "input": Decimal(0), **price}
+    offer = {"provider": "near", "upstream": "w-1", "price": priced, **facts.pop("offer", {})}
+    return {"name": "A model", "kind": kind, "context": 10_000, "endpoints": (offer,), **facts}
+
+
+CASES: Final[Mapping[str, WorkCase]] = {
+    "vectors in two batches": WorkCase(
+        kind="embedding",
+        path=EMBEDDINGS.path,
+        body={"input": ["first", "second"]},
+        # Two batches: what one of them reports is not the whole.
+        answers=([listed(1, tokens=3)], [listed(1, tokens=4, first=1)]),
+        cost_nano_usd=7 * 500_000,
+        model=_model("embedding", {"input": "500"}, vectors={"dimensions": 4}),
+        row=provider(dialect={"embeddings": {"inputs_max": 1}}),
+    ),
+    "a ranking by units of search": WorkCase(
+        kind="rerank",
+        path=RERANK.path,
+        body={"query": "q", "documents": ["a" * 600, "b"]},
+        answers=(
+            [
+                frame(
+                    {
+                        "results": [
+                            {"index": 0, "relevance_score": 0.5},
+                            {"index": 1, "relevance_score": 0.25},
+                        ],
+                        "meta": {"billed_units": {"search_units": 1}},
+                    }
+                )
+            ],
+        ),
+        cost_nano_usd=2_000_000,
+        model=_model("rerank", {"search": "0.002"}),
+    ),
+    "judgements by a guardrail": WorkCase(
+        kind="moderation",
+        path=MODERATIONS.path,
+        body={"input": [{"type": "text", "text": "a" * 1_500}, image(data_url(png()))]},
+        answers=([frame(_GUARDED)],),
+        cost_nano_usd=2 * 400_000 + 750_000,
+        model=_model(
+            "moderation",
+            {"text_units": "0.40", "image": "0.00075"},
+            input=("text", "image"),
+            offer={"guardrail": {"id": "gr1", "version": "1"}},
+        ),
+        row=_BEDROCK,
+    ),
+    "pictures by size": WorkCase(
+        kind="image",
+        path=IMAGE_GENERATIONS.path,
+        body={"prompt": "two cats", "n": 2},
+        answers=([frame({"created": 1, "data": [{"b64_json": DRAWN}] * 2})],),
+        cost_nano_usd=40_000_000,
+        model=painter(BY_PICTURE),
+        row=provider(dialect={"images": OPENAI}),
+    ),
+}
+
+
+async def home_of(case: WorkCase) -> House:
+    """A gateway whose one model serves the case."""
+    return await house(
+        near=Scripted(*case.answers),
+        providers={"near": dict(case.row), "far": provider()},
+        models={MODEL: dict(case.model)},
+        aliases={},
+        routes={},
+    )
