@@ -54,6 +54,7 @@ CHAT_ROUTES = [
     "POST /v1/moderations",
     "POST /v1/images/generations",
     "POST /v1/images/edits",
+    "POST /v1/audio/speech",
 ]
 API_ROUTES = [
     "ANY /",

@@ -119,8 +119,7 @@ class WatchedLedger:
 class RecordedReply:
     """A reply that is kept, each piece with its time.
 
-    Nobody reads any more from piece `lost_at` on; `broken` is what a write fails with instead, and
-    `mends` that only one does.
+    From piece `lost_at` on writes fail, with `broken` if it is there, and only one if it `mends`.
     """
 
     trace: list[str] = field(default_factory=list)
@@ -151,6 +150,9 @@ class RecordedReply:
         self.ended = True
         self.trace.append("end")
 
+    async def abort(self) -> None:
+        self.trace.append("abort")
+
     async def _take(self, body: bytes) -> None:
         assert self.status is not None, "a body comes after its status"
         assert not self.ended, "nothing comes after the end"
@@ -175,10 +177,8 @@ class RecordedReply:
         return b"".join(piece for _, piece in self.pieces)
 
     @property
-    def json(self) -> dict[str, Any]:
-        value = json.loads(self.body)
-        assert isinstance(value, dict)
-        return value
+    def json(self) -> Any:
+        return json.loads(self.body)
 
     @property
     def error(self) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import httpx2
 import pytest
+from openai import APIConnectionError, AsyncOpenAI
 
 from tests.deployment import (
     ALPHA_KEY,
@@ -28,12 +30,15 @@ from tests.deployment import (
 from tests.emulator.credentials import CredentialsServer
 from tests.local_server import TOLLGATE
 from tests.local_server import environment as plain
+from tests.upstream import Script
 from tests.upstream.speakers import OPENAI, SPEAKERS
 from tollgate.core.generation import GenerationRecord
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CHAT = "/v1/chat/completions"
+# "curl: (18) transfer closed with outstanding read data remaining"
+CURL_PARTIAL_FILE = 18
 ASKED = {"model": OPENAI.model, "messages": [{"role": "user", "content": "Say it"}]}
 BEDROCK = next(it for it in SPEAKERS if it.name == "bedrock")
 
@@ -229,3 +234,49 @@ async def test_without_a_catalog_it_says_what_to_do() -> None:
     output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
     assert process.returncode == 1
     assert b"`tollgate compile` writes it" in output
+
+
+BROKEN_SOUND = Script(
+    headers={"content-type": "audio/mpeg"}, chunks=[b"ID3", b"half"], lock_step=True, end="close"
+)
+
+
+@pytest.mark.parametrize("reader", ["aiohttp", "httpx", "openai", "curl"])
+async def test_c33_c82_sound_that_breaks_is_an_error_to_whatever_reads_it(
+    deployment: Deployment, workspace: Workspace, reader: str
+) -> None:
+    upstream = deployment.upstreams.alpha
+    upstream.enqueue(BROKEN_SOUND)
+    asked = {"model": "alpha/voice", "input": "Hello", "voice": "alloy"}
+    headers = {"authorization": f"Bearer {workspace.inference.secret}"}
+    for _ in BROKEN_SOUND.chunks:
+        await upstream.release()
+    async with served(deployment) as server:
+        url = f"{server.url}/v1/audio/speech"
+        match reader:
+            case "aiohttp":
+                async with server.http.post(url, headers=headers, json=asked) as response:
+                    assert response.status == 200
+                    with pytest.raises(aiohttp.ClientPayloadError):
+                        await response.read()
+            case "httpx":
+                async with httpx2.AsyncClient() as client:
+                    with pytest.raises(httpx2.RemoteProtocolError):
+                        await client.post(url, headers=headers, json=asked)
+            case "openai":
+                key = workspace.inference.secret
+                async with AsyncOpenAI(
+                    base_url=f"{server.url}/v1", api_key=key, max_retries=0
+                ) as sdk:
+                    # What it raises of a body that breaks is its transport's own error.
+                    with pytest.raises((httpx2.RemoteProtocolError, APIConnectionError)):
+                        await sdk.audio.speech.create(**asked)
+            case _:
+                process = await asyncio.create_subprocess_exec(
+                    *("curl", "-sS", "-o", "/dev/null", url),
+                    *("-H", f"authorization: {headers['authorization']}", "-d", json.dumps(asked)),
+                    stderr=PIPE,
+                )
+                _, words = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+                assert process.returncode == CURL_PARTIAL_FILE, words.decode()
+    await deployment.assert_books_closed(workspace, 0)

@@ -14,11 +14,11 @@ LAYERS = (
         "providers.base",
         "providers.dialect",
         "providers.formats",
-        "providers.image_codecs",
-        "providers.moderation_codecs",
+        "providers.media_dialects",
         "providers.parameters",
         "providers.shared",
         "providers.unwrapping",
+        "providers.work_codecs",
         "stores.administration",
         "stores.base",
         "stores.rules",
@@ -48,7 +48,7 @@ HOMES = {
 }
 
 # The table of formats is read by routing, below the codecs that its loaders import when called.
-_LOADERS = {"providers.formats", "providers.image_codecs", "providers.moderation_codecs"}
+_LOADERS = {"providers.formats", "providers.work_codecs"}
 
 _ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
 _CHANCE_MODULES = {"random", "secrets"}

@@ -156,7 +156,22 @@ OutputModality = Literal["text", "image"]
 # The preferences of `provider.sort`.
 ProviderSort = Literal["price", "throughput", "latency"]
 # What a request has beside one text, for which not every provider's format has room.
-Need = Literal["conversation", "echo", "image_output", "suffix", "token_ids"]
+Need = Literal[
+    "conversation",
+    "echo",
+    "image_output",
+    "suffix",
+    "token_ids",
+    "mp3",
+    "opus",
+    "aac",
+    "flac",
+    "wav",
+    "pcm",
+]
+# `pcm` is 24,000 samples a second of 16 bits, little-endian, in one channel and without a header.
+# https://platform.openai.com/docs/guides/text-to-speech (2026-11-22)
+SoundFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 
 
 class PriceCeiling(Struct, frozen=True, kw_only=True):

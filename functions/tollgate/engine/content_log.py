@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from pydantic_core import from_json, to_json
 
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import StreamEvent
+from tollgate.core.events import Output, Partial, StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.response import Fold
 from tollgate.engine.sink import EventSink
@@ -65,7 +65,9 @@ class ContentSink:
         await self._sink.begin(served)
 
     async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        self._folds[choice].accept(event)
+        # Nothing of a result is kept: it would be in memory whole, and may be large.
+        if not isinstance(event, Output | Partial):
+            self._folds[choice].accept(event)
         await self._sink.send(event, choice)
 
     async def finish(self, record: GenerationRecord) -> None:

@@ -74,6 +74,7 @@ class KeepingSink:
         self._episode_id = episode_id
         self._served: ServedBy | None = None
         self._events: list[tuple[int, StreamEvent]] = []
+        self._result_bytes = 0
         self._decided = False
 
     @asynccontextmanager
@@ -116,13 +117,13 @@ class KeepingSink:
         await self.release()
         await self._sink.fail(error, record)
 
-    @property
-    def _result_bytes(self) -> int:
-        results = (event for _, event in self._events if isinstance(event, Output))
-        return sum(len(piece) for result in results for piece in result.pieces)
-
     def _take(self, event: StreamEvent, choice: int) -> None:
-        """Add an event; consecutive deltas of a part become one."""
+        """Add an event; consecutive deltas of a part become one. None is kept of too large ones."""
+        if isinstance(event, Output):
+            self._result_bytes += sum(map(len, event.pieces))
+        if self._result_bytes > RESULT_BYTES_KEPT_MAX:
+            self._events.clear()
+            return
         match (self._events[-1:], event):
             case ([(at, PartDelta(index=index, text=text))], PartDelta() as more) if (
                 at == choice and index == more.index

@@ -36,6 +36,9 @@ class ReplyWriter(Protocol):
     async def end(self, body: bytes) -> None:
         """Send the last piece of the body."""
 
+    async def abort(self) -> None:
+        """Leave a body incomplete, so that its reader cannot take it for a whole one."""
+
 
 class EventSink(Protocol):
     """Receives one generation; exactly one of `finish` and `fail` comes last."""
@@ -57,7 +60,11 @@ class EventSink(Protocol):
 
 
 class SseSink:
-    """Streams events as they come; sends the status with the first frame or keep-alive."""
+    """Streams events as they come; sends the status with the first frame or keep-alive.
+
+    A reply of a media type of its own, such as sound, has nothing but its content: no keep-alive is
+    sent within it, and if it breaks it is aborted.
+    """
 
     def __init__(
         self,
@@ -85,6 +92,9 @@ class SseSink:
     @asynccontextmanager
     async def open(self, hold: Hold) -> AsyncIterator[None]:
         self._headers = admitted_headers(self._ingress, hold)
+        if self._parsed.media_type:
+            yield
+            return
         guard = asyncio.create_task(self._guard_silence())
         try:
             yield
@@ -113,6 +123,9 @@ class SseSink:
             headers = self._headers | adapted_header(record.adapted)
             await send_error(self._reply, self._ingress, error, headers, routed=routed)
             return
+        if self._parsed.media_type:
+            await self._reply.abort()
+            return
         if self._renderer is None:
             unserved = ServedBy(
                 generation_id=record.id,
@@ -138,9 +151,13 @@ class SseSink:
     async def _write_next(self, body: bytes) -> None:
         self._last_write_s = self._clock.monotonic_s()
         if not self._status_sent:
-            await self._reply.start(200, {**STREAM_HEADERS, **self._headers})
+            await self._reply.start(200, {**self._stream_headers(), **self._headers})
             self._status_sent = True
         await self._reply.write(body)
+
+    def _stream_headers(self) -> Headers:
+        media_type = self._parsed.media_type
+        return {**STREAM_HEADERS, "content-type": media_type} if media_type else STREAM_HEADERS
 
     async def _guard_silence(self) -> None:
         """Send the status after a silence, then keep-alives: proxies drop idle connections."""
@@ -215,7 +232,7 @@ class CollectSink:
         )
         body = renderer.whole([fold.response() for fold in self._folds], record)
         headers = {
-            "content-type": "application/json",
+            "content-type": self._parsed.media_type or "application/json",
             "content-length": str(len(body)),
             "x-credits-used": credits_text(record.cost_nano_usd, self._credits_per_usd),
             **self._headers,

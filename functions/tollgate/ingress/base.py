@@ -33,6 +33,8 @@ class ParsedWork(Struct, frozen=True, kw_only=True):
 
     request: Work
     stream: bool = False
+    media_type: str = ""
+    """The type of a reply that is neither JSON nor events, such as `audio/mpeg`."""
     episode_id: str | None = None
     """The caller's own episode; None lets the renderer make one."""
     ignored: tuple[str, ...] = ()

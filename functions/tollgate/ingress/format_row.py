@@ -14,9 +14,11 @@ class FormatModels(Struct, frozen=True, kw_only=True):
     """The models that the OpenAPI document shows of a format."""
 
     request: type[BaseModel]
-    reply: type[BaseModel]
-    """The body of a reply that is not streamed."""
+    reply: type[BaseModel] | None
+    """The body of a reply that is not streamed; None if it is no JSON."""
     error: type[BaseModel]
+    media_types: tuple[str, ...] = ()
+    """The types of replies that are neither JSON nor events."""
     event: type[BaseModel] | None = None
     """The data of one server-sent event; None if no reply is streamed."""
     failure: type[BaseModel] | None = None

@@ -13,6 +13,7 @@ from tollgate.ingress.base import Ingress
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.format_row import FormatModels, IngressFormat, TokenCounting
 from tollgate.ingress.image_formats import IMAGE_EDITS, IMAGE_GENERATIONS
+from tollgate.ingress.sound_formats import SPEECH
 
 
 def _load_chat_completions_models() -> FormatModels:
@@ -275,6 +276,7 @@ FORMATS: Final = (
     MODERATIONS,
     IMAGE_GENERATIONS,
     IMAGE_EDITS,
+    SPEECH,
 )
 
 

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from tollgate.core.request import Effort, InputType, Need
 from tollgate.core.signers import CLAUDE, GEMINI
+from tollgate.providers.media_dialects import ImagesDialect, Path, SpeechDialect
 from tollgate.providers.parameters import REFUSED_BY_DEFAULT, Parameter
 
 # The hosts of the Messages API: Anthropic, Vertex AI, or Bedrock's InvokeModel.
@@ -30,7 +31,6 @@ def _sort_efforts(efforts: tuple[Effort, ...]) -> tuple[Effort, ...]:
     return tuple(effort for effort in EFFORTS if effort in efforts)
 
 
-Path = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")]
 _InputTypeName = Annotated[str, StringConstraints(min_length=1, max_length=64)] | None
 
 
@@ -93,71 +93,6 @@ class RerankDialect(BaseModel):
     )
     limit_field: Literal["top_n", "top_k"] = Field(
         default="top_n", description="The field with the number of documents to return."
-    )
-
-
-# Families of models whose pictures have bodies of their own behind one host.
-ImageFamily = Literal["gemini", "imagen", "nova", "stability"]
-ImageOption = Literal[
-    "background",
-    "input_fidelity",
-    "mask",
-    "moderation",
-    "output_compression",
-    "output_format",
-    "quality",
-    "stream",
-    "style",
-]
-
-
-class ImagesDialect(BaseModel):
-    """Departures of a server of pictures from OpenAI's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    family: ImageFamily = Field(
-        default="gemini",
-        description="The family of models whose bodies the formats gemini and bedrock write.",
-    )
-    path: Path | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
-    images_max: Annotated[int, Field(ge=1, le=10)] = Field(
-        default=1, description="Pictures of one request; the gateway sends more in several."
-    )
-    takes: Annotated[
-        tuple[ImageOption, ...], AfterValidator(lambda names: tuple(sorted(set(names))))
-    ] = Field(
-        default=(),
-        description="OpenAI's options that are taken; others are left out and reported in "
-        "`x-tollgate-adapted`.",
-    )
-    size: Literal["size", "width_height", "aspect_ratio", "none"] = Field(
-        default="size", description="The fields with the size; with `none` it is left out."
-    )
-    sizes_by_name: bool = Field(
-        default=False,
-        description="Whether the format gemini has `imageSize` (1K, 2K, 4K) for the model.",
-    )
-    model_field: Literal["model", "model_name"] = Field(
-        default="model", description="The field with the model: Hyperbolic's is `model_name`."
-    )
-    format_field: Literal["output_format", "response_extension"] = Field(
-        default="output_format", description="The field with the format of the pictures."
-    )
-    base64: Literal["b64_json", "base64"] | None = Field(
-        default=None,
-        description="The word of `response_format` for pictures in the reply, if it is taken.",
-    )
-    urls: bool = Field(default=False, description="Whether `response_format` may be `url`.")
-    edits: Literal["form", "reference_images"] | None = Field(
-        default=None,
-        description="How pictures to edit are sent: as a form to `/images/edits`, or as URLs in a "
-        "field of this name.",
-    )
-    tokens: bool = Field(
-        default=False, description="Whether the server reports the tokens that it charges for."
     )
 
 
@@ -351,6 +286,9 @@ class Dialect(BaseModel):
     )
     images: ImagesDialect = Field(
         default_factory=ImagesDialect, description="For models of the kind image."
+    )
+    speech: SpeechDialect = Field(
+        default_factory=SpeechDialect, description="For models of the kind speech."
     )
     gemini: GeminiDialect = Field(
         default_factory=GeminiDialect, description="For models of the format gemini."

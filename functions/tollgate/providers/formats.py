@@ -5,13 +5,13 @@ Loaders import what they load, so that a deployment without Claude never imports
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct, field
 
-from tollgate.core.request import Need, WorkKind
+from tollgate.core.request import Need, SoundFormat, WorkKind
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
-from tollgate.providers import image_codecs, moderation_codecs
+from tollgate.providers import work_codecs
 from tollgate.providers.base import BatchCodec, Codec, StreamedWorkCodec, Target, TokenCounter
 from tollgate.providers.parameters import PARAMETERS
 from tollgate.providers.shared.readable import Readership
@@ -24,6 +24,7 @@ FormatName = Literal[
     "bedrock",
     "gemini",
     "cohere",
+    "hyperbolic",
 ]
 TransportName = Literal[
     "http_sse", "bedrock_runtime", "bedrock_invoke", "sagemaker_runtime", "simulator"
@@ -170,75 +171,6 @@ def _load_gemini() -> Codec:
     )
 
 
-def _load_openai_embeddings() -> BatchCodec[Any]:
-    from tollgate.providers.openai_embeddings.codec import decode, encode
-    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
-    from tollgate.providers.shared.vectors import split_inputs
-
-    return BatchCodec(
-        split=split_inputs, encode=encode, decode=decode, error=parse_openai_reply_error
-    )
-
-
-def _load_cohere_embeddings() -> BatchCodec[Any]:
-    from tollgate.providers.cohere.codec import decode, encode, split_for_cohere
-    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
-
-    return BatchCodec(
-        split=split_for_cohere, encode=encode, decode=decode, error=parse_openai_reply_error
-    )
-
-
-def _load_bedrock_embeddings() -> BatchCodec[Any]:
-    from tollgate.providers.bedrock.errors import error_of_reply
-    from tollgate.providers.bedrock_embeddings.codec import decode, encode, split_by_family
-
-    return BatchCodec(split=split_by_family, encode=encode, decode=decode, error=error_of_reply)
-
-
-def _load_gemini_embeddings() -> BatchCodec[Any]:
-    from tollgate.providers.gemini.errors import error_of_reply
-    from tollgate.providers.gemini.vectors import decode_vectors, encode_inputs
-    from tollgate.providers.shared.vectors import split_inputs
-
-    return BatchCodec(
-        split=split_inputs, encode=encode_inputs, decode=decode_vectors, error=error_of_reply
-    )
-
-
-def _load_jina_rerank() -> BatchCodec[Any]:
-    from tollgate.providers.rerank.codec import decode_ranking, encode_jina, whole_work
-    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
-
-    return BatchCodec(
-        split=whole_work,
-        encode=encode_jina,
-        decode=decode_ranking,
-        error=parse_openai_reply_error,
-    )
-
-
-def _load_cohere_rerank() -> BatchCodec[Any]:
-    from tollgate.providers.rerank.codec import decode_ranking, encode_cohere, whole_work
-    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
-
-    return BatchCodec(
-        split=whole_work,
-        encode=encode_cohere,
-        decode=decode_ranking,
-        error=parse_openai_reply_error,
-    )
-
-
-def _load_bedrock_rerank() -> BatchCodec[Any]:
-    from tollgate.providers.bedrock.errors import error_of_reply
-    from tollgate.providers.rerank.codec import decode_ranking, encode_bedrock, whole_work
-
-    return BatchCodec(
-        split=whole_work, encode=encode_bedrock, decode=decode_ranking, error=error_of_reply
-    )
-
-
 def _load_gemini_counter() -> TokenCounter:
     from tollgate.providers.gemini.count import encode_count
 
@@ -251,14 +183,17 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         load=_load_openai_chat,
         transports=("http_sse", "sagemaker_runtime", "simulator"),
         parameters=frozenset(PARAMETERS),
-        carries=frozenset({"conversation", "image_output", "token_ids"}),
+        carries=frozenset({"conversation", "image_output", "token_ids", *get_args(SoundFormat)}),
         batch_codecs={
-            "embedding": _load_openai_embeddings,
-            "rerank": _load_jina_rerank,
-            "moderation": moderation_codecs.load_openai_moderations,
-            "image": image_codecs.load_openai_images,
+            "embedding": work_codecs.load_openai_embeddings,
+            "rerank": work_codecs.load_jina_rerank,
+            "moderation": work_codecs.load_openai_moderations,
+            "image": work_codecs.load_openai_images,
         },
-        stream_codecs={"image": image_codecs.load_openai_streamed_images},
+        stream_codecs={
+            "image": work_codecs.load_openai_streamed_images,
+            "speech": work_codecs.load_openai_speech,
+        },
         batch_transports=frozenset({"http_sse", "simulator"}),
     ),
     # OpenAI's legacy completions, of servers of base models and of those that fill a gap.
@@ -308,10 +243,10 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
         applies_guardrails=True,
         batch_codecs={
-            "embedding": _load_bedrock_embeddings,
-            "rerank": _load_bedrock_rerank,
-            "image": image_codecs.load_bedrock_images,
-            "moderation": moderation_codecs.load_guardrails,
+            "embedding": work_codecs.load_bedrock_embeddings,
+            "rerank": work_codecs.load_bedrock_rerank,
+            "image": work_codecs.load_bedrock_images,
+            "moderation": work_codecs.load_guardrails,
         },
         batch_transports=frozenset({"bedrock_runtime"}),
     ),
@@ -325,7 +260,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         takes_unsigned="own",
         call_signers=frozenset({GEMINI}),
         takes_images_back=True,
-        carries=frozenset({"conversation", "image_output"}),
+        carries=frozenset({"conversation", "image_output", "wav", "pcm"}),
         parameters=frozenset(
             {
                 "frequency_penalty",
@@ -340,9 +275,10 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             }
         ),
         batch_codecs={
-            "embedding": _load_gemini_embeddings,
-            "image": image_codecs.load_gemini_images,
+            "embedding": work_codecs.load_gemini_embeddings,
+            "image": work_codecs.load_gemini_images,
         },
+        stream_codecs={"speech": work_codecs.load_gemini_speech},
         batch_transports=frozenset({"http_sse"}),
     ),
     # Cohere's own API, for what its layer of OpenAI's format leaves out.
@@ -350,7 +286,19 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         load=None,
         transports=("http_sse",),
         parameters=frozenset(),
-        batch_codecs={"embedding": _load_cohere_embeddings, "rerank": _load_cohere_rerank},
+        batch_codecs={
+            "embedding": work_codecs.load_cohere_embeddings,
+            "rerank": work_codecs.load_cohere_rerank,
+        },
+        batch_transports=frozenset({"http_sse"}),
+    ),
+    # Hyperbolic's own API of sound, beside its layer of OpenAI's format.
+    "hyperbolic": WireFormat(
+        load=None,
+        transports=("http_sse",),
+        parameters=frozenset(),
+        carries=frozenset({"mp3"}),
+        stream_codecs={"speech": work_codecs.load_hyperbolic_speech},
         batch_transports=frozenset({"http_sse"}),
     ),
 }

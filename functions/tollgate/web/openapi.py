@@ -18,6 +18,7 @@ ANY_FORMAT: Final = "x-any-format"
 """The mark of an operation whose body is a request in any client format."""
 _KEY: Final = "key"
 _KEY_HEADER: Final = "key_header"
+_BYTES: Final = {"schema": {"type": "string", "format": "binary"}}
 _REF: Final = "#/components/schemas/{model}"
 # FastAPI's own reply to invalid input, which our error envelope replaces.
 _FOREIGN_STATUS: Final = "422"
@@ -71,6 +72,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
 
 
 def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
+    whole = {} if models.reply is None else _json(models.reply)
     events = {}
     if models.event is not None and models.failure is not None:
         either = [_reference(models.event), _reference(models.failure)]
@@ -83,10 +85,10 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
         "requestBody": {"required": True, "content": _json(models.request)},
         "responses": {
             "200": {
-                "description": "The answer; with `stream: true` as server-sent events."
+                "description": "The answer; as server-sent events where a stream is requested."
                 if events
                 else "The result.",
-                "content": {**_json(models.reply), **events},
+                "content": {**whole, **dict.fromkeys(models.media_types, _BYTES), **events},
             }
         },
     }

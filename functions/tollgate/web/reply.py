@@ -33,6 +33,9 @@ class AsgiReply:
         """Send the last piece of the body."""
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
+    async def abort(self) -> None:
+        """Send no end: a server closes the connection of a body that its application left."""
+
     async def _send(self, message: Message) -> None:
         try:
             await self._send_message(message)

@@ -14,8 +14,9 @@ from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.images import ImageRequest
 from tollgate.core.usage import Usage
 from tollgate.providers.base import BatchCodec, Frame, Target
-from tollgate.providers.dialect import Dialect, ImageFamily, ImagesDialect
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.providers.media_dialects import ImageFamily, ImagesDialect
 
 DRAWN = png_text(64, 32)
 CAT = Image(source=InlineMedia(media_type="image/png", base64=png_text()))

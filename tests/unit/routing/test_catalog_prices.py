@@ -87,6 +87,11 @@ def usages(
             output_image_tokens=1_234,
         )
         return [(drawn, theirs)]
+    if model.kind == "speech":
+        tokens = 0 if "input_mchars" in vars(known) else prompt
+        ours = Usage(uncached_input_tokens=tokens, output_tokens=tokens, characters=prompt)
+        theirs = {"input_tokens": tokens, "output_tokens": tokens, "input_characters": prompt}
+        return [(ours, PublishedUsage(**theirs))]
     if model.kind != "chat":
         inputs = Usage(uncached_input_tokens=prompt, output_tokens=0)
         return [(inputs, PublishedUsage(input_tokens=prompt))]

@@ -44,6 +44,7 @@ def test_there_is_an_example_of_each_provider_without_a_shared_address() -> None
         "hosted",
         "sagemaker",
         "self-hosted",
+        "speech",
         "vertex",
     ]
 

@@ -10,6 +10,7 @@ from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.images import ImageRequest
 from tollgate.core.moderation import ModerationRequest
 from tollgate.core.reranking import RerankRequest
+from tollgate.core.speech import SpeechRequest
 from tollgate.core.work import InputWork
 from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.file.compile import canonical_json
@@ -30,9 +31,21 @@ def requested(slug: str, **fields: Any) -> InputWork:
             return RerankRequest(model=slug, query="q", documents=("a", "b"), **fields)
         case "image":
             return ImageRequest(model=slug, prompt="a cat", **fields)
+        case "speech":
+            sound = "wav" if "mp3" not in takes(slug) else "mp3"
+            return SpeechRequest(
+                **{"model": slug, "text": "a", "voice": "b", "sound": sound, **fields}
+            )
         case _:
             subjects = ((Text(text="a"),), (Text(text="b"),))
             return ModerationRequest(model=slug, subjects=subjects, **fields)
+
+
+def takes(slug: str) -> frozenset[str]:
+    """What the first endpoint of a model has room for."""
+    chain = CHAINS.get(slug)
+    assert chain is not None
+    return chain.offers[slug][0].attempt.target.takes
 
 
 def sent(slug: str, **fields: Any) -> dict[str, tuple[str, Any]]:
@@ -43,8 +56,12 @@ def sent(slug: str, **fields: Any) -> dict[str, tuple[str, Any]]:
     for offer in chain.offers[slug]:
         target = offer.attempt.target
         wire_format = WIRE_FORMATS[CATALOG.providers[target.provider].codec]
-        codec = wire_format.batch_codecs[CATALOG.models[slug].kind]()
-        wire = codec.encode(codec.split(requested(slug, **fields), target)[0], target)
+        kind, work = CATALOG.models[slug].kind, requested(slug, **fields)
+        if kind in wire_format.stream_codecs:
+            wire = wire_format.stream_codecs[kind]().encode(work, target)
+        else:
+            codec = wire_format.batch_codecs[kind]()
+            wire = codec.encode(codec.split(work, target)[0], target)
         found[target.provider] = (wire.path, wire.body)
     return found
 
@@ -113,7 +130,20 @@ def test_c81_each_kind_of_work_has_models_of_several_providers() -> None:
     assert {"bedrock", "cohere-native", "jina", "voyage"} <= providers["rerank"]
     assert providers["moderation"] == {"openai"}
     assert providers["image"] == {"bedrock-oregon", "google", "openai", "xai"}
-    assert providers.keys() == {"chat", "embedding", "rerank", "moderation", "image"}
+    assert providers["speech"] == {"google", "groq", "openai"}
+    assert providers.keys() == {"chat", "embedding", "rerank", "moderation", "image", "speech"}
+
+
+def test_c82_speech_by_tokens_is_requested_in_events_and_by_characters_in_bytes() -> None:
+    path, body = sent("openai/gpt-4o-mini-tts", instructions="Slowly.")["openai"]
+    assert (path, body["stream_format"]) == ("/audio/speech", "sse")
+    assert body["instructions"] == "Slowly."
+    plain = sent("openai/tts-1", instructions="Slowly.")["openai"][1]
+    assert not {"instructions", "stream_format"} & plain.keys()
+    assert sent("google/gemini-3.8-flash-tts")["google"][0].endswith(
+        "/gemini-3.8-flash-tts:streamGenerateContent?alt=sse"
+    )
+    assert takes("canopylabs/orpheus-v1-english") >= {"wav"}
 
 
 def test_c81_vectors_of_one_space_stand_in_for_each_other_and_others_never() -> None:

@@ -231,12 +231,16 @@ async def test_c6_the_document_has_every_field_of_a_request() -> None:
         "EmbeddingsRequest",
         "RerankBody",
         "ModerationBody",
+        "GenerationBody",
+        "EditBody",
+        "SpeechBody",
     )
     assert content["schema"] == {
         "anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in requests]
     }
     format_ = next(each for each in operation["parameters"] if each["name"] == "format")
-    kinds = ["embeddings", "rerank", "moderations"]
+    media = ["image_generations", "image_edits", "speech"]
+    kinds = ["embeddings", "rerank", "moderations", *media]
     assert format_["schema"]["enum"] == [*SAME, *kinds]
     fields = document["components"]["schemas"]["ChatRequest"]["properties"]
     assert {"model", "messages", "tools", "provider", "session_id"} <= set(fields)

@@ -15,7 +15,7 @@ from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.images import ImagePiece, ImageRequest
 from tollgate.core.work import WorkResult
 from tollgate.providers.base import Frame, Target, WireRequest
-from tollgate.providers.dialect import ImageFamily
+from tollgate.providers.media_dialects import ImageFamily
 from tollgate.providers.shared.pictures import (
     image_result,
     inline_source,

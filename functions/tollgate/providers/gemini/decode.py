@@ -31,7 +31,7 @@ from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
 # An answer with calls ends with `STOP` too.
-_FINISH: Final[dict[str, Finish]] = {
+FINISH: Final[dict[str, Finish]] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
     "SAFETY": "content_filter",
@@ -98,7 +98,7 @@ class GeminiDecoder:
         reason = self._blocked or self._finish
         if reason is None:
             raise early_close_error(self._provider)
-        known = "content_filter" if self._blocked else _FINISH.get(reason)
+        known = "content_filter" if self._blocked else FINISH.get(reason)
         if reason in _BROKEN or (known is None and not self._parts.count):
             raise malformed_error(self._provider, f"the finish reason {reason[:64]!r}")
         yield from self._parts.close_all()

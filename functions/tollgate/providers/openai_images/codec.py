@@ -18,7 +18,7 @@ from tollgate.core.images import ImagePiece, ImageRequest
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
 from tollgate.providers.base import FormPart, Frame, Target, WireRequest
-from tollgate.providers.dialect import ImageOption
+from tollgate.providers.media_dialects import ImageOption
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.pictures import (
     image_result,

@@ -55,11 +55,18 @@ class BodyFrames:
     """Iterates over the frames of each read; the context of the reply closes the connection."""
 
     def __init__(
-        self, response: aiohttp.ClientResponse, decoder: FrameDecoder, provider: str
+        self,
+        response: aiohttp.ClientResponse,
+        decoder: FrameDecoder,
+        provider: str,
+        *,
+        end_mark: bytes | None = END_MARK,
     ) -> None:
         self._content = response.content
         self._decoder = decoder
         self._provider = provider
+        # The frame after which nothing follows; None if the body has no such frame.
+        self._end_mark = end_mark
         self._ended = False
         self._marked = False
         self._broken: UpstreamError | None = None
@@ -92,7 +99,7 @@ class BodyFrames:
             # Frames before the broken one, though in the same read, were sent and still count.
             self._broken = broken
         for place, frame in enumerate(frames, start=1):
-            if frame.data == END_MARK:
+            if frame.data == self._end_mark:
                 self._marked = True
                 return frames[:place]
         return frames

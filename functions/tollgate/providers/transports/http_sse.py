@@ -1,7 +1,8 @@
-"""Server-sent events over HTTP, with the headers of the row's authorization."""
+"""Server-sent events, or bytes, over HTTP, with the headers of the row's authorization."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 import pydantic_core
 from aiohttp import ClientResponse
@@ -12,6 +13,8 @@ from tollgate.providers.transports.authorization import Authorization
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.providers.transports.sse import SseDecoder
+
+EVENTS: Final = "text/event-stream"
 
 
 class HttpSse:
@@ -30,7 +33,7 @@ class HttpSse:
             provider=self._row.slug,
             url=f"{self._row.base_url}{request.path}",
             headers={
-                "accept": "text/event-stream" if request.reply_bytes_max is None else JSON,
+                "accept": _accepted(request),
                 **request.headers,
                 **await self._authorization.headers(),
                 # A form states its boundary there, which is made with it.
@@ -47,7 +50,25 @@ class HttpSse:
                     ErrorCode.PROVIDER_UNAVAILABLE,
                     f"The provider {self._row.slug} answered in another encoding than requested.",
                 )
-            yield BodyFrames(response, _decoder(response, request), self._row.slug)
+            if request.is_raw:
+                self._check_bytes(response.content_type)
+                yield BodyFrames(response, RawFrames(), self._row.slug, end_mark=None)
+            else:
+                yield BodyFrames(response, _decoder(response, request), self._row.slug)
+
+    def _check_bytes(self, content_type: str) -> None:
+        """Raise UpstreamError for a text in place of bytes, such as an error behind status 200."""
+        if content_type == JSON or content_type.startswith("text/"):
+            raise UpstreamError(
+                ErrorCode.PROVIDER_UNAVAILABLE,
+                f"The provider {self._row.slug} answered with text in place of sound.",
+            )
+
+
+def _accepted(request: WireRequest) -> str:
+    if request.is_raw:
+        return "*/*"
+    return EVENTS if request.reply_bytes_max is None else JSON
 
 
 def _decoder(response: ClientResponse, request: WireRequest) -> FrameDecoder:
@@ -55,6 +76,16 @@ def _decoder(response: ClientResponse, request: WireRequest) -> FrameDecoder:
     if is_whole:
         return WholeBody(request.reply_bytes_max)
     return SseFrames(request.event_bytes_max)
+
+
+class RawFrames:
+    """Bytes as they come, a frame for each chunk."""
+
+    def feed(self, chunk: bytes) -> Iterable[Frame]:
+        return (Frame(data=chunk),)
+
+    def end(self) -> Iterable[Frame]:
+        return ()
 
 
 class SseFrames:

@@ -1,7 +1,7 @@
 """A simulated provider: it answers requests of OpenAI's two older formats by fixed rules.
 
 Requests for embeddings get vectors of their words (`embed`), documents are ranked by the words that
-they have of the query (`rerank`), pictures are stripes (`image`).
+they have of the query (`rerank`), pictures are stripes (`image`), speech is a tone (`speech`).
 
 The upstream model names the rule: `echo` repeats the last user text up to a stop text, in an object
 where JSON is requested, and calls a tool only if that is forced; `tools` calls the first tools
@@ -23,6 +23,7 @@ import pydantic_core
 from pydantic import JsonValue, ValidationError
 
 from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.base import Frame, Timeouts, UpstreamRefused, WireRequest
 from tollgate.providers.transports.simulated_answer import SimulatedRequest, deltas, usage
 
@@ -34,6 +35,7 @@ _MODELS: Final = frozenset({"echo", "tools", "slow"})
 _REFUSALS: Final = {"429": (429, "rate_limit_error"), "529": (529, "overloaded_error")}
 _FAULTS_AT_ONCE: Final = frozenset({*_REFUSALS, "500-once", "timeout"})
 _SEEN_MAX: Final = 1024
+_DROP: Final = re.compile(r"drop-after-(\d{1,6})")
 
 
 class Simulator:
@@ -62,6 +64,9 @@ class Simulator:
             await self._fail_at_once(fault, hashlib.sha256(body).hexdigest())
             yield self._frames(iter((result(body),)), pause_s=None)
             return
+        if request.is_raw:
+            yield await self._sound(str(request.body["model"]), body)
+            return
         try:
             parsed = SimulatedRequest.model_validate_json(body)
         except ValidationError as invalid:
@@ -71,7 +76,7 @@ class Simulator:
             raise _refusal(404, "not_found_error")
         digest = hashlib.sha256(body).hexdigest()
         await self._fail_at_once(fault, digest)
-        dropped = re.fullmatch(r"drop-after-(\d{1,6})", fault)
+        dropped = _DROP.fullmatch(fault)
         answer = _Answer(parsed, digest)
         chunks = islice(answer.unfinished(), int(dropped[1])) if dropped else answer.whole()
         yield self._frames(chunks, pause_s=PAUSE_S if name == "slow" else None)
@@ -94,11 +99,26 @@ class Simulator:
             whole = simulated_pictures.draw_pictures(request)
             return self._frames(iter((whole,)), pause_s=None)
         events = simulated_pictures.stream_pictures(request)
-        dropped = re.fullmatch(r"drop-after-(\d{1,6})", fault)
+        dropped = _DROP.fullmatch(fault)
         return self._frames(islice(events, int(dropped[1])) if dropped else events, pause_s=None)
 
+    async def _sound(self, model: str, body: bytes) -> AsyncIterator[Sequence[Frame]]:
+        """Return the chunks of a sound; a fault cuts the connection among them."""
+        from tollgate.providers.transports.simulated_sound import speak
+
+        name, _, fault = model.partition(":")
+        if name != "speech" or not (fault == "" or self._is_fault(fault)):
+            raise _refusal(404, "not_found_error")
+        try:
+            chunks = speak(body)
+        except ValidationError as invalid:
+            raise _refusal(400, "invalid_request_error") from invalid
+        await self._fail_at_once(fault, hashlib.sha256(body).hexdigest())
+        dropped = _DROP.fullmatch(fault)
+        return self._frames(_cut(chunks, int(dropped[1])) if dropped else chunks, pause_s=None)
+
     def _is_fault(self, fault: str) -> bool:
-        return fault in _FAULTS_AT_ONCE or bool(re.fullmatch(r"drop-after-\d{1,6}", fault))
+        return fault in _FAULTS_AT_ONCE or bool(_DROP.fullmatch(fault))
 
     async def _fail_at_once(self, fault: str, digest: str) -> None:
         if fault in _REFUSALS:
@@ -120,6 +140,14 @@ class Simulator:
             if pause_s is not None and number:
                 await self._clock.sleep(pause_s)
             yield (Frame(data=chunk),)
+
+
+def _cut(chunks: Iterator[bytes], number: int) -> Iterator[bytes]:
+    """Yield so many chunks, then break as a connection does."""
+    yield from islice(chunks, number)
+    raise UpstreamError(
+        ErrorCode.PROVIDER_UNAVAILABLE, "The simulator breaks off, as its model's name says."
+    )
 
 
 class _Answer:

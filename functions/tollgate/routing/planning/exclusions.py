@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum, IntEnum, auto
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, get_args
 
 from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, Overlength, RequestError
 from tollgate.core.money import nano_usd, usd_text
-from tollgate.core.request import Capability, PriceCeiling, WorkKind
+from tollgate.core.request import Capability, PriceCeiling, SoundFormat, WorkKind
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import Price
@@ -54,6 +54,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "conversation": "messages",
     "token_ids": "input",
     "image_output": "modalities",
+    **dict.fromkeys(get_args(SoundFormat), "response_format"),
 }
 
 
@@ -68,6 +69,7 @@ class Check(IntEnum):
     CONTEXT = auto()
     RETIRED = auto()
     FORMAT = auto()
+    CHARACTERS = auto()
     PREFERRED = auto()
     PARAMETERS = auto()
     AFFORDABLE = auto()
@@ -87,6 +89,7 @@ class Cause(Enum):
     CONTEXT = Check.CONTEXT, "takes {} tokens"
     RETIRED = Check.RETIRED, "retired on {}{}"
     FORMAT = Check.FORMAT, "takes no {}"
+    CHARACTERS = Check.CHARACTERS, "takes {} characters"
     NOT_IN_ONLY = Check.PREFERRED, "is not in provider.only"
     IN_IGNORE = Check.PREFERRED, "is in provider.ignore"
     NOT_IN_ORDER = Check.PREFERRED, "is not in provider.order"
@@ -188,6 +191,9 @@ def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) ->
     """
     if untaken := wanted.needs - attempt.target.takes:
         return _lacks(Cause.FORMAT, untaken)
+    characters_max = attempt.target.dialect.speech.characters_max
+    if wanted.kind == "speech" and _characters(wanted) > characters_max:
+        return Exclusion(Cause.CHARACTERS, amounts=(str(characters_max),))
     preferences = wanted.preferences
     provider = attempt.target.provider
     if preferences.only and provider not in preferences.only:
@@ -203,6 +209,10 @@ def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) ->
     if preferences.price_max is not None:
         return _exclude_by_price(price, preferences.price_max)
     return None
+
+
+def _characters(wanted: PlanningRequest) -> int:
+    return wanted.units.characters if wanted.units else 0
 
 
 def exclude_retired(attempt: Attempt, now_s: float) -> Exclusion | None:
@@ -274,6 +284,12 @@ def refusal(
                 ErrorCode.INVALID_REQUEST,
                 f"{model} takes no {missing}: {reasons}.",
                 param=_FIELDS.get(missing, missing),
+            )
+        case Check.CHARACTERS:
+            return RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"The text has {_characters(wanted)} characters: {reasons}.",
+                param=_INPUTS[wanted.kind],
             )
         case Check.AFFORDABLE if first.cause is Cause.TIER_COST:
             return AccessError(

@@ -170,7 +170,7 @@ def _target(
 
 def _met(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
     makes: frozenset[Need] = frozenset({"image_output"} if "image" in model.makes else ())
-    return dialect.met | makes | {"conversation"}
+    return frozenset({"conversation", *dialect.met, *dialect.speech.sounds, *makes})
 
 
 def _retry(section: RetrySection) -> Retry:

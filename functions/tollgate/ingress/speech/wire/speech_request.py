@@ -1,0 +1,47 @@
+"""The request to speak a text as clients send it.
+
+https://platform.openai.com/docs/api-reference/audio/createSpeech (2026-11-22)
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, Tag
+
+from tollgate.core.request import SoundFormat
+from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
+from tollgate.ingress.shared.wire.request_model import Name, Wire, by_shape
+
+# Longer than any model takes; each endpoint has its own limit.
+INPUT_CHARACTERS_MAX: Final = 65_536
+INSTRUCTIONS_CHARACTERS_MAX: Final = 4_096
+
+
+class OwnVoice(Wire):
+    """A voice that the provider's account made, by its id."""
+
+    id: Name
+
+
+_Voice = Annotated[
+    Annotated[Name, Tag("<string>")] | Annotated[OwnVoice, Tag("<object>")],
+    by_shape("a string or an object with id"),
+]
+
+
+class SpeechBody(EndUser, RoutingFields):
+    """The body of POST /v1/audio/speech. Null means the same as leaving a field out."""
+
+    input: Annotated[str, Field(min_length=1, max_length=INPUT_CHARACTERS_MAX)] = Field(
+        description="The text to speak, of as many characters as the model takes."
+    )
+    voice: _Voice = Field(description="The name of a voice, or the id of one of your own.")
+    instructions: Annotated[str, Field(max_length=INSTRUCTIONS_CHARACTERS_MAX)] | None = Field(
+        default=None, description="How to speak, for models that take instructions."
+    )
+    response_format: SoundFormat | None = Field(
+        default=None, description="The form of the sound, `mp3` if it is left out."
+    )
+    speed: Annotated[float, Field(ge=0.25, le=4)] | None = None
+    stream_format: Literal["audio", "sse"] | None = Field(
+        default=None, description="`sse` sends the sound in events, with its usage at the end."
+    )

@@ -1,0 +1,1 @@
+"""Hyperbolic's own API of media."""

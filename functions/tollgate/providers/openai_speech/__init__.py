@@ -1,0 +1,1 @@
+"""Speech in OpenAI's format, of OpenAI and of its imitators."""

@@ -1,0 +1,74 @@
+"""Sound that providers send: its size, its base64, its usage, and the header of a WAV file."""
+
+import binascii
+import struct
+from base64 import b64decode
+from typing import Final
+
+from tollgate.core.speech import SpeechRequest
+from tollgate.core.usage import Usage
+from tollgate.providers.base import Target
+from tollgate.providers.shared.refusals import malformed_error
+
+# No reply of Lambda's has more ("Lambda quotas", 2026-11-22).
+SOUND_BYTES_MAX: Final = 200 * 1024 * 1024
+# Of sound without compression, in one channel.
+SAMPLES_PER_SECOND: Final = 24_000
+SAMPLE_BYTES: Final = 2
+# Players read on to the end of the file: the length of sound that is still being made is not known.
+_UNKNOWN: Final = 0xFFFFFFFF
+_HEADER_BYTES_AFTER_SIZE: Final = 36
+_FORMAT_BYTES: Final = 16
+_PCM: Final = 1
+_CHANNELS: Final = 1
+
+
+def wav_header(size: int | None = None) -> bytes:
+    """Return the header before so many bytes of samples; None is a number that is not known."""
+    return struct.pack(
+        "<4sI4s4sIHHIIHH4sI",
+        b"RIFF",
+        _UNKNOWN if size is None else size + _HEADER_BYTES_AFTER_SIZE,
+        b"WAVE",
+        b"fmt ",
+        _FORMAT_BYTES,
+        _PCM,
+        _CHANNELS,
+        SAMPLES_PER_SECOND,
+        SAMPLES_PER_SECOND * SAMPLE_BYTES * _CHANNELS,
+        SAMPLE_BYTES * _CHANNELS,
+        8 * SAMPLE_BYTES,
+        b"data",
+        _UNKNOWN if size is None else size,
+    )
+
+
+class SoundSize:
+    """Counts the bytes of one sound."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._bytes = 0
+
+    def checked(self, piece: bytes) -> bytes:
+        """Return the next piece; UpstreamError if the sound has more bytes than a reply may."""
+        self._bytes += len(piece)
+        if self._bytes > SOUND_BYTES_MAX:
+            raise malformed_error(self._target.provider, f"more than {SOUND_BYTES_MAX} bytes")
+        return piece
+
+
+def decode_sound(base64: str, target: Target) -> bytes:
+    """Return sound that came as base64; UpstreamError if it is none."""
+    try:
+        return b64decode(base64, validate=True)
+    except (binascii.Error, ValueError) as invalid:
+        raise malformed_error(target.provider, "sound that is no base64") from invalid
+
+
+def usage_by_characters(work: SpeechRequest, target: Target) -> Usage:
+    """Return the characters of the text; where these are charged for, no tokens are."""
+    characters = len(work.text)
+    if target.dialect.speech.usage == "characters":
+        return Usage(uncached_input_tokens=0, output_tokens=0, characters=characters)
+    return Usage(characters=characters)

@@ -1,0 +1,59 @@
+"""The simulator's sound: a tone as long as its text takes to speak; as MP3 it is silence."""
+
+import math
+import struct
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tollgate.providers.shared.sound import SAMPLE_BYTES, SAMPLES_PER_SECOND, wav_header
+
+_SECONDS_PER_CHARACTER: Final = 0.06
+# A tenth of a second.
+_SAMPLES_PER_CHUNK: Final = SAMPLES_PER_SECOND // 10
+# 400 periods a second: every chunk has whole ones, so that all chunks are alike.
+_SAMPLES_PER_PERIOD: Final = 60
+_LOUDNESS: Final = 8_000
+_TONE: Final = b"".join(
+    struct.pack("<h", round(_LOUDNESS * math.sin(2 * math.pi * place / _SAMPLES_PER_PERIOD)))
+    for place in range(_SAMPLES_PER_PERIOD)
+) * (_SAMPLES_PER_CHUNK // _SAMPLES_PER_PERIOD)
+# A frame of MPEG-2 Layer III without any sound: 24 kHz, one channel, 8 kbit/s. It lasts 24 ms.
+# https://www.mp3-tech.org/programmer/frame_header.html (2026-11-22)
+_SILENCE: Final = bytes.fromhex("fff314c0") + bytes(20)
+_SECONDS_OF_SILENCE: Final = 0.024
+_FRAMES_PER_CHUNK: Final = 4
+
+
+class _SpeechRequest(BaseModel):
+    """The fields that the simulator reads of a text to speak."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    input: str = Field(max_length=65_536)
+    response_format: Literal["mp3", "wav", "pcm"]
+    speed: float = Field(default=1, ge=0.25, le=4)
+
+
+def speak(body: bytes) -> Iterator[bytes]:
+    """Return the sound of a text in chunks, whose number depends on the text and the speed."""
+    request = _SpeechRequest.model_validate_json(body)
+    seconds = len(request.input) * _SECONDS_PER_CHARACTER / request.speed
+    if request.response_format == "mp3":
+        frames = _whole(seconds / _SECONDS_OF_SILENCE)
+        return _chunks(_SILENCE * _FRAMES_PER_CHUNK, frames * len(_SILENCE))
+    size = _whole(seconds * SAMPLES_PER_SECOND) * SAMPLE_BYTES
+    header = wav_header(size) if request.response_format == "wav" else b""
+    return _chunks(_TONE, size, header)
+
+
+def _whole(number: float) -> int:
+    return max(1, round(number))
+
+
+def _chunks(repeated: bytes, size: int, header: bytes = b"") -> Iterator[bytes]:
+    """Yield so many bytes in chunks of the same content, the first one behind a header."""
+    for start in range(0, size, len(repeated)):
+        yield header + repeated[: size - start]
+        header = b""
