@@ -5,7 +5,7 @@ from typing import Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.usage import Units, Usage
+from tollgate.core.usage import PIECES, Units, Usage
 from tollgate.routing.planning.plan import Attempt
 
 # Dense text has a token in each byte or two, and a call has some that are not among its bytes.
@@ -90,11 +90,11 @@ class UsageBound(Struct, frozen=True, kw_only=True):
             **self._cut_input(usage),
             output_tokens=_cut(usage.output_tokens, self.output_tokens),
             web_searches=_cut(usage.web_searches, self.web_searches),
-            # Each by its name: a conversation passes here several times a request.
-            images=_cut(usage.images, self.units.images),
-            search_units=_cut(usage.search_units, self.units.search_units),
-            audio_seconds=_cut(usage.audio_seconds, self.units.audio_seconds),
-            characters=_cut(usage.characters, self.units.characters),
+            **{
+                unit: min(count, getattr(self.units, unit))
+                for unit in PIECES
+                if (count := getattr(usage, unit)) is not None
+            },
         )
 
     def _cut_input(self, usage: Usage) -> dict[str, int]:

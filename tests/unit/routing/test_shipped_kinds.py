@@ -57,7 +57,7 @@ def sent(slug: str, **fields: Any) -> dict[str, tuple[str, Any]]:
         target = offer.attempt.target
         wire_format = WIRE_FORMATS[CATALOG.providers[target.provider].codec]
         kind, work = CATALOG.models[slug].kind, requested(slug, **fields)
-        if kind in wire_format.stream_codecs:
+        if kind not in wire_format.batch_codecs:
             wire = wire_format.stream_codecs[kind]().encode(work, target)
         else:
             codec = wire_format.batch_codecs[kind]()
