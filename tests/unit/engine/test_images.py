@@ -7,6 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from openai.types import (
+    ImageEditCompletedEvent,
+    ImageEditPartialImageEvent,
+    ImagesResponse,
+)
 
 from tests.gateways import ShelvedMedia, house
 from tests.painters import (
@@ -54,6 +59,7 @@ async def test_c26_c66_c82_pictures_are_billed_and_recorded_as_a_generation_is()
         "model_used": "acme/paint",
         "provider_used": "near",
     }
+    ImagesResponse.model_validate(reply.json, strict=True)
     assert (record.trace.kind, record.ingress_format) == ("image", IMAGE_GENERATIONS.name)
     assert (record.usage.images, record.usage_source) == (2, "provider")
     assert record.cost_nano_usd == home.spent_nano_usd == 40_000_000
@@ -231,6 +237,8 @@ async def test_c82_a_stream_has_previews_and_the_picture_with_its_price() -> Non
     )
     reply = await edit(home, stream=True, partial_images=2)
     preview, done = events_of(reply)
+    ImageEditPartialImageEvent.model_validate(preview, strict=True)
+    ImageEditCompletedEvent.model_validate(done, strict=True)
     assert preview == {
         "type": "image_edit.partial_image",
         "b64_json": png_text(8, 8),
