@@ -1,9 +1,14 @@
 """The streaming function: started by `stream_bootstrap` in place of Lambda's runtime client."""
 
 import gc
+import sys
 
 # Imports make no garbage, and searching for it takes an eighth of a cold start; `main` enables it.
 gc.disable()
+# Starlette imports a parser of forms wherever there is one, a fiftieth of a cold start: it is
+# hidden here, and `ingress.form_body` imports it with the first form.
+_HIDDEN = dict.fromkeys(("multipart", "python_multipart"))
+sys.modules.update(_HIDDEN)
 
 import asyncio
 
@@ -21,6 +26,9 @@ from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstrea
 from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
+
+for _name in _HIDDEN:
+    del sys.modules[_name]
 
 
 class Function(Struct, frozen=True):

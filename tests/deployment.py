@@ -55,6 +55,8 @@ CHAT_ROUTES = [
     "POST /v1/images/generations",
     "POST /v1/images/edits",
     "POST /v1/audio/speech",
+    "POST /v1/audio/transcriptions",
+    "POST /v1/audio/translations",
 ]
 API_ROUTES = [
     "ANY /",
@@ -270,7 +272,9 @@ async def deployed(
         stack.push_async_callback(stores.aclose)
         await stores.create_tables()
         _compile(settings.catalog_file, upstreams, limits or Limits())
-        emulator = await stack.enter_async_context(Emulator())
+        binary_types = template_stack().api_definition["x-amazon-apigateway-binary-media-types"]
+        emulator = Emulator(binary_media_types=tuple(map(str, binary_types)))
+        await stack.enter_async_context(emulator)
         proxy = _authorising_proxy(settings, upstreams, parameters or {})
         await stack.enter_async_context(proxy)
         variables = environment(settings, endpoint_url=proxy.url)

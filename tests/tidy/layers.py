@@ -45,6 +45,7 @@ HOMES = {
     "mangum": ("api", "lambda_runtime"),
     "pydantic_settings": ("settings",),
     "python_multipart": ("ingress",),
+    "tinytag": ("ingress",),
 }
 
 # The table of formats is read by routing, below the codecs that its loaders import when called.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 from itertools import chain
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from msgspec import Struct, field
 from pydantic import JsonValue
@@ -168,7 +168,15 @@ Need = Literal[
     "flac",
     "wav",
     "pcm",
+    "segments",
+    "words",
+    "speakers",
+    "translation",
 ]
+# The needs of a request for a transcript.
+TRANSCRIPT_NEEDS: Final[frozenset[Need]] = frozenset(
+    {"segments", "words", "speakers", "translation"}
+)
 # `pcm` is 24,000 samples a second of 16 bits, little-endian, in one channel and without a header.
 # https://platform.openai.com/docs/guides/text-to-speech (2026-11-22)
 SoundFormat = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]

@@ -5,6 +5,8 @@ from collections.abc import Coroutine
 from contextlib import aclosing
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from tollgate.core.errors import (
     ErrorCode,
     GatewayError,
@@ -18,7 +20,7 @@ from tollgate.engine.attempts import AttemptContext, CommittedAttempt, commit_fi
 from tollgate.engine.coverage import Coverage
 from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Call, Gateway
-from tollgate.engine.media import RequestMedia
+from tollgate.engine.media import RequestMedia, fetch_awaited
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.base import ServedBy
@@ -38,6 +40,8 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     Raises a refusal that comes before the hold; after the hold, errors go to the sink. Settling
     comes before the last byte: the platform may freeze the process as soon as that byte has left.
     """
+    if call.parsed.awaits is not None:
+        call = replace(call, parsed=await fetch_awaited(gateway.media, call.parsed))
     plan = gateway.planner.plan(planning_request(call), now_s=gateway.clock.now_s())
     (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan))
     meter = Meter(gateway.clock, call, plan, hold)

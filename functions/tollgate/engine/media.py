@@ -27,10 +27,23 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.work import InputWork, Work
+from tollgate.ingress.base import ParsedWork
 from tollgate.providers.base import FetchedMedia, MediaFetcher, Target
 
 URLS_MAX: Final = 16
 TOTAL_BYTES_MAX: Final = 40 * 1024 * 1024
+
+
+async def fetch_awaited(fetcher: MediaFetcher, parsed: ParsedWork) -> ParsedWork:
+    """Return a request with the media that it names by URL, by which its work is measured.
+
+    This is before any money is held: the hold is of the size that is found.
+    """
+    awaited = parsed.awaits
+    if awaited is None:
+        return parsed
+    media = await fetcher.fetch(awaited.url, field=awaited.field, bytes_max=awaited.bytes_max)
+    return replace(parsed, request=awaited.complete(media.content), awaits=None)
 
 
 class RequestMedia:

@@ -1,6 +1,6 @@
 """The protocols of a client format; the counterpart of `providers.base`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, Protocol, Self
 
@@ -28,6 +28,16 @@ class NamespacedName(Struct, frozen=True, kw_only=True):
     name: str
 
 
+class AwaitedMedia(Struct, frozen=True, kw_only=True):
+    """Media that a request names by URL, without which the size of its work is not known."""
+
+    url: str
+    field: str
+    bytes_max: int
+    complete: Callable[[bytes], Work]
+    """Return the work with the content; RequestError if it is of another kind."""
+
+
 class ParsedWork(Struct, frozen=True, kw_only=True):
     """A parsed request of any kind: the work, and the form of the reply."""
 
@@ -35,6 +45,9 @@ class ParsedWork(Struct, frozen=True, kw_only=True):
     stream: bool = False
     media_type: str = ""
     """The type of a reply that is neither JSON nor events, such as `audio/mpeg`."""
+    awaits: AwaitedMedia | None = None
+    described: bytes = b""
+    """The request as JSON, where its body is none: of a file its size and hash."""
     episode_id: str | None = None
     """The caller's own episode; None lets the renderer make one."""
     ignored: tuple[str, ...] = ()

@@ -99,12 +99,16 @@ def field_at_fault(error: GatewayError, names: FieldNames) -> tuple[str | None, 
 
 
 def openai_error(
-    error: GatewayError, request_id: str, names: FieldNames = NO_OTHER_NAMES
+    error: GatewayError,
+    request_id: str,
+    names: FieldNames = NO_OTHER_NAMES,
+    *,
+    upload_hint: str = _UPLOAD_HINT,
 ) -> dict[str, str | None]:
     """Return the `error` object of the OpenAI envelope."""
     param, message = field_at_fault(error, names)
     if error.code is ErrorCode.PAYLOAD_TOO_LARGE:
-        message = f"{message} {_UPLOAD_HINT}"
+        message = f"{message} {upload_hint}"
     return {
         "message": message,
         "type": openai_type(STATUS[error.code]),
@@ -136,9 +140,12 @@ def openai_reply(
     request_id: str,
     routed: Routed | None = None,
     names: FieldNames = NO_OTHER_NAMES,
+    *,
+    upload_hint: str = _UPLOAD_HINT,
 ) -> ErrorReply:
     """Render an error as HTTP, in the OpenAI envelope."""
-    content: dict[str, JsonValue] = {"error": {**openai_error(error, request_id, names)}}
+    shown = openai_error(error, request_id, names, upload_hint=upload_hint)
+    content: dict[str, JsonValue] = {"error": {**shown}}
     if routed is not None:
         content["tollgate_metadata"] = tollgate_metadata(routed)
     return ErrorReply(

@@ -6,10 +6,12 @@ https://www.rfc-editor.org/rfc/rfc7578; OpenAI's SDKs write lists and objects wi
 
 import re
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct
 from pydantic import JsonValue
+from pydantic_core import to_json
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
@@ -17,7 +19,6 @@ from python_multipart.multipart import parse_options_header
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.ingress.json_body import decode_object
 
-FORM: Final = "multipart/form-data"
 PARTS_MAX: Final = 128
 HEADERS_MAX: Final = 8
 HEADER_BYTES_MAX: Final = 4_096
@@ -51,6 +52,16 @@ class Form(Struct, frozen=True, kw_only=True):
         if len(several) > 1:
             raise _refusal(name, "must be one file")
         return several[0] if several else None
+
+    def described(self) -> bytes:
+        """Return the form as JSON, the same however its parts are bounded and ordered."""
+        files: dict[str, list[JsonValue]] = {
+            name: [{"bytes": len(each), "sha256": sha256(each).hexdigest()} for each in several]
+            for name, several in self.files.items()
+        }
+        texts: dict[str, list[JsonValue]] = {name: [*each] for name, each in self.texts.items()}
+        both = texts | {f"{name} (file)" if name in texts else name: files[name] for name in files}
+        return to_json(dict(sorted(both.items())))
 
     def values(
         self, *, lists: frozenset[str] = frozenset(), objects: frozenset[str] = frozenset()

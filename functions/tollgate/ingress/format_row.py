@@ -1,6 +1,7 @@
 """The row of a client format: its route, its code and its description."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from msgspec import Struct
 from pydantic import BaseModel
@@ -8,6 +9,8 @@ from pydantic import BaseModel
 from tollgate.core.ids import IdSource
 from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import Ingress
+
+FORM: Final = "multipart/form-data"
 
 
 class FormatModels(Struct, frozen=True, kw_only=True):
@@ -17,6 +20,8 @@ class FormatModels(Struct, frozen=True, kw_only=True):
     reply: type[BaseModel] | None
     """The body of a reply that is not streamed; None if it is no JSON."""
     error: type[BaseModel]
+    is_form: bool = False
+    """True if the request may be a form too."""
     media_types: tuple[str, ...] = ()
     """The types of replies that are neither JSON nor events."""
     event: type[BaseModel] | None = None

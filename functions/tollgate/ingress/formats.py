@@ -13,7 +13,7 @@ from tollgate.ingress.base import Ingress
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.format_row import FormatModels, IngressFormat, TokenCounting
 from tollgate.ingress.image_formats import IMAGE_EDITS, IMAGE_GENERATIONS
-from tollgate.ingress.sound_formats import SPEECH
+from tollgate.ingress.sound_formats import SPEECH, TRANSCRIPTIONS, TRANSLATIONS
 
 
 def _load_chat_completions_models() -> FormatModels:
@@ -277,6 +277,8 @@ FORMATS: Final = (
     IMAGE_GENERATIONS,
     IMAGE_EDITS,
     SPEECH,
+    TRANSCRIPTIONS,
+    TRANSLATIONS,
 )
 
 

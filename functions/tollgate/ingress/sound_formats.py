@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from pydantic import BaseModel
+
 from tollgate.core.ids import IdSource
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.format_row import FormatModels, IngressFormat
@@ -38,4 +40,70 @@ SPEECH: Final = IngressFormat(
     summary="Create Speech",
     description="Speak a text; the sound leaves as it comes, and is billed to the key.",
     operation_id="create_speech",
+)
+
+
+def _make_transcriptions(ids: IdSource) -> Ingress:
+    from tollgate.ingress.transcription import Transcriptions
+
+    return Transcriptions()
+
+
+def _make_translations(ids: IdSource) -> Ingress:
+    from tollgate.ingress.transcription import Translations
+
+    return Translations()
+
+
+def _load_transcription_models() -> FormatModels:
+    from tollgate.ingress.transcription.wire.transcription_request import TranscriptionBody
+
+    return _transcript_models(TranscriptionBody)
+
+
+def _load_translation_models() -> FormatModels:
+    from tollgate.ingress.transcription.wire.transcription_request import TranslationBody
+
+    return _transcript_models(TranslationBody)
+
+
+def _transcript_models(request: type[BaseModel]) -> FormatModels:
+    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
+    from tollgate.ingress.transcription.parse import TEXT_TYPES
+    from tollgate.ingress.transcription.wire.transcription_reply import (
+        TranscriptEvent,
+        TranscriptFailure,
+        TranscriptReply,
+    )
+
+    return FormatModels(
+        request=request,
+        reply=TranscriptReply,
+        event=TranscriptEvent,
+        failure=TranscriptFailure,
+        error=ErrorEnvelope,
+        is_form=True,
+        media_types=tuple(sorted(set(TEXT_TYPES.values()))),
+    )
+
+
+TRANSCRIPTIONS: Final = IngressFormat(
+    name="transcriptions",
+    path="/v1/audio/transcriptions",
+    make=_make_transcriptions,
+    load_models=_load_transcription_models,
+    tag="transcription",
+    summary="Create Transcription",
+    description="Write down what a recording says, in OpenAI's format; billed to the key.",
+    operation_id="create_transcription",
+)
+TRANSLATIONS: Final = IngressFormat(
+    name="translations",
+    path="/v1/audio/translations",
+    make=_make_translations,
+    load_models=_load_translation_models,
+    tag="transcription",
+    summary="Create Translation",
+    description="Write in English what a recording says, in OpenAI's format; billed to the key.",
+    operation_id="create_translation",
 )

@@ -235,8 +235,13 @@ class FetchedMedia(Struct, frozen=True, kw_only=True):
 class MediaFetcher(Protocol):
     """Fetches media by URL, from public addresses only."""
 
-    async def fetch(self, url: str) -> FetchedMedia:
-        """Fetch the whole body; RequestError for a URL that must not or cannot be fetched."""
+    async def fetch(
+        self, url: str, *, field: str = "messages", bytes_max: int | None = None
+    ) -> FetchedMedia:
+        """Fetch the whole body; RequestError for a URL that must not or cannot be fetched.
+
+        `field` is the one that has the URL; `bytes_max` replaces the fetcher's own limit.
+        """
 
 
 class ProviderRow(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from tollgate.core.request import Effort, InputType, Need
 from tollgate.core.signers import CLAUDE, GEMINI
-from tollgate.providers.media_dialects import ImagesDialect, Path, SpeechDialect
+from tollgate.providers.media_dialects import (
+    ImagesDialect,
+    Path,
+    SpeechDialect,
+    TranscriptionDialect,
+)
 from tollgate.providers.parameters import REFUSED_BY_DEFAULT, Parameter
 
 # The hosts of the Messages API: Anthropic, Vertex AI, or Bedrock's InvokeModel.
@@ -289,6 +294,9 @@ class Dialect(BaseModel):
     )
     speech: SpeechDialect = Field(
         default_factory=SpeechDialect, description="For models of the kind speech."
+    )
+    transcription: TranscriptionDialect = Field(
+        default_factory=TranscriptionDialect, description="For models of the kind transcription."
     )
     gemini: GeminiDialect = Field(
         default_factory=GeminiDialect, description="For models of the format gemini."

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct, field
 
-from tollgate.core.request import Need, SoundFormat, WorkKind
+from tollgate.core.request import TRANSCRIPT_NEEDS, Need, SoundFormat, WorkKind
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
 from tollgate.providers import work_codecs
 from tollgate.providers.base import BatchCodec, Codec, StreamedWorkCodec, Target, TokenCounter
@@ -183,7 +183,8 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         load=_load_openai_chat,
         transports=("http_sse", "sagemaker_runtime", "simulator"),
         parameters=frozenset(PARAMETERS),
-        carries=frozenset({"conversation", "image_output", "token_ids", *get_args(SoundFormat)}),
+        carries=TRANSCRIPT_NEEDS
+        | {"conversation", "image_output", "token_ids", *get_args(SoundFormat)},
         batch_codecs={
             "embedding": work_codecs.load_openai_embeddings,
             "rerank": work_codecs.load_jina_rerank,
@@ -193,6 +194,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         stream_codecs={
             "image": work_codecs.load_openai_streamed_images,
             "speech": work_codecs.load_openai_speech,
+            "transcription": work_codecs.load_openai_transcription,
         },
         batch_transports=frozenset({"http_sse", "simulator"}),
     ),

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tollgate.core.request import SoundFormat
+from tollgate.core.request import Need, SoundFormat
 
 Path = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")]
 # Families of models whose pictures have bodies of their own behind one host.
@@ -106,3 +106,37 @@ class SpeechDialect(BaseModel):
         "the tokens that events (`stream_format: sse`) state; or nothing, and tokens are "
         "estimated.",
     )
+
+
+class TranscriptionDialect(BaseModel):
+    """Departures of a server of transcripts from Whisper behind OpenAI's API."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    translates: bool = Field(default=False, description="Whether it translates into English.")
+    segments: bool = Field(
+        default=True, description="Whether it has `verbose_json`, of which subtitles are made."
+    )
+    words: bool = Field(default=False, description="Whether it has the times of words.")
+    speakers: bool = Field(default=False, description="Whether it has `diarized_json`.")
+    streams: bool = Field(
+        default=False, description="Whether it streams words; else they come all at once."
+    )
+    logprobs: bool = Field(
+        default=False, description="Whether it has log probabilities; else this is reported."
+    )
+    prompt: bool = Field(default=True, description="Whether it takes a prompt; else reported.")
+    chunking: bool = Field(
+        default=False, description="Whether it takes a `chunking_strategy`; else reported."
+    )
+
+    @property
+    def met(self) -> frozenset[Need]:
+        """The needs of a request that the server meets."""
+        stated: tuple[tuple[Need, bool], ...] = (
+            ("segments", self.segments),
+            ("words", self.words),
+            ("speakers", self.speakers),
+            ("translation", self.translates),
+        )
+        return frozenset(need for need, is_met in stated if is_met)

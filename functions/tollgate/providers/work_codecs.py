@@ -167,3 +167,14 @@ def load_hyperbolic_speech() -> StreamedWorkCodec[Any]:
     from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 
     return StreamedWorkCodec(encode=encode, decoder=SpeechDecoder, error=parse_openai_reply_error)
+
+
+def load_openai_transcription() -> StreamedWorkCodec[Any]:
+    """Import and return the codec of transcripts in OpenAI's shape."""
+    from tollgate.providers.openai_transcription.decode import TranscriptDecoder
+    from tollgate.providers.openai_transcription.encode import encode
+    from tollgate.providers.shared.openai_errors import parse_openai_reply_error
+
+    return StreamedWorkCodec(
+        encode=encode, decoder=TranscriptDecoder, error=parse_openai_reply_error
+    )

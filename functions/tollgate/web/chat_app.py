@@ -155,6 +155,7 @@ class MeteredEndpoint(FormatEndpoint):
         parsed: ParsedWork | None = await self._entrance.parse_stored(entered)
         if parsed is None:
             parsed = self._ingress.parse(body, headers)
+        body = parsed.described or body
         tells_routing = headers.get("x-tollgate-metadata", "").lower() == "enabled"
         parsed = replace(parsed, tells_routing=tells_routing)
         call = Call(

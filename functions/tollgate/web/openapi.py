@@ -8,7 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tollgate.ingress.format_row import FormatModels, IngressFormat, TokenCounting
+from tollgate.ingress.format_row import FORM, FormatModels, IngressFormat, TokenCounting
 from tollgate.ingress.formats import FORMATS, MESSAGES
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
@@ -82,7 +82,7 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
         "summary": format_.summary,
         "description": format_.description,
         "operationId": format_.operation_id,
-        "requestBody": {"required": True, "content": _json(models.request)},
+        "requestBody": {"required": True, "content": _request_content(models)},
         "responses": {
             "200": {
                 "description": "The answer; as server-sent events where a stream is requested."
@@ -92,6 +92,11 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
             }
         },
     }
+
+
+def _request_content(models: FormatModels) -> dict[str, Any]:
+    content = _json(models.request)
+    return {**content, FORM: content["application/json"]} if models.is_form else content
 
 
 def _describe_count(

@@ -13,12 +13,12 @@ from tests.unit.web.test_api_app import api
 from tests.unit.web.test_chat_app import app_of, bearer
 from tollgate.ingress.formats import FORMATS
 
-# The formats of models that chat; those of other kinds are streamed too.
-CHATS = ("chat_completions", "completions", "messages", "responses")
+# The tags of the formats of answers.
+ANSWERS = ("chat", "completions", "messages", "responses")
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("path", [each.path for each in FORMATS if each.name in CHATS])
+@pytest.mark.parametrize("path", [each.path for each in FORMATS if each.tag in ANSWERS])
 async def test_c27_an_end_that_is_near_is_announced_in_every_format(
     path: str, stream: bool
 ) -> None:

@@ -13,6 +13,7 @@ from tests.gateways import store_is_away
 from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.core.speed import AnswerTime
+from tollgate.ingress.formats import FORMATS
 from tollgate.stores.administration import NewKey
 
 PATH = "/v1/route/explain"
@@ -223,24 +224,12 @@ async def test_c6_the_document_has_every_field_of_a_request() -> None:
     document = (await (await api())("GET", "/v1/openapi.json")).json
     operation = document["paths"][PATH]["post"]
     content = operation["requestBody"]["content"]["application/json"]
-    requests = (
-        "ChatRequest",
-        "CompletionRequest",
-        "MessagesRequest",
-        "ResponsesRequest",
-        "EmbeddingsRequest",
-        "RerankBody",
-        "ModerationBody",
-        "GenerationBody",
-        "EditBody",
-        "SpeechBody",
-    )
+    requests = [each.load_models().request.__name__ for each in FORMATS]
     assert content["schema"] == {
         "anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in requests]
     }
     format_ = next(each for each in operation["parameters"] if each["name"] == "format")
-    media = ["image_generations", "image_edits", "speech"]
-    kinds = ["embeddings", "rerank", "moderations", *media]
+    kinds = [each.name for each in FORMATS if each.name not in SAME]
     assert format_["schema"]["enum"] == [*SAME, *kinds]
     fields = document["components"]["schemas"]["ChatRequest"]["properties"]
     assert {"model", "messages", "tools", "provider", "session_id"} <= set(fields)

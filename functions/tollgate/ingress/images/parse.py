@@ -3,12 +3,15 @@
 from base64 import b64encode
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from tollgate.core.content import Image, InlineMedia, MediaUrl
 from tollgate.core.images import ImageRequest
 from tollgate.core.media_types import decode_base64, detect_media_type
 from tollgate.core.picture_files import find_picture_fault
 from tollgate.ingress.base import ParsedWork
-from tollgate.ingress.form_body import FORM, Form, parse_form
+from tollgate.ingress.form_body import Form, parse_form
+from tollgate.ingress.format_row import FORM
 from tollgate.ingress.images.wire.image_request import (
     PICTURES_MAX,
     EditBody,
@@ -72,7 +75,7 @@ def _parse_form_edit(form: Form) -> ParsedWork:
         mask=None if mask is None else _check_mask(_uploaded(mask, "mask"), "mask"),
         fidelity=asked.input_fidelity,
     )
-    return _parsed(asked, request)
+    return replace(_parsed(asked, request), described=form.described())
 
 
 def _uploaded(content: bytes, path: str) -> Image:

@@ -67,10 +67,10 @@ def _in_base64(escaped: str) -> str:
     return binascii.b2a_base64(unquote_to_bytes(escaped), newline=False).decode()
 
 
-def decode_content(text: str, path: str) -> bytes:
-    """Decode base64 of at most MEDIA_BYTES_MAX; raise RequestError with the field at fault."""
-    if len(text) * 3 // 4 > MEDIA_BYTES_MAX:
-        raise field_refusal(path, f"must be at most {MEDIA_BYTES_MAX} bytes")
+def decode_content(text: str, path: str, bytes_max: int = MEDIA_BYTES_MAX) -> bytes:
+    """Decode base64 of so many bytes at most; raise RequestError with the field at fault."""
+    if len(text) * 3 // 4 > bytes_max:
+        raise field_refusal(path, f"must be at most {bytes_max} bytes")
     try:
         found = decode_base64(text)
     except NotBase64 as invalid:

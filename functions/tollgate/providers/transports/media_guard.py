@@ -59,26 +59,30 @@ class MediaGuard:
         self._limits = limits or FetchLimits()
         self._also_allowed = also_allowed
 
-    async def fetch(self, url: str) -> FetchedMedia:
+    async def fetch(
+        self, url: str, *, field: str = "messages", bytes_max: int | None = None
+    ) -> FetchedMedia:
         """Fetch the whole body; RequestError for a URL that must not or cannot be fetched."""
         try:
             async with asyncio.timeout(self._limits.total_s):
-                return await self._follow(URL(url))
+                return await self._follow(URL(url), bytes_max or self._limits.body_bytes_max)
+        except _Refused as refused:
+            raise _refusal(str(refused), field) from refused
         except TimeoutError as late:
-            raise _refused("did not answer in time") from late
+            raise _refusal("did not answer in time", field) from late
         except (aiohttp.ClientError, OSError, ValueError) as failure:
             # No word on why: a caller must not learn what answers where.
-            raise _refused("could not be fetched") from failure
+            raise _refusal("could not be fetched", field) from failure
 
-    async def _follow(self, url: URL) -> FetchedMedia:
+    async def _follow(self, url: URL, bytes_max: int) -> FetchedMedia:
         for _ in range(self._limits.redirects_max + 1):
-            fetched = await self._get(url)
+            fetched = await self._get(url, bytes_max)
             if isinstance(fetched, FetchedMedia):
                 return fetched
             url = fetched
-        raise _refused("is redirected too often")
+        raise _Refused("is redirected too often")
 
-    async def _get(self, url: URL) -> FetchedMedia | URL:
+    async def _get(self, url: URL, bytes_max: int) -> FetchedMedia | URL:
         """Fetch one URL, and return the media, or the URL to which it redirects."""
         pinned = _Pinned(await self._addresses(url))
         connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, force_close=True)
@@ -95,10 +99,10 @@ class MediaGuard:
             if response.status in _REDIRECTS:
                 return url.join(URL(response.headers.get("location", "")))
             if response.status != 200:
-                raise _refused("could not be fetched")
+                raise _Refused("could not be fetched")
             if response.headers.get("content-encoding", "identity").lower() != "identity":
-                raise _refused("answers in an encoding that was not requested")
-            content = await self._body(response)
+                raise _Refused("answers in an encoding that was not requested")
+            content = await _read_body(response, bytes_max)
             return FetchedMedia(content=content, claimed_type=response.headers.get("content-type"))
 
     async def _addresses(self, url: URL) -> Sequence[str]:
@@ -109,24 +113,28 @@ class MediaGuard:
             or url.user is not None
             or is_disguised(url.host)
         ):
-            raise _refused("must be an http(s) URL with a plain host")
+            raise _Refused("must be an http(s) URL with a plain host")
         host = url.host
         found = (host,) if is_address(host) else await self._resolve(host, _port(url))
         if not found or not all(self._is_allowed(address) for address in found):
-            raise _refused("does not lead to a public address")
+            raise _Refused("does not lead to a public address")
         return found
 
     def _is_allowed(self, address: str) -> bool:
         return address in self._also_allowed or is_public(address)
 
-    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        limit = self._limits.body_bytes_max
-        body = bytearray()
-        while chunk := await response.content.readany():
-            body += chunk
-            if len(body) > limit:
-                raise _refused(f"has more than {limit} bytes behind it")
-        return bytes(body)
+
+async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
+    body = bytearray()
+    while chunk := await response.content.readany():
+        body += chunk
+        if len(body) > bytes_max:
+            raise _Refused(f"has more than {bytes_max} bytes behind it")
+    return bytes(body)
+
+
+class _Refused(Exception):
+    """Raised for a URL that is not fetched; its text ends a sentence that begins with the URL."""
 
 
 class _Pinned(AbstractResolver):
@@ -160,5 +168,5 @@ def _port(url: URL) -> int:
     return url.port or _PORTS[url.scheme]
 
 
-def _refused(what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"A URL in messages {what}.", param="messages")
+def _refusal(what: str, field: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"A URL in {field} {what}.", param=field)

@@ -1,7 +1,8 @@
 """A simulated provider: it answers requests of OpenAI's two older formats by fixed rules.
 
 Requests for embeddings get vectors of their words (`embed`), documents are ranked by the words that
-they have of the query (`rerank`), pictures are stripes (`image`), speech is a tone (`speech`).
+they have of the query (`rerank`), pictures are stripes (`image`), speech is a tone (`speech`), and
+a recording is transcribed by its bytes (`transcribe`).
 
 The upstream model names the rule: `echo` repeats the last user text up to a stop text, in an object
 where JSON is requested, and calls a tool only if that is forced; `tools` calls the first tools
@@ -52,6 +53,9 @@ class Simulator:
         body = pydantic_core.to_json(request.body)
         if request.path == _PICTURES_PATH:
             yield await self._pictures(body, streamed=request.reply_bytes_max is None)
+            return
+        if request.form:
+            yield await self._transcript(request)
             return
         if request.reply_bytes_max is not None:
             # Imported with its first request, as the codec is.
@@ -116,6 +120,22 @@ class Simulator:
         await self._fail_at_once(fault, hashlib.sha256(body).hexdigest())
         dropped = _DROP.fullmatch(fault)
         return self._frames(_cut(chunks, int(dropped[1])) if dropped else chunks, pause_s=None)
+
+    async def _transcript(self, request: WireRequest) -> AsyncIterator[Sequence[Frame]]:
+        """Return the frames of a transcript; a fault cuts the stream among them."""
+        from tollgate.providers.transports.simulated_transcripts import transcribe
+
+        name, _, fault = str(request.body["model"]).partition(":")
+        if name != "transcribe" or not (fault == "" or self._is_fault(fault)):
+            raise _refusal(404, "not_found_error")
+        digest = hashlib.sha256(b"\n".join(part.content for part in request.form)).hexdigest()
+        await self._fail_at_once(fault, digest)
+        transcript = transcribe(request)
+        if request.reply_bytes_max is not None:
+            return self._frames(iter((transcript.whole(),)), pause_s=None)
+        dropped = re.fullmatch(r"drop-after-(\d{1,6})", fault)
+        events = transcript.events()
+        return self._frames(islice(events, int(dropped[1])) if dropped else events, pause_s=None)
 
     def _is_fault(self, fault: str) -> bool:
         return fault in _FAULTS_AT_ONCE or bool(_DROP.fullmatch(fault))

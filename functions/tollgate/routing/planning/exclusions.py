@@ -55,6 +55,15 @@ _FIELDS: Final[Mapping[str, str]] = {
     "token_ids": "input",
     "image_output": "modalities",
     **dict.fromkeys(get_args(SoundFormat), "response_format"),
+    "segments": "response_format",
+    "speakers": "response_format",
+    "words": "timestamp_granularities",
+    "translation": "model",
+}
+# What callers call a need that is no field.
+_NEEDS_IN_WORDS: Final[Mapping[str, str]] = {
+    "segments": "response_format of srt, vtt or verbose_json",
+    "speakers": "response_format of diarized_json",
 }
 
 
@@ -282,7 +291,7 @@ def refusal(
             missing = first.missing[0]
             return RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"{model} takes no {missing}: {reasons}.",
+                f"{model} takes no {_NEEDS_IN_WORDS.get(missing, missing)}: {reasons}.",
                 param=_FIELDS.get(missing, missing),
             )
         case Check.CHARACTERS:

@@ -170,7 +170,8 @@ def _target(
 
 def _met(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
     makes: frozenset[Need] = frozenset({"image_output"} if "image" in model.makes else ())
-    return frozenset({"conversation", *dialect.met, *dialect.speech.sounds, *makes})
+    stated = dialect.met | dialect.transcription.met | makes
+    return frozenset({"conversation", *stated, *dialect.speech.sounds})
 
 
 def _retry(section: RetrySection) -> Retry:

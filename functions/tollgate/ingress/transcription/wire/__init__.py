@@ -1,0 +1,1 @@
+"""Models of the format on the wire."""

@@ -1,0 +1,60 @@
+"""The request for a transcript as clients send it, in a form or as JSON.
+
+https://platform.openai.com/docs/api-reference/audio/createTranscription (openai-python 3.52,
+2026-11-22); `url` is Groq's: https://console.groq.com/docs/speech-to-text (2026-11-22).
+"""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, Tag
+
+from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX
+from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
+from tollgate.ingress.shared.wire.request_model import Json, by_shape
+
+_PROMPT_LENGTH_MAX: Final = 16_384
+# 25 MiB as base64, as a data URL with its type.
+_BASE64_LENGTH_MAX: Final = 36_000_000
+
+ChunkingStrategy = Annotated[
+    Annotated[Literal["auto"], Tag("<string>")] | Annotated[Json, Tag("<object>")],
+    by_shape("'auto' or an object"),
+]
+
+
+class _RecordingFields(EndUser, RoutingFields):
+    """The fields that both requests have."""
+
+    file: Annotated[str, Field(max_length=_BASE64_LENGTH_MAX)] | None = Field(
+        default=None,
+        description="The recording: a file of the form, or base64 or a data URL in JSON. flac, "
+        "mp3, mp4, m4a, mpga, ogg, wav or webm, of 25 MiB at most.",
+    )
+    url: Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX)] | None = Field(
+        default=None,
+        description="Where the recording is fetched from, in place of `file`: a public address, "
+        "such as a presigned one.",
+    )
+    prompt: Annotated[str, Field(max_length=_PROMPT_LENGTH_MAX)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=1)] | None = None
+    stream: bool | None = None
+
+
+class TranslationBody(_RecordingFields):
+    """The body of POST /v1/audio/translations. Null means the same as leaving a field out."""
+
+    response_format: Literal["json", "text", "srt", "verbose_json", "vtt"] | None = None
+
+
+class TranscriptionBody(_RecordingFields):
+    """The body of POST /v1/audio/transcriptions. Null means the same as leaving a field out."""
+
+    response_format: (
+        Literal["json", "text", "srt", "verbose_json", "vtt", "diarized_json"] | None
+    ) = None
+    language: Annotated[str, Field(pattern=r"^[A-Za-z]{2,20}(-[A-Za-z0-9]{2,8})?$")] | None = None
+    timestamp_granularities: (
+        Annotated[list[Literal["word", "segment"]], Field(max_length=2)] | None
+    ) = None
+    include: Annotated[list[Literal["logprobs"]], Field(max_length=1)] | None = None
+    chunking_strategy: ChunkingStrategy | None = None

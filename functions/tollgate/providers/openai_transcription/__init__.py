@@ -1,0 +1,1 @@
+"""Transcripts in OpenAI's shape, and in that of servers that imitate it."""
