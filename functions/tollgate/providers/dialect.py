@@ -99,6 +99,11 @@ class RerankDialect(BaseModel):
     limit_field: Literal["top_n", "top_k"] = Field(
         default="top_n", description="The field with the number of documents to return."
     )
+    by_tokens: bool = Field(
+        default=False,
+        description="Whether tokens are charged for even where an answer counts units of search; "
+        "tokens that it does not count are estimated.",
+    )
 
 
 class GeminiDialect(BaseModel):

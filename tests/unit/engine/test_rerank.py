@@ -39,11 +39,13 @@ def _decimals(rates: dict[str, str]) -> dict[str, object]:
     return {name: Decimal(rate) for name, rate in rates.items()}
 
 
-async def home_of_rankers(*near: Any, far: Any = None, **rates: str) -> House:
+async def home_of_rankers(
+    *near: Any, far: Any = None, dialect: dict[str, Any] | None = None, **rates: str
+) -> House:
     return await house(
         near=Scripted(*near),
         far=Scripted(far) if far else None,
-        providers={"near": provider(), "far": provider()},
+        providers={"near": provider(dialect=dialect or {}), "far": provider()},
         models={"acme/rank": ranker("near", **rates), "acme/spare": ranker("far", **rates)},
         aliases={},
         routes={"ranks": {"description": "Two", "try": ("acme/rank", "acme/spare")}},
@@ -99,6 +101,15 @@ async def test_c81_units_of_search_are_billed_checked_and_estimated(
     assert bill.pop("search") == 2_000_000
     assert not any(bill.values())
     assert record.cost_nano_usd <= record.held_nano_usd
+
+
+async def test_c81_a_price_by_tokens_is_not_free_where_only_units_are_counted() -> None:
+    answer = frame({**RANKED, "meta": {"billed_units": {"search_units": 1}}})
+    home = await home_of_rankers([answer], dialect={"rerank": {"by_tokens": True}})
+    assert (await rank(home)).status == 200
+    record = home.record
+    assert record.usage_source == "estimated"
+    assert record.cost_nano_usd == (record.usage.uncached_input_tokens or 0) * 100_000 > 0
 
 
 @pytest.mark.parametrize(("units", "billed"), [(2, 2), (3, 2)])

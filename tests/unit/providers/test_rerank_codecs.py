@@ -54,6 +54,12 @@ def test_what_is_sent() -> None:
         ({"results": ITEMS, "meta": {"billed_units": {"search_units": 1}}}, 0, 1),
         ({"results": ITEMS}, None, None),
         ({"results": ITEMS, "usage": {"total_tokens": -7}}, None, None),
+        ({"results": ITEMS, "meta": {"billed_units": {"input_tokens": 7}}}, 7, None),
+        (
+            {"results": ITEMS, "meta": {"billed_units": {"search_units": 1, "input_tokens": 7}}},
+            7,
+            1,
+        ),
     ],
 )
 def test_what_is_read(answer: Any, tokens: int | None, units: int | None) -> None:
@@ -62,6 +68,20 @@ def test_what_is_read(answer: Any, tokens: int | None, units: int | None) -> Non
     assert [json.loads(piece) for piece in result.pieces] == ITEMS
     usage = result.usage
     assert (usage.uncached_input_tokens, usage.search_units) == (tokens, units)
+
+
+def test_where_tokens_are_charged_for_units_stand_for_nothing() -> None:
+    codec = WIRE_FORMATS["cohere"].batch_codecs["rerank"]()
+    for billed, tokens in (
+        ({"search_units": 1}, None),
+        ({"search_units": 1, "input_tokens": 7}, 7),
+    ):
+        answer = {"results": ITEMS, "meta": {"billed_units": billed}}
+        frame = Frame(data=json.dumps(answer).encode())
+        result = codec.decode(frame, WORK, target(by_tokens=True))
+        usage = result.usage
+        assert (usage.uncached_input_tokens, usage.search_units) == (tokens, None)
+        assert result.raw_usage == billed
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}", b'{"results": [1]}'])

@@ -22,7 +22,7 @@ LONE = Counter(
         "anthropic": 1,
         "bedrock": 6,
         "bedrock-oregon": 3,
-        "cohere-native": 7,
+        "cohere-native": 9,
         "crusoe": 2,
         "dashscope": 9,
         "deepinfra": 53,

@@ -66,7 +66,8 @@ _ADVICE: Final[Mapping[str, str]] = {
     "litellm_settings.max_budget": "`tollgate workspaces update` bounds a workspace",
     "litellm_settings.success_callback": "spans go to a collector by OTLP, metrics are log lines",
     "router_settings.redis_host": "cooldowns and limits are shared through DynamoDB",
-    "router_settings.routing_strategy": "endpoints are drawn by weight, or tried in order",
+    "router_settings.routing_strategy": "endpoints are drawn by weight, or tried in order; "
+    "a request may sort them by `provider.sort`",
 }
 
 

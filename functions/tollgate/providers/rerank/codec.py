@@ -22,6 +22,7 @@ from tollgate.providers.shared.vectors import parse_body, read_count
 
 _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _BEDROCK_VERSION: Final = 2
+_TOKENS: Final = ("total_tokens", "prompt_tokens")
 
 
 class _Ranked(Struct, frozen=True):
@@ -31,6 +32,7 @@ class _Ranked(Struct, frozen=True):
 
 class _Units(Struct, frozen=True):
     search_units: object = None
+    input_tokens: object = None
 
 
 class _Meta(Struct, frozen=True):
@@ -77,7 +79,7 @@ def decode_ranking(frame: Frame, work: RerankRequest, target: Target) -> WorkRes
     due = min(work.results_max or len(work.documents), len(work.documents))
     if len(ranked) != due or len(places) != due or not places <= set(range(len(work.documents))):
         raise malformed_error(target.provider, f"a ranking that is not of {due} documents")
-    usage, raw = _usage(body)
+    usage, raw = _usage(body, by_tokens=target.dialect.rerank.by_tokens)
     return WorkResult(
         pieces=tuple(
             to_json({"index": each.index, "relevance_score": each.relevance_score})
@@ -98,15 +100,23 @@ def _wire(path: str, body: dict[str, JsonValue]) -> WireRequest:
     return WireRequest(path=path, body=body, reply_bytes_max=_REPLY_BYTES_MAX)
 
 
-def _usage(body: _Body) -> tuple[Usage, JsonValue]:
-    """Return the units and the tokens; who reports units alone charges for no tokens."""
+def _usage(body: _Body, *, by_tokens: bool) -> tuple[Usage, JsonValue]:
+    """Return the units and the tokens; who reports units alone charges for no tokens.
+
+    Unless tokens are charged for: then units count nothing, and missing tokens are not known.
+    """
     billed = body.meta.billed_units if body.meta else None
     units = read_count(billed.search_units) if billed else None
     reported = body.usage if isinstance(body.usage, dict) else {}
-    counts = (read_count(reported.get(name)) for name in ("total_tokens", "prompt_tokens"))
+    counted = read_count(billed.input_tokens) if billed else None
+    counts = (*(read_count(reported.get(name)) for name in _TOKENS), counted)
     tokens = next((count for count in counts if count is not None), None)
-    if units is None:
+    named = {"search_units": units, "input_tokens": counted}
+    raw: dict[str, JsonValue] = {
+        **reported,
+        **{name: count for name, count in named.items() if count is not None},
+    }
+    if units is None or by_tokens:
         usage = Usage(uncached_input_tokens=tokens, output_tokens=0)
-        return usage, None if tokens is None else reported
-    usage = Usage(search_units=units, uncached_input_tokens=tokens or 0, output_tokens=0)
-    return usage, {**reported, "search_units": units}
+        return usage, None if tokens is None and units is None else raw
+    return Usage(search_units=units, uncached_input_tokens=tokens or 0, output_tokens=0), raw
