@@ -18,7 +18,7 @@ FIXED = ("--session", "s-1", "--at", "2026-11-21")
 
 CHOSEN = """\
 best → smart → rule 3 (not rule 1: tier is team, not free; rule 2: no pdf in the input)  \
-catalog 79c6c1e
+catalog 5df81a4
 about 12,000 prompt tokens, 24,065 at most; drawn by 6a840baf5d8c3ff2
 
    model       share  draw   endpoint            share  draw   costs at most
@@ -31,7 +31,7 @@ Holds $0.143. Next on: provider_overloaded, provider_rate_limit, provider_timeou
 provider_unavailable.
 """
 FAILING = """\
-acme/large  catalog 79c6c1e
+acme/large  catalog 5df81a4
 about 4 prompt tokens, 42 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint            share  draw    costs at most
@@ -48,7 +48,7 @@ With timeout@anthropic, 429@bedrock:
 No endpoint serves: the caller gets provider_rate_limit.
 """
 REFUSED = """\
-smart → rule 1  catalog 79c6c1e
+smart → rule 1  catalog 5df81a4
 about 30,000 prompt tokens, 60,031 at most; drawn by 6a840baf5d8c3ff2
 
    model       endpoint      costs at most

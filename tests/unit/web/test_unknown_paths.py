@@ -33,7 +33,7 @@ async def test_c41_a_path_with_two_versions_is_told_so(prefix: str) -> None:
         ("responses/compact", "use POST /responses with the whole conversation"),
         ("files", "with the file in a message"),
         ("images/variations", "the provider's own API"),
-        ("audio/translations", "the provider's own API"),
+        ("audio/voices", "the provider's own API"),
     ],
 )
 async def test_c41_a_format_that_is_not_served_says_what_to_use(
