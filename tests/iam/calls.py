@@ -74,7 +74,8 @@ def read_signature(call: Call) -> Signature:
 
 def read_accesses(call: Call, signature: Signature) -> tuple[Access, ...]:
     """Return all that a request needs; raise UnknownCall where that is not known."""
-    if signature.region != REGION:
+    # Models may be in any region, everything else is where the stack is.
+    if signature.region != REGION and signature.service != "bedrock":
         raise UnknownCall(f"region {signature.region}")
     reader = _READERS.get(signature.service)
     if reader is None:
@@ -179,21 +180,21 @@ def _read_bedrock(call: Call) -> Iterator[Access]:
         raise UnknownCall(f"bedrock: {call.method} {call.path}")
     if b"guardrailConfig" in call.body or "x-amzn-bedrock-guardrailidentifier" in call.headers:
         raise UnknownCall("bedrock:ApplyGuardrail")
-    model = found["model"]
+    model, region = found["model"], read_signature(call).region
     if found["operation"] == "count-tokens":
         # By a model, never by a profile.
         yield Access(
-            "bedrock:CountTokens", f"arn:aws:bedrock:{REGION}::foundation-model/{model}", {}
+            "bedrock:CountTokens", f"arn:aws:bedrock:{region}::foundation-model/{model}", {}
         )
         return
     streams = found["operation"] != "invoke"
     action = "bedrock:InvokeModelWithResponseStream" if streams else "bedrock:InvokeModel"
     geography, _, base = model.partition(".")
     if geography in _GEOGRAPHIES:
-        profile = f"arn:aws:bedrock:{REGION}:{ACCOUNT_ID}:inference-profile/{model}"
+        profile = f"arn:aws:bedrock:{region}:{ACCOUNT_ID}:inference-profile/{model}"
         yield Access(action, profile, {})
         model = base
-    yield Access(action, f"arn:aws:bedrock:{REGION}::foundation-model/{model}", {})
+    yield Access(action, f"arn:aws:bedrock:{region}::foundation-model/{model}", {})
 
 
 _READERS: Final[Mapping[str, Callable[[Call], Iterator[Access]]]] = {

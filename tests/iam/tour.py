@@ -32,7 +32,14 @@ from tests.unit.web.routes import (
 from tests.upstream import Script
 from tollgate.core.clock import DAY_S, SystemClock
 from tollgate.core.publication import Signature, publish_to_all
-from tollgate.ingress.formats import EMBEDDINGS, MESSAGES, MODERATIONS, RERANK, SPEECH
+from tollgate.ingress.formats import (
+    EMBEDDINGS,
+    IMAGE_GENERATIONS,
+    MESSAGES,
+    MODERATIONS,
+    RERANK,
+    SPEECH,
+)
 from tollgate.ingress.formats import RESPONSES as RESPONSES_FORMAT
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.scalars import merge_section
@@ -49,6 +56,7 @@ ASKED: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
     "embedding": (EMBEDDINGS.path, {"input": "Hello"}),
     "rerank": (RERANK.path, {"query": "Hello", "documents": ["Hello"]}),
     "moderation": (MODERATIONS.path, {"input": "Hello"}),
+    "image": (IMAGE_GENERATIONS.path, {"prompt": "Hello"}),
     "speech": (SPEECH.path, {"input": "Hello", "voice": "alloy"}),
 }
 REFUSED: Final = {"error": {"message": "no such key"}}

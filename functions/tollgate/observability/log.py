@@ -168,6 +168,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "output_tokens": record.usage.output_tokens,
         "reasoning_tokens": record.usage.reasoning_tokens,
         "web_searches": record.usage.web_searches,
+        "images": record.usage.images,
         "search_units": record.usage.search_units,
         "audio_seconds": record.usage.audio_seconds,
         "characters": record.usage.characters,
