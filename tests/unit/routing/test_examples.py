@@ -42,6 +42,7 @@ def test_there_is_an_example_of_each_provider_without_a_shared_address() -> None
         "completions",
         "guardrail",
         "hosted",
+        "images",
         "sagemaker",
         "self-hosted",
         "speech",
