@@ -5,6 +5,7 @@ routing.yaml is served as it is, from scripted hosts in place of its own.
 """
 
 import sys
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Final
@@ -21,6 +22,7 @@ from tests.deployment import (
     open_stores,
 )
 from tests.stores import an_entry, record_of
+from tests.unit.ingress.recordings import wav
 from tests.unit.web.routes import (
     GENERATION_ID,
     KEY_ID,
@@ -41,6 +43,7 @@ from tollgate.ingress.formats import (
     SPEECH,
 )
 from tollgate.ingress.formats import RESPONSES as RESPONSES_FORMAT
+from tollgate.ingress.transcription_formats import TRANSCRIPTIONS
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import Routing
@@ -58,6 +61,7 @@ ASKED: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
     "moderation": (MODERATIONS.path, {"input": "Hello"}),
     "image": (IMAGE_GENERATIONS.path, {"prompt": "Hello"}),
     "speech": (SPEECH.path, {"input": "Hello", "voice": "alloy"}),
+    "transcription": (TRANSCRIPTIONS.path, {"file": b64encode(wav(9)).decode()}),
 }
 REFUSED: Final = {"error": {"message": "no such key"}}
 # More holds than one shard should have, so that maintenance adds shards.

@@ -69,6 +69,16 @@ OFFERS = [
 PUBLISHED = [offer for offer in OFFERS if found(offer.values[1])]
 
 
+def transcribed(endpoint: EndpointSection, size: int) -> tuple[Usage, PublishedUsage]:
+    """So many seconds of sound, or tokens of it, by whichever the endpoint charges."""
+    if endpoint.price.audio_hour:
+        heard = Usage(uncached_input_tokens=0, output_tokens=0, audio_seconds=size)
+        return heard, PublishedUsage(audio_seconds=size, input_audio_seconds=size)
+    by_tokens = Usage(uncached_input_tokens=size, audio_input_tokens=99, output_tokens=9)
+    counted = {"input_tokens": size, "input_audio_tokens": 99, "output_tokens": 9}
+    return by_tokens, PublishedUsage(**counted)
+
+
 def usages(
     model: ModelSection, endpoint: EndpointSection, prompt: int, known: ModelPrice
 ) -> list[tuple[Usage, PublishedUsage]]:
@@ -92,6 +102,8 @@ def usages(
         ours = Usage(uncached_input_tokens=tokens, output_tokens=tokens, characters=prompt)
         theirs = {"input_tokens": tokens, "output_tokens": tokens, "input_characters": prompt}
         return [(ours, PublishedUsage(**theirs))]
+    if model.kind == "transcription":
+        return [transcribed(endpoint, prompt)]
     if model.kind != "chat":
         inputs = Usage(uncached_input_tokens=prompt, output_tokens=0)
         return [(inputs, PublishedUsage(input_tokens=prompt))]

@@ -1,6 +1,6 @@
 """The models of routing.yaml that do other work than chat, and what is sent for them: C81."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -9,10 +9,14 @@ from tollgate.core.content import Text
 from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.images import ImageRequest
 from tollgate.core.moderation import ModerationRequest
+from tollgate.core.recording import Recording
+from tollgate.core.request import WorkKind
 from tollgate.core.reranking import RerankRequest
 from tollgate.core.speech import SpeechRequest
+from tollgate.core.transcription import TranscriptionRequest
 from tollgate.core.work import InputWork
 from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.providers.work_codecs import load_openai_transcription
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.load import load
 from tollgate.routing.planning.catalog import Catalog
@@ -36,6 +40,9 @@ def requested(slug: str, **fields: Any) -> InputWork:
             return SpeechRequest(
                 **{"model": slug, "text": "a", "voice": "b", "sound": sound, **fields}
             )
+        case "transcription":
+            sound = Recording(content=b"", format="wav", seconds=1, seconds_max=1)
+            return TranscriptionRequest(**{"model": slug, "recording": sound, **fields})
         case _:
             subjects = ((Text(text="a"),), (Text(text="b"),))
             return ModerationRequest(model=slug, subjects=subjects, **fields)
@@ -131,7 +138,32 @@ def test_c81_each_kind_of_work_has_models_of_several_providers() -> None:
     assert providers["moderation"] == {"openai"}
     assert providers["image"] == {"bedrock-oregon", "google", "openai", "xai"}
     assert providers["speech"] == {"google", "groq", "openai"}
-    assert providers.keys() == {"chat", "embedding", "rerank", "moderation", "image", "speech"}
+    assert providers["transcription"] == {"groq", "openai"}
+    assert providers.keys() == set(get_args(WorkKind))
+
+
+def transcribed(slug: str, **fields: Any) -> dict[str, bytes]:
+    """The parts of the form for a model's first endpoint."""
+    chain = CHAINS.get(slug)
+    assert chain is not None
+    target = chain.offers[slug][0].attempt.target
+    work = requested(slug, **fields)
+    assert isinstance(work, TranscriptionRequest)
+    wire = load_openai_transcription().encode(work, target)
+    return {part.name: part.content for part in wire.form}
+
+
+def test_c82_transcribers_are_asked_for_the_most_that_they_have() -> None:
+    asked: dict[str, Any] = {"stream": True, "logprobs": True, "prompt": "p"}
+    streamed = transcribed("openai/gpt-4o-transcribe", **asked)
+    assert (streamed["response_format"], streamed["stream"]) == (b"json", b"true")
+    assert streamed["include[]"] == b"logprobs"
+    whole = transcribed("openai/whisper-large-v3-turbo", **asked)
+    assert (whole["response_format"], "stream" in whole) == (b"verbose_json", False)
+    speakers = transcribed("openai/gpt-4o-transcribe-diarize", details=frozenset({"speakers"}))
+    assert speakers["response_format"] == b"diarized_json"
+    assert takes("openai/whisper-1") >= {"segments", "words", "translation"}
+    assert "translation" not in takes("openai/whisper-large-v3-turbo")
 
 
 def test_c82_speech_by_tokens_is_requested_in_events_and_by_characters_in_bytes() -> None:
