@@ -43,7 +43,7 @@ from tollgate.ingress.formats import (
     SPEECH,
 )
 from tollgate.ingress.formats import RESPONSES as RESPONSES_FORMAT
-from tollgate.ingress.transcription_formats import TRANSCRIPTIONS
+from tollgate.ingress.sound_formats import TRANSCRIPTIONS
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import Routing
