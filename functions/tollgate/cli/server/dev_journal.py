@@ -7,6 +7,7 @@ import click
 
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import usd_text
+from tollgate.core.usage import PIECES, Usage
 
 _LOGGER: Final = logging.getLogger("tollgate.dev")
 
@@ -15,16 +16,16 @@ class TerminalJournal:
     """Writes generations to the terminal."""
 
     def settled(self, record: GenerationRecord) -> None:
-        """Print outcome, cost, tokens, duration and attempts."""
+        """Print outcome, cost, tokens or other units, duration and attempts."""
         outcome = f"{record.outcome:<9}"
         colour = "green" if record.outcome == "ok" else "yellow"
         tried = " → ".join(
             f"{attempt.model} {attempt.error or 'ok'}" for attempt in record.attempts
         )
-        tokens = f"{record.usage.input_tokens}+{record.usage.output_tokens or 0} tokens"
         click.echo(
             f"{click.style(outcome, fg=colour)} gen-{record.id}  "
-            f"${usd_text(record.cost_nano_usd)}  {tokens}  {record.duration_ms} ms  {tried}"
+            f"${usd_text(record.cost_nano_usd)}  {_size(record.usage)}  "
+            f"{record.duration_ms} ms  {tried}"
         )
         for attempt in record.attempts:
             if attempt.provider_words:
@@ -47,3 +48,12 @@ class TerminalJournal:
     def unexpected_error(self, error: Exception, request_id: str) -> None:
         """Log the traceback of a defect."""
         _LOGGER.error("defect in request %s", request_id, exc_info=error)
+
+
+def _size(usage: Usage) -> str:
+    units = [
+        f"{count} {unit.replace('_', ' ')}" for unit in PIECES if (count := getattr(usage, unit))
+    ]
+    if not usage.total_tokens and units:
+        return ", ".join(units)
+    return ", ".join([f"{usage.input_tokens}+{usage.output_tokens or 0} tokens", *units])
