@@ -4,6 +4,7 @@ The providers' answers are synthetic, after their documents.
 """
 
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -91,7 +92,13 @@ async def draw(home: House, path: str = IMAGE_GENERATIONS.path, **fields: Any) -
     )
 
 
-async def upload(home: House, *files: tuple[str, bytes], **texts: str) -> Exchange:
+async def upload(
+    home: House,
+    *files: tuple[str, bytes],
+    headers: Mapping[str, str] | None = None,
+    stores: Mapping[str, Any] | None = None,
+    **texts: str,
+) -> Exchange:
     """An edit as a form, which the SDKs send."""
     fields = {"model": "acme/paint", "prompt": "two cats", **texts}
     parts = list(fields.items())
@@ -99,10 +106,14 @@ async def upload(home: House, *files: tuple[str, bytes], **texts: str) -> Exchan
         [*parts, *((name, ("cat.png", content, "image/png")) for name, content in files)]
     )
     return await request(
-        chat_app(home.front, Always(home.gateway), WebLimits()),
+        chat_app(home.front, Always(home.gateway), WebLimits(), **(stores or {})),
         "POST",
         IMAGE_EDITS.path,
-        headers={"authorization": f"Bearer {home.secret}", "content-type": content_type},
+        headers={
+            "authorization": f"Bearer {home.secret}",
+            "content-type": content_type,
+            **(headers or {}),
+        },
         body=body,
     )
 

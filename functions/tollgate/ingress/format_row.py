@@ -20,8 +20,8 @@ class FormatModels(Struct, frozen=True, kw_only=True):
     reply: type[BaseModel] | None
     """The body of a reply that is not streamed; None if it is no JSON."""
     error: type[BaseModel]
-    is_form: bool = False
-    """True if the request may be a form too."""
+    form: type[BaseModel] | None = None
+    """The fields of a request that is a form; None if none may be one."""
     media_types: tuple[str, ...] = ()
     """The types of replies that are neither JSON nor events."""
     event: type[BaseModel] | None = None

@@ -48,11 +48,12 @@ def _make_image_edits(ids: IdSource) -> Ingress:
 
 def _load_image_edit_models() -> FormatModels:
     from tollgate.ingress.images.wire.image_reply import ImageEvent, ImageFailure, ImagesReply
-    from tollgate.ingress.images.wire.image_request import EditBody
+    from tollgate.ingress.images.wire.image_request import EditBody, EditForm
     from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 
     return FormatModels(
         request=EditBody,
+        form=EditForm,
         reply=ImagesReply,
         event=ImageEvent,
         failure=ImageFailure,

@@ -82,7 +82,7 @@ def _transcript_models(request: type[BaseModel]) -> FormatModels:
         event=TranscriptEvent,
         failure=TranscriptFailure,
         error=ErrorEnvelope,
-        is_form=True,
+        form=request,
         media_types=tuple(sorted(set(TEXT_TYPES.values()))),
     )
 

@@ -96,7 +96,7 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
 
 def _request_content(models: FormatModels) -> dict[str, Any]:
     content = _json(models.request)
-    return {**content, FORM: content["application/json"]} if models.is_form else content
+    return {**content, FORM: {"schema": _reference(models.form)}} if models.form else content
 
 
 def _describe_count(
@@ -139,7 +139,7 @@ def _format_schemas() -> dict[str, Any]:
     wanted: list[tuple[type[BaseModel], Any]] = [(ErrorEnvelope, "serialization")]
     for each in FORMATS:
         models = each.load_models()
-        asked = (models.request, models.count_request)
+        asked = (models.request, models.form, models.count_request)
         wanted += [(model, "validation") for model in asked if model is not None]
         written = (models.reply, models.event, models.failure, models.error, models.count_reply)
         wanted += [(model, "serialization") for model in written if model is not None]

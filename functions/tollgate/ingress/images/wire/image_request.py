@@ -84,6 +84,17 @@ class EditOptions(ImageOptions):
     input_fidelity: Fidelity | None = None
 
 
+class EditForm(EditOptions):
+    """The fields of POST /v1/images/edits as a form."""
+
+    image: Annotated[list[bytes], Field(min_length=1, max_length=PICTURES_MAX)] = Field(
+        description="The pictures, each a file; also as `image[]`."
+    )
+    mask: bytes | None = Field(
+        default=None, description="A file, transparent where the first picture is to be changed."
+    )
+
+
 class EditBody(EditOptions):
     """The body of POST /v1/images/edits as JSON."""
 
