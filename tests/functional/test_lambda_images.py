@@ -95,3 +95,26 @@ async def test_c82_bedrock_is_allowed_and_billed_by_the_picture(
     reply = await client.images.generate(model="bedrock/paint", prompt="two cats", n=2)
     assert [each.b64_json for each in reply.data or ()] == [png_text()] * 2
     await deployment.assert_books_closed(workspace, 2 * 40_000_000)
+
+
+async def test_c82_pictures_to_edit_cross_the_gateway_as_they_are(
+    deployment: Deployment, workspace: Workspace, client: AsyncOpenAI
+) -> None:
+    upstream = deployment.upstreams.alpha
+    upstream.reset()
+    used = {**USED, "input_tokens": 1_010}
+    details = {"text_tokens": 10, "image_tokens": 1_000}
+    body = {"data": [{"b64_json": png_text()}], "usage": {**used, "input_tokens_details": details}}
+    upstream.enqueue(Script.json(200, body))
+    cats = [("a.png", png(64, 64)), ("b.png", png(32, 32))]
+    async with asyncio.timeout(PATIENCE_S):
+        reply = await client.images.edit(
+            model="alpha/paint", prompt="two cats, asleep", image=cats, quality="low"
+        )
+    assert [each.b64_json for each in reply.data or ()] == [png_text()]
+    (received,) = upstream.received
+    assert received.path == "/v1/images/edits"
+    assert received.headers["content-type"].startswith("multipart/form-data; boundary=")
+    assert png(64, 64) in received.body
+    assert png(32, 32) in received.body
+    await deployment.assert_books_closed(workspace, COST + 1_000 * 8_000)
