@@ -73,6 +73,10 @@ class InputWork(Struct, frozen=True, kw_only=True):
         """The most units that it can be: what is held, and more is not believed."""
         return self.units
 
+    def likely_output_tokens(self, output_bytes: int) -> int:
+        """Return the tokens of output of which so many bytes were delivered, the rest never."""
+        return self.units.output_tokens
+
     @property
     def output_tokens_max(self) -> int | None:
         """The bound of the tokens of its output."""

@@ -172,14 +172,15 @@ class Meter:
 
     def _input_bound(self, attempt: Attempt) -> InputBound | None:
         """Return the most that inputs have, which is held; None for a conversation."""
-        trace = self._plan.trace
-        if not trace.inputs:
+        trace, work = self._plan.trace, self._call.parsed.request
+        if not isinstance(work, InputWork):
             return None
         return InputBound(
             tokens_max=min(trace.input_tokens_max, attempt.context_tokens * trace.inputs),
             units=trace.units or Units(),
             units_max=trace.units_max or Units(),
             charged=frozenset(self._price(attempt, Usage()).usd_per_million_pieces),
+            likely_output_tokens=work.likely_output_tokens,
         )
 
     @property

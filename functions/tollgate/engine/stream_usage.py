@@ -38,6 +38,7 @@ class StreamUsage:
         self._choices = choices
         self._delivered_bytes = 0
         self._has_output = False
+        self._output_bytes = 0
         self._images = 0
         self._reasons = False
         self._prompt_blocked = False
@@ -58,7 +59,10 @@ class StreamUsage:
                 self._reasons = True
             case PartStart(part=MadeImage()):
                 self._images += 1
-            case Output() | Partial():
+            case Output(pieces=pieces):
+                self._has_output = True
+                self._output_bytes += sum(map(len, pieces))
+            case Partial():
                 self._has_output = True
             case Started() | PartStart() | PartNote() | PartEnd():
                 pass
@@ -118,7 +122,9 @@ class StreamUsage:
             return self.usage, "none" if self.usage == Usage() else "provider"
         likely = Usage(
             uncached_input_tokens=estimated_input_tokens,
-            output_tokens=inputs.units.output_tokens,
+            output_tokens=inputs.units.output_tokens
+            if self.ended
+            else inputs.likely_output_tokens(self._output_bytes),
             **{unit: getattr(inputs.units, unit) for unit in inputs.charged},
         )
         usage = likely.update(self.usage)

@@ -1,5 +1,6 @@
 """The most that one stream of a provider can have used, from what the gateway knows of it."""
 
+from collections.abc import Callable
 from typing import Final, Self
 
 from msgspec import Struct
@@ -36,6 +37,8 @@ class InputBound(Struct, frozen=True, kw_only=True):
     units_max: Units
     charged: frozenset[str]
     """The units of `PIECES` that the endpoint charges for."""
+    likely_output_tokens: Callable[[int], int]
+    """Return the tokens of an output of which so many bytes were delivered, and no more."""
 
 
 class UsageBound(Struct, frozen=True, kw_only=True):

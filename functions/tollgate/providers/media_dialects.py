@@ -103,8 +103,8 @@ class SpeechDialect(BaseModel):
     usage: Literal["characters", "events", "none"] = Field(
         default="characters",
         description="What usage is known by: the characters of the text, which are counted here; "
-        "the tokens that events (`stream_format: sse`) state; or nothing, and tokens are "
-        "estimated.",
+        "the tokens that the events of the stream state (OpenAI's with `stream_format: sse`); or "
+        "nothing, and tokens are estimated.",
     )
 
 

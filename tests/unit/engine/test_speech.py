@@ -195,6 +195,19 @@ async def test_c82_tokens_that_nobody_states_are_an_estimate_that_says_so() -> N
     assert 0 < record.cost_nano_usd <= record.held_nano_usd
 
 
+async def test_c36_c82_a_client_that_leaves_pays_the_tokens_of_the_bytes_that_it_got() -> None:
+    second = b"\x00" * 48_000
+    home = await home_of_voices([delta(second), FOREVER], rates=BY_TOKENS, dialect=EVENTS)
+    app = chat_app(home.front, Always(home.gateway), WebLimits())
+    sent = asked(home, input="a" * 4_096, response_format="pcm")
+    asyncio.get_running_loop().call_later(1, sent.leave)
+    await sent.run(app)
+    record = home.record
+    assert (record.outcome, record.usage_source) == ("cancelled", "estimated")
+    assert record.usage.output_tokens == 20
+    assert record.cost_nano_usd == home.spent_nano_usd == (1_024 * 1 + 20 * 12) * 1_000
+
+
 async def test_c82_tokens_above_the_bound_are_not_believed() -> None:
     answer = [delta(b"x"), done(input_tokens=7, output_tokens=1_000_000)]
     home = await home_of_voices(answer, rates=BY_TOKENS, dialect=EVENTS)
@@ -228,6 +241,7 @@ async def test_c82_a_voice_of_ones_own_is_sent_by_its_id() -> None:
         [frame({"type": "error", "error": {"message": "no"}})],
         [Frame(data=b"ID3 and so on")],
         [frame({"type": "speech.audio.delta", "audio": "no base64!"})],
+        [delta(b""), done(input_tokens=1, output_tokens=0)],
     ],
 )
 async def test_c82_a_provider_that_fails_before_any_sound_is_replaced(failing: Answer) -> None:

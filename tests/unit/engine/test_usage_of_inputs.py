@@ -20,6 +20,7 @@ INPUTS = InputBound(
         output_tokens=3, images=4, search_units=5, audio_seconds=6, characters=7, media_tokens=8
     ),
     charged=frozenset({"images"}),
+    likely_output_tokens=lambda output_bytes: 1,
 )
 REPORTED = Usage(uncached_input_tokens=1, output_tokens=2)
 # Of what is not charged nothing is estimated.

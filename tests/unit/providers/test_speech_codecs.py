@@ -168,6 +168,7 @@ def test_a_wav_of_gemini_has_a_header_that_readers_take() -> None:
         ([spoken(SAMPLES, "STOP", "audio/mpeg")], ErrorCode.PROVIDER_UNAVAILABLE),
         ([spoken(SAMPLES, "STOP", "audio/L16;rate=16000")], ErrorCode.PROVIDER_UNAVAILABLE),
         ([{"candidates": [{"finishReason": "STOP"}]}], ErrorCode.PROVIDER_UNAVAILABLE),
+        ([spoken(b"", "STOP")], ErrorCode.PROVIDER_UNAVAILABLE),
         ([{"error": {"code": 503, "message": "busy"}}], ErrorCode.PROVIDER_OVERLOADED),
         ([b"<html>"], ErrorCode.PROVIDER_UNAVAILABLE),
         ([], ErrorCode.PROVIDER_UNAVAILABLE),

@@ -103,7 +103,7 @@ class SpeechDecoder:
             yield Started(upstream_id=chunk.response_id, served_model=chunk.model_version)
         for candidate in chunk.candidates[:1]:
             for part in candidate.content.parts:
-                if part.inline_data is not None:
+                if part.inline_data is not None and part.inline_data.data:
                     yield self._output(part.inline_data)
             self._finish = candidate.finish_reason or self._finish
         if chunk.usage_metadata is not None:

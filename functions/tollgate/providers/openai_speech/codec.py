@@ -17,7 +17,7 @@ from tollgate.core.usage import Usage
 from tollgate.providers.base import Decoder, Frame, Target, WireRequest
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
-from tollgate.providers.shared.refusals import early_close_error
+from tollgate.providers.shared.refusals import early_close_error, malformed_error
 from tollgate.providers.shared.sound import SoundSize, decode_sound, usage_by_characters
 from tollgate.providers.shared.vectors import parse_body
 
@@ -100,6 +100,7 @@ class SpeechEventsDecoder:
         self._target = target
         self._size = SoundSize(target)
         self._started = False
+        self._has_sound = False
         self._done = False
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
@@ -112,7 +113,8 @@ class SpeechEventsDecoder:
         if not self._started:
             self._started = True
             yield Started()
-        if event.type == "speech.audio.delta":
+        if event.type == "speech.audio.delta" and event.audio:
+            self._has_sound = True
             yield Output(pieces=(self._size.checked(decode_sound(event.audio, self._target)),))
         elif event.type == "speech.audio.done":
             self._done = True
@@ -122,6 +124,8 @@ class SpeechEventsDecoder:
         """End the sound; UpstreamError unless the provider said that it is complete."""
         if not self._done:
             raise early_close_error(self._target.provider)
+        if not self._has_sound:
+            raise malformed_error(self._target.provider, "an answer without sound")
         yield Ended(finish="stop")
 
     def _usage(self, reported: JsonValue) -> UsageReported:

@@ -12,6 +12,7 @@ from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS, WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.kind_checks import (
+    check_dialect,
     check_guardrail,
     check_kind,
     check_required_keys,
@@ -35,7 +36,6 @@ from tollgate.routing.file.promise_checks import (
     placed_heirs,
 )
 from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
-from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import (
     EndpointSection,
     IncludedFile,
@@ -295,11 +295,7 @@ class _Checker:
             if "image" in model.makes and "image_output" not in format_.carries:
                 message = f"{slug} (codec {row.codec}) has no images in its answers"
                 yield self._document.at_value((*where, "provider"), "R055", message)
-            dialect = merge_section(row.dialect, endpoint.dialect).embeddings
-            has_family = row.codec != "bedrock" or "family" in dialect.model_fields_set
-            if kind == "embedding" and not has_family:
-                message = "embeddings of codec bedrock need embeddings.family in a dialect"
-                yield self._document.at_key(where, "R055", message)
+            yield from check_dialect(self._document, where, endpoint, kind=kind, row=row)
 
     def _needs(self, where: Where, *, slug: str, dialect: Dialect | None) -> Iterator[Problem]:
         for each in self._formats_of(slug):

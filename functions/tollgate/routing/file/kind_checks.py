@@ -12,7 +12,8 @@ from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import PlacedModel, place_chains
 from tollgate.routing.file.validate import write_path
 from tollgate.routing.price_sections import PriceSection
-from tollgate.routing.schema import EndpointSection, ModelSection
+from tollgate.routing.scalars import merge_section
+from tollgate.routing.schema import EndpointSection, ModelSection, ProviderSection
 
 # The notes of every price, and what is billed of any inputs.
 _NOTED: Final = frozenset({"input", "request", "source", "checked"})
@@ -88,6 +89,36 @@ def check_guardrail(
     if endpoint.guardrail is None and kind == "moderation" and formats and applies:
         message = f'"guardrail" is missing in {write_path(where)}: it is what judges'
         yield document.at_key(where, "R005", message)
+
+
+def check_dialect(
+    document: YamlDocument,
+    where: Where,
+    endpoint: EndpointSection,
+    *,
+    kind: WorkKind,
+    row: ProviderSection,
+) -> Iterator[Problem]:
+    """Yield a problem for what the dialect of an endpoint must say and does not."""
+    dialect = merge_section(row.dialect, endpoint.dialect)
+    has_family = row.codec != "bedrock" or "family" in dialect.embeddings.model_fields_set
+    if kind == "embedding" and not has_family:
+        message = "embeddings of codec bedrock need embeddings.family in a dialect"
+        yield document.at_key(where, "R055", message)
+    if kind == "speech" and dialect.speech.usage == "characters" and _bills_tokens(endpoint):
+        message = "a price by tokens needs speech.usage in a dialect: events or none"
+        yield document.at_key(where, "R055", message)
+
+
+def _bills_tokens(endpoint: EndpointSection) -> bool:
+    schedule = endpoint.schedule
+    rates = [schedule.base.input, schedule.base.output, schedule.base.audio_output]
+    rates += [
+        each.rates.get(name)
+        for each in schedule.overrides
+        for name in ("input", "output", "audio_output")
+    ]
+    return any(rates)
 
 
 def check_required_keys(document: YamlDocument) -> Iterator[Problem]:

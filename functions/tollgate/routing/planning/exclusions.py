@@ -98,6 +98,7 @@ class Cause(Enum):
     CONTEXT = Check.CONTEXT, "takes {} tokens"
     RETIRED = Check.RETIRED, "retired on {}{}"
     FORMAT = Check.FORMAT, "takes no {}"
+    SOUND = Check.FORMAT, "makes no {}"
     CHARACTERS = Check.CHARACTERS, "takes {} characters"
     NOT_IN_ONLY = Check.PREFERRED, "is not in provider.only"
     IN_IGNORE = Check.PREFERRED, "is in provider.ignore"
@@ -199,7 +200,7 @@ def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) ->
     The causes are a format without room for the request, and its `provider` preferences.
     """
     if untaken := wanted.needs - attempt.target.takes:
-        return _lacks(Cause.FORMAT, untaken)
+        return _lacks(Cause.SOUND if wanted.kind == "speech" else Cause.FORMAT, untaken)
     characters_max = attempt.target.dialect.speech.characters_max
     if wanted.kind == "speech" and _characters(wanted) > characters_max:
         return Exclusion(Cause.CHARACTERS, amounts=(str(characters_max),))
@@ -289,9 +290,10 @@ def refusal(
             )
         case Check.FORMAT:
             missing = first.missing[0]
+            lacks = first.cause.words.format(_NEEDS_IN_WORDS.get(missing, missing))
             return RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"{model} takes no {_NEEDS_IN_WORDS.get(missing, missing)}: {reasons}.",
+                f"{model} {lacks}: {reasons}.",
                 param=_FIELDS.get(missing, missing),
             )
         case Check.CHARACTERS:
