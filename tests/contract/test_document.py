@@ -4,24 +4,70 @@ Keeps C6, C40.
 """
 
 import asyncio
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
+from msgspec.structs import replace
 from schemathesis import Case, GenerationMode, checks
 from starlette.types import ASGIApp
 
 from tests.gateways import Always, house
+from tests.pictures import data_url, png
 from tests.stores import TESTER
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import Api
+from tollgate.core.clock import Clock
+from tollgate.ingress.formats import (
+    CHAT_COMPLETIONS,
+    COMPLETIONS,
+    EMBEDDINGS,
+    IMAGE_EDITS,
+    IMAGE_GENERATIONS,
+    MESSAGES,
+    MODERATIONS,
+    RERANK,
+    RESPONSES,
+    SPEECH,
+)
+from tollgate.providers.base import Provider
+from tollgate.providers.formats import WIRE_FORMATS, codec_of
+from tollgate.providers.transports.simulator import Simulator
+from tollgate.routing.file.compile import canonical_json
+from tollgate.routing.file.load import load
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.planner import Planner
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.local_app import LocalApp
-from tollgate.web.paths import STREAMING_PATHS
+from tollgate.web.paths import METERED_PATHS, STREAMING_PATHS
 
+# The simulator answers each kind of work, whatever the fuzzer writes into a request.
+MODELS = {
+    CHAT_COMPLETIONS.path: "test/echo",
+    COMPLETIONS.path: "test/echo",
+    MESSAGES.path: "test/echo",
+    RESPONSES.path: "test/echo",
+    EMBEDDINGS.path: "test/embed",
+    RERANK.path: "test/rerank",
+    MODERATIONS.path: "test/moderate",
+    IMAGE_GENERATIONS.path: "test/image",
+    IMAGE_EDITS.path: "test/image",
+    SPEECH.path: "test/speech",
+}
+# What no fuzzer makes up: content of a type.
+CONTENT: Mapping[str, Mapping[str, Any]] = {
+    IMAGE_EDITS.path: {"images": [{"image_url": data_url(png())}]},
+}
+SIMULATED = Catalog.from_json(
+    canonical_json(load(Path(__file__).parents[2] / "infra/simulator.yaml"))
+)
 CHECKS = [
     checks.not_a_server_error,
     checks.status_code_conformance,
@@ -36,16 +82,31 @@ def served() -> tuple[ASGIApp, str, str]:
 
     async def start() -> tuple[ASGIApp, str, str]:
         home = await house()
+        simulated = replace(
+            home.gateway, planner=Planner(SIMULATED), providers=Simulators(home.gateway.clock)
+        )
         admin = NewKey(workspace_id="acme", label="admin", role="management")
         secret = (await home.stores.keys.create(admin, by=TESTER)).secret
         api = Api(home, secret, "").app
         return (
-            LocalApp(chat_app(home.front, Always(home.gateway), LIMITS), api),
+            LocalApp(chat_app(home.front, Always(simulated), LIMITS), api),
             secret,
             home.secret,
         )
 
     return asyncio.run(start())
+
+
+class Simulators:
+    """The simulator behind each row of its file."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._transport = Simulator(clock)
+
+    def provider(self, slug: str) -> Provider:
+        name = SIMULATED.providers[slug].codec
+        works = WIRE_FORMATS[name]
+        return Provider(codec_of(name), self._transport, works.batch_codecs, works.stream_codecs)
 
 
 def generates(path: str) -> bool:
@@ -58,10 +119,19 @@ def name_a_model(case: Case) -> None:
     The document describes the data of events; a checker of streams wants the events themselves.
     """
     if isinstance(case.body, dict):
-        case.body.pop("models", None)
-        for name, value in (("model", "acme/large"), ("stream", False)):
+        for name in ("models", "stream_format"):
+            case.body.pop(name, None)
+        served = MODELS.get(case.path) or MODELS[case.path.rpartition("/")[0]]
+        for name, value in (("model", served), ("stream", False)):
             if isinstance(case.body.get(name), type(value)):
                 case.body[name] = value
+        for name, content in CONTENT.get(case.path, {}).items():
+            if isinstance(case.body.get(name), list):
+                case.body[name] = content
+
+
+def test_each_metered_route_has_a_model_to_be_fuzzed_with() -> None:
+    assert MODELS.keys() == METERED_PATHS
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
@@ -69,6 +139,7 @@ def test_c6_a_fuzzer_finds_no_500_and_nothing_that_is_not_in_the_document(
     served: tuple[ASGIApp, str, str], mode: GenerationMode
 ) -> None:
     app, management, inference = served
+    answered = Counter[str]()
     document = schemathesis.openapi.from_asgi("/v1/openapi.json", app)
     for operation in document.get_all_operations():
 
@@ -80,8 +151,12 @@ def test_c6_a_fuzzer_finds_no_500_and_nothing_that_is_not_in_the_document(
             key = inference if generates(case.path) else management
             # A bearer counts before any other key, such as one that the fuzzer makes up.
             headers = {"authorization": f"Bearer {key}"}
-            case.call_and_validate(headers=headers, checks=CHECKS)
+            reply = case.call_and_validate(headers=headers, checks=CHECKS)
+            answered[case.path] += reply.status_code == 200
 
         # Nothing can be wrong with a request that has no parts.
         with suppress(Unsatisfiable):
             answers_as_documented()
+    if mode is GenerationMode.POSITIVE:
+        # A route that only refuses has shown nothing of its replies.
+        assert {path for path in METERED_PATHS if not answered[path]} == set()

@@ -277,6 +277,10 @@ def test_c11_a_mark_on_the_request_marks_its_last_block() -> None:
         ({"mcp_servers": [{"url": "https://a.example"}]}, "mcp_servers"),
         ({"inference_geo": "us"}, "inference_geo"),
         ({"thread": {"type": "create"}}, "thread"),
+        # It would be named in a header.
+        ({"tools": [{"type": "bash_\U000eaedb", "name": "bash"}]}, "tools[0].type"),
+        ({"tools": [{"type": "bash_1\r\nx: y", "name": "bash"}]}, "tools[0].type"),
+        ({"tools": [{"type": "bash_" + "1" * 65, "name": "bash"}]}, "tools[0].type"),
     ],
 )
 def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:

@@ -90,7 +90,10 @@ class CustomTool(Wire):
     allowed_callers: list[str] | None = Field(default=None, description=_OF_CLAUDE)
 
 
-_RUN_BY_CALLERS: Final = r"^(bash|browser_toolset|computer|computer_toolset|memory|text_editor)_"
+# A type is named in a header where it has no effect.
+_RUN_BY_CALLERS: Final = (
+    r"^(bash|browser_toolset|computer|computer_toolset|memory|text_editor)_[A-Za-z0-9_.-]{1,64}$"
+)
 
 
 class TypedTool(Wire):
