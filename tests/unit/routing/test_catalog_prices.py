@@ -79,24 +79,29 @@ def transcribed(endpoint: EndpointSection, size: int) -> tuple[Usage, PublishedU
     return by_tokens, PublishedUsage(**counted)
 
 
+def drawn(prompt: int) -> tuple[Usage, PublishedUsage]:
+    """Pictures read and made, with the thoughts of the model."""
+    ours = Usage(
+        uncached_input_tokens=prompt,
+        image_input_tokens=999,
+        output_tokens=1_300,
+        image_output_tokens=1_234,
+    )
+    theirs = PublishedUsage(
+        input_tokens=prompt,
+        input_image_tokens=999,
+        output_tokens=1_300,
+        output_image_tokens=1_234,
+    )
+    return ours, theirs
+
+
 def usages(
     model: ModelSection, endpoint: EndpointSection, prompt: int, known: ModelPrice
 ) -> list[tuple[Usage, PublishedUsage]]:
     """The same usage in our words and in theirs: every class for which both have a rate."""
     if model.kind == "image":
-        drawn = Usage(
-            uncached_input_tokens=prompt,
-            image_input_tokens=999,
-            output_tokens=1_300,
-            image_output_tokens=1_234,
-        )
-        theirs = PublishedUsage(
-            input_tokens=prompt,
-            input_image_tokens=999,
-            output_tokens=1_300,
-            output_image_tokens=1_234,
-        )
-        return [(drawn, theirs)]
+        return [drawn(prompt)]
     if model.kind == "speech":
         tokens = 0 if "input_mchars" in vars(known) else prompt
         ours = Usage(uncached_input_tokens=tokens, output_tokens=tokens, characters=prompt)
