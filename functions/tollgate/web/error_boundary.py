@@ -7,6 +7,7 @@ from tollgate.core.errors import GatewayError, InternalError
 from tollgate.engine.gateway import Journal
 from tollgate.engine.sink import ClientGone
 from tollgate.ingress.base import Ingress
+from tollgate.ingress.format_row import FORM
 from tollgate.web.request_id import request_id_of
 
 
@@ -50,11 +51,14 @@ class ErrorBoundary:
 
 
 def _as_json(scope: Scope) -> Scope:
-    """Return the scope with `content-type: application/json`, whatever the client sent.
+    """Return the scope with `content-type: application/json`, unless the client sent parts.
 
-    Every body of the api is JSON, but `curl -d` declares a form and some clients declare nothing.
+    A request to explain may be a form of parts, which states their boundary. Every other body of
+    the api is JSON, but `curl -d` declares a form without parts and some clients declare nothing.
     Ignoring the type does not expose the api to forged cross-site requests: a key is sent as a
     header, never as a cookie.
     """
+    if dict(scope["headers"]).get(b"content-type", b"").lower().startswith(FORM.encode()):
+        return scope
     headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
     return {**scope, "headers": [*headers, (b"content-type", b"application/json")]}

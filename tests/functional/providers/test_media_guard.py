@@ -186,6 +186,18 @@ async def test_c71_a_body_has_a_limit(upstream: FakeUpstream) -> None:
     assert "bytes" in await refused(guard(names, body_bytes_max=len(PNG) - 1), url)
 
 
+async def test_c71_c82_a_fetch_may_have_its_own_limit_and_the_name_of_its_field(
+    upstream: FakeUpstream,
+) -> None:
+    upstream.enqueue(PICTURE, PICTURE)
+    fetcher = guard(Names(pictures_example=[[LOOPBACK]]), body_bytes_max=1)
+    url = at("pictures.example", upstream)
+    assert (await fetcher.fetch(url, field="url", bytes_max=len(PNG))).content == PNG
+    with pytest.raises(RequestError, match="A URL in url has more than") as caught:
+        await fetcher.fetch(url, field="url", bytes_max=len(PNG) - 1)
+    assert caught.value.param == "url"
+
+
 async def test_c71_a_server_that_does_not_answer_is_given_up(upstream: FakeUpstream) -> None:
     upstream.enqueue(Script(before_headers="hang"))
     names = Names(pictures_example=[[LOOPBACK]])

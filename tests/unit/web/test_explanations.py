@@ -7,9 +7,11 @@ import copy
 from typing import Any
 
 import pytest
+from urllib3.filepost import encode_multipart_formdata
 
-from tests.asgi import Exchange
+from tests.asgi import Exchange, request
 from tests.gateways import store_is_away
+from tests.unit.ingress.recordings import wav
 from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.core.speed import AnswerTime
@@ -258,3 +260,25 @@ async def test_c53_c81_a_request_for_embeddings_is_explained_too() -> None:
     ranked = {"model": "acme/large", "query": "q", "documents": ["a"]}
     told = await call("POST", f"{PATH}?format=rerank", key=call.home.secret, content=ranked)
     assert told.json["error"]["param"] == "model"
+
+
+async def test_c53_c82_a_recording_is_explained_by_its_length() -> None:
+    call = await api()
+    body, type_ = encode_multipart_formdata({"model": "smart", "file": ("a.wav", wav(16_000))})
+    sent = {"authorization": f"Bearer {call.home.secret}", "content-type": type_}
+    path = f"{PATH}?format=transcriptions"
+    reply = await request(call.app, "POST", path, headers=sent, body=body)
+    # The route is of models that chat.
+    assert (reply.status, reply.json["candidates"][0]["removed"]) == (
+        200,
+        "is of the kind chat, which POST /chat/completions serves",
+    )
+    assert (reply.json["prompt_tokens"], reply.json["prompt_tokens_max"]) == (10, 40)
+
+
+async def test_c41_a_form_where_json_is_due_is_refused() -> None:
+    call = await api()
+    body, type_ = encode_multipart_formdata({"name": "a"})
+    sent = {"authorization": f"Bearer {call.management}", "content-type": type_}
+    reply = await request(call.app, "POST", "/v1/keys", headers=sent, body=body)
+    assert (reply.status, reply.error["code"]) == (400, "invalid_request")
