@@ -121,6 +121,9 @@ def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResul
             background=body.background if isinstance(body.background, str) else None,
         )
         for item in body.data or body.images or ()
+        # xAI writes one without content for a picture that its filter withheld:
+        # https://github.com/vercel/ai/issues/19168 (2026-11-22).
+        if item.b64_json or item.url or item.image
     ]
     reports = target.dialect.images.tokens
     return image_result(

@@ -85,6 +85,8 @@ _STATUS_OF_TYPE: Final = {
     "context_length_exceeded": 400,
     "content_filter": 400,
     "content_policy_violation": 400,
+    "moderation_blocked": 400,
+    "image_generation_user_error": 400,
     "invalid_prompt": 400,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,

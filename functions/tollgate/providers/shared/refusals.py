@@ -49,7 +49,14 @@ _CONTEXT_CODES: Final = frozenset(
     {"context_length_exceeded", "exceed_context_size_error", "too_many_prompt_tokens"}
 )
 _FILTER_CODES: Final = frozenset(
-    {"content_filter", "content_policy_violation", "data_inspection_failed", "invalid_prompt"}
+    {
+        "content_filter",
+        "content_policy_violation",
+        "data_inspection_failed",
+        "invalid_prompt",
+        # Of OpenAI's pictures: https://github.com/Wei-Shaw/sub2api/pull/2399 (2026-11-22).
+        "moderation_blocked",
+    }
 )
 _RATE_CODES: Final = frozenset({"insufficient_quota", "rate_limit_exceeded"})
 _AUTH_CODES: Final = frozenset({"authentication_error", "invalid_api_key"})
