@@ -354,6 +354,7 @@ async def test_c82_a_model_that_takes_no_pictures_edits_none() -> None:
     )
     reply = await edit(home)
     assert (reply.status, reply.error["code"]) == (400, "image_not_supported_by_model")
+    assert reply.error["param"] == "images"
 
 
 async def test_c82_an_edit_of_one_area_is_refused_where_there_are_no_masks() -> None:

@@ -49,6 +49,8 @@ _INPUTS: Final[Mapping[WorkKind, str]] = {
     "speech": "input",
     "transcription": "file",
 }
+# The field with inputs that are no text, where it is another one.
+_MEDIA: Final[Mapping[WorkKind, str]] = {"image": "images"}
 # The field of a need, where it has another name.
 _FIELDS: Final[Mapping[str, str]] = {
     "conversation": "messages",
@@ -261,20 +263,16 @@ def refusal(
             return AccessError(
                 ErrorCode.MODEL_NOT_ALLOWED, f"This key may not use {model}.", param="model"
             )
-        case Check.DIMENSIONS:
-            return RequestError(
-                ErrorCode.INVALID_REQUEST, f"{model} {first.reason}.", param="dimensions"
-            )
-        case Check.KIND | Check.CAPABLE:
-            return RequestError(
-                ErrorCode.INVALID_REQUEST, f"{model} {first.reason}.", param="model"
-            )
+        case Check.DIMENSIONS | Check.KIND | Check.CAPABLE:
+            param = "dimensions" if last is Check.DIMENSIONS else "model"
+            return RequestError(ErrorCode.INVALID_REQUEST, f"{model} {first.reason}.", param=param)
         case Check.MODALITY:
             code = next(
                 (_NOT_SUPPORTED[kind] for kind in first.missing if kind in _NOT_SUPPORTED),
                 ErrorCode.INVALID_REQUEST,
             )
-            return RequestError(code, f"{model} {first.reason}.", param=_INPUTS[wanted.kind])
+            param = _MEDIA.get(wanted.kind, _INPUTS[wanted.kind])
+            return RequestError(code, f"{model} {first.reason}.", param=param)
         case Check.CONTEXT:
             too_long = RequestError(
                 ErrorCode.CONTEXT_LENGTH_EXCEEDED,
