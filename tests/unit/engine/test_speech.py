@@ -13,11 +13,14 @@ import pytest
 from tests.asgi import Exchange, exchange, request
 from tests.gateways import Always, House, house
 from tests.scripted import FOREVER, Answer, Scripted, Silence, frame, refuses
+from tests.unit.engine.test_single_call import Contents
 from tests.unit.routing.catalogs import model, price, provider
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.idempotency import Claim
+from tollgate.engine.kept_answers import RESULT_BYTES_KEPT_MAX
 from tollgate.ingress.formats import SPEECH
 from tollgate.providers.base import Frame
+from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 
@@ -60,6 +63,7 @@ def done(**usage: int) -> Frame:
 async def home_of_voices(
     *near: Answer,
     far: Answer | None = None,
+    key: NewKey | None = None,
     rates: dict[str, Any] = BY_CHARACTERS,
     dialect: dict[str, Any] | None = None,
 ) -> House:
@@ -79,6 +83,7 @@ async def home_of_voices(
         far=Scripted(far) if far else None,
         providers={"near": provider(), "far": provider()},
         models={"acme/voice": section},
+        key=key,
         aliases={},
         routes={},
     )
@@ -118,30 +123,15 @@ async def test_c66_c82_sound_is_passed_on_as_it_is_and_billed_by_characters() ->
     assert record.cost_nano_usd == home.spent_nano_usd == len(TEXT) * 10_000
     assert [(line.item, line.quantity) for line in record.lines] == [("character", len(TEXT))]
     [sent] = home.near.requests
-    assert (sent.path, sent.is_raw) == ("/audio/speech", True)
-    assert sent.body == {
-        "model": "v-1",
-        "input": TEXT,
-        "voice": "alloy",
-        "response_format": "mp3",
-    }
+    body = {"model": "v-1", "input": TEXT, "voice": "alloy", "response_format": "mp3"}
+    assert (sent.path, sent.is_raw, sent.body) == ("/audio/speech", True, body)
 
 
-@pytest.mark.parametrize(
-    ("form", "media_type"),
-    [
-        ("mp3", "audio/mpeg"),
-        ("opus", "audio/opus"),
-        ("aac", "audio/aac"),
-        ("flac", "audio/flac"),
-        ("wav", "audio/wav"),
-        ("pcm", "audio/pcm"),
-    ],
-)
-async def test_c82_the_content_type_is_that_of_the_sound(form: str, media_type: str) -> None:
+@pytest.mark.parametrize("form", ["mp3", "opus", "aac", "flac", "wav", "pcm"])
+async def test_c82_the_content_type_is_that_of_the_sound(form: str) -> None:
     home = await home_of_voices(sound(b"x"))
     reply = await speak(home, response_format=form)
-    assert reply.headers["content-type"] == media_type
+    assert reply.headers["content-type"] == f"audio/{'mpeg' if form == 'mp3' else form}"
     assert home.near.requests[0].body["response_format"] == form
 
 
@@ -317,6 +307,26 @@ async def test_c68_c82_a_repeated_request_gets_the_kept_sound() -> None:
     assert again.headers["content-type"] == "audio/mpeg"
     assert len(home.near.requests) == 1
     assert home.spent_nano_usd == home.record.cost_nano_usd
+
+
+async def test_c69_c82_content_that_is_kept_is_the_text_and_no_sound() -> None:
+    contents = Contents()
+    key = NewKey(workspace_id="acme", label="kept", content_days=1)
+    home = await home_of_voices(sound(*CHUNKS), key=key)
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), contents=contents)
+    await asked(home).run(app)
+    [content] = contents.kept.values()
+    assert content["request"]["input"] == TEXT
+    assert content["choices"] == [[]]
+
+
+async def test_c68_c82_sound_that_is_too_large_to_be_kept_is_sent_all_the_same() -> None:
+    large = bytes(RESULT_BYTES_KEPT_MAX)
+    home, answers = await home_of_voices(sound(large, b"more")), OneAnswer()
+    app = chat_app(home.front, Always(home.gateway), WebLimits(), answers=answers)
+    reply = await asked(home, headers={"idempotency-key": "once"}).run(app)
+    assert (len(reply.body), reply.complete) == (len(large) + 4, True)
+    assert answers.kept is None
 
 
 @pytest.mark.parametrize(
