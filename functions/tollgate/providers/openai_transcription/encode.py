@@ -36,7 +36,7 @@ def _parts(work: TranscriptionRequest, target: Target, *, streams: bool) -> Iter
     if recording is None:
         raise RuntimeError("a recording is fetched before it is sent")
     yield _text("model", target.upstream_model)
-    if work.language is not None and not work.translates:
+    if work.language is not None:
         yield _text("language", work.language)
     if work.prompt and dialect.prompt:
         yield _text("prompt", work.prompt)
@@ -69,8 +69,6 @@ def _parts(work: TranscriptionRequest, target: Target, *, streams: bool) -> Iter
 
 
 def _granularities(work: TranscriptionRequest) -> Iterator[str]:
-    if work.translates:
-        return
     if "words" in work.details:
         yield "word"
         if "segments" in work.details:
@@ -85,8 +83,6 @@ def _left_out(work: TranscriptionRequest, target: Target) -> Iterator[str]:
         yield "include"
     if work.chunking is not None and not dialect.chunking:
         yield "chunking_strategy"
-    if work.language is not None and work.translates:
-        yield "language"
 
 
 def _text(name: str, value: str) -> FormPart:
