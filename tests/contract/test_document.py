@@ -21,6 +21,8 @@ from starlette.types import ASGIApp
 from tests.gateways import Always, house
 from tests.pictures import data_url, png
 from tests.stores import TESTER
+from tests.unit.ingress.media_samples import b64
+from tests.unit.ingress.recordings import wav
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import Api
 from tollgate.core.clock import Clock
@@ -35,6 +37,8 @@ from tollgate.ingress.formats import (
     RERANK,
     RESPONSES,
     SPEECH,
+    TRANSCRIPTIONS,
+    TRANSLATIONS,
 )
 from tollgate.providers.base import Provider
 from tollgate.providers.formats import WIRE_FORMATS, codec_of
@@ -60,10 +64,14 @@ MODELS = {
     IMAGE_GENERATIONS.path: "test/image",
     IMAGE_EDITS.path: "test/image",
     SPEECH.path: "test/speech",
+    TRANSCRIPTIONS.path: "test/transcribe",
+    TRANSLATIONS.path: "test/transcribe",
 }
 # What no fuzzer makes up: content of a type.
 CONTENT: Mapping[str, Mapping[str, Any]] = {
     IMAGE_EDITS.path: {"images": [{"image_url": data_url(png())}]},
+    TRANSCRIPTIONS.path: {"file": b64(wav(9))},
+    TRANSLATIONS.path: {"file": b64(wav(9))},
 }
 SIMULATED = Catalog.from_json(
     canonical_json(load(Path(__file__).parents[2] / "infra/simulator.yaml"))
@@ -119,14 +127,14 @@ def name_a_model(case: Case) -> None:
     The document describes the data of events; a checker of streams wants the events themselves.
     """
     if isinstance(case.body, dict):
-        for name in ("models", "stream_format"):
+        for name in ("models", "stream_format", "url"):
             case.body.pop(name, None)
         served = MODELS.get(case.path) or MODELS[case.path.rpartition("/")[0]]
         for name, value in (("model", served), ("stream", False)):
             if isinstance(case.body.get(name), type(value)):
                 case.body[name] = value
         for name, content in CONTENT.get(case.path, {}).items():
-            if isinstance(case.body.get(name), list):
+            if isinstance(case.body.get(name), type(content)):
                 case.body[name] = content
 
 
