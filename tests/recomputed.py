@@ -13,6 +13,8 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.price import Price
 
 _MILLION: Final = 1_000_000
+# Lines of tokens stand in a bill at a rate of nothing too.
+_TOKENS: Final = frozenset({"input", "input_image", "output", "output_image"})
 # By unit: the item of its line, the rate of `Price`, and the pieces that one rate buys.
 UNITS: Final[Mapping[str, tuple[str, str, int]]] = {
     "images": ("image", "image", 1),
@@ -41,7 +43,7 @@ def recompute_lines(usage: Usage, price: Price) -> dict[str, int]:
     return {
         item: _cost(quantity, rate, pieces)
         for item, (quantity, rate, pieces) in lines.items()
-        if quantity and rate is not None and (rate or item in ("input", "output"))
+        if quantity and rate is not None and (rate or item in _TOKENS)
     }
 
 
