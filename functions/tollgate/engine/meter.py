@@ -45,6 +45,8 @@ from tollgate.stores.base import Hold
 # one could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
+# Reports have two levels; a writer of JSON, such as the one that shows a record, fails at some 250.
+_RAW_USAGE_LEVELS_MAX: Final = 16
 PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
 # The parameter that withheld calls were requested by.
@@ -56,13 +58,15 @@ def _truncate(word: str | None) -> str | None:
     return None if word is None else word[:WORD_LENGTH_MAX]
 
 
-def _fit_numbers(raw: JsonValue) -> JsonValue:
-    """Return raw usage with integers that no record can store as texts."""
+def _fit(raw: JsonValue, levels: int = _RAW_USAGE_LEVELS_MAX) -> JsonValue:
+    """Return raw usage as a record can store it: large integers as texts, nothing too deep."""
     match raw:
+        case dict() | list() if levels == 0:
+            return None
         case dict():
-            return {name: _fit_numbers(value) for name, value in raw.items()}
+            return {name: _fit(value, levels - 1) for name, value in raw.items()}
         case list():
-            return [_fit_numbers(value) for value in raw]
+            return [_fit(value, levels - 1) for value in raw]
         case int() if abs(raw) > STORED_INTEGER_MAX:
             return str(raw)
         case _:
@@ -318,10 +322,14 @@ class Meter:
     def _raw_usage(self) -> JsonValue:
         reports = [account.raw_usage for account in self._accounts]
         raw: JsonValue = reports[0] if len(reports) == 1 else reports
-        size_bytes = len(to_json(raw))
+        try:
+            size_bytes = len(to_json(raw))
+        except ValueError:
+            # Too deep to be written. Settling must not depend on what a provider sends.
+            return None
         if size_bytes > RAW_USAGE_BYTES_MAX:
             return {"left_out_bytes": size_bytes}
-        return _fit_numbers(raw)
+        return _fit(raw)
 
     def _last_attempt(self, usage: Usage) -> tuple[AttemptRecord, ...]:
         """Return the attempt that serves, or that was under way when the generation ended."""
