@@ -38,6 +38,18 @@ def test_c82_the_length_of_a_wav_file_is_exact(content: bytes, seconds: int) -> 
     assert (found.format, found.seconds, found.seconds_max) == ("wav", seconds, seconds)
 
 
+def test_c65_c82_samples_after_the_first_ones_are_held() -> None:
+    more = wav(16_000, size=2) + b"data" + (32_000).to_bytes(4, "little") + bytes(32_000)
+    found = read_recording(more, "file")
+    assert (found.seconds, found.seconds_max) == (1, 3)
+
+
+def test_c65_c82_law_samples_are_bytes_whatever_their_header_states() -> None:
+    header = wav(0, rate=8_000, bits=65_535, tag=7, size=80_000)
+    found = read_recording(header + bytes(80_000), "file")
+    assert (found.seconds, found.seconds_max) == (10, 10)
+
+
 def test_c82_compressed_samples_are_bounded_by_their_bytes() -> None:
     found = read_recording(wav(32_000, tag=0x31, byte_rate=1_000_000), "file")
     assert (found.seconds, found.seconds_max) == (1, 64)
@@ -86,6 +98,8 @@ def test_c82_a_stated_length_beyond_all_measure_is_cut() -> None:
         (wav(0), "has no samples"),
         (wav(16_000, rate=0), "states no rate"),
         (wav(16_000, channels=0), "states no rate"),
+        (wav(1, bits=65_528), "states no rate"),
+        (wav(16_000, extra=wav(1, rate=4 * 10**9, byte_rate=1)[12:36]), "has two formats"),
         (wav(16_000, tag=0x31, byte_rate=0), "states no rate"),
         (b"fLaC" + bytes(8), "is no flac file that can be read"),
         (b"OggS" * 20, "is no ogg file that can be read"),

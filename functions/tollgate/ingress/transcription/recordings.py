@@ -1,9 +1,9 @@
 """Checks that bytes are a recording, and measures its length without decoding the sound.
 
-The length of a WAV file is exact. Of other formats it is what their headers state, which may be
-wrong, or what their size makes likely. Signatures: RFC 9639 (FLAC), RFC 3533 (Ogg), RFC 8794
-(WebM), ISO/IEC 14496-12 (MP4), ISO/IEC 11172-3 (MP3); WAV: RFC 2361 and Microsoft's "Multiple
-Channel Audio Data and WAVE Files" (2026-11-22).
+The length of a WAV file is exact where nothing follows its samples. Of other formats it is what
+their headers state, which may be wrong, or what their size makes likely. Signatures: RFC 9639
+(FLAC), RFC 3533 (Ogg), RFC 8794 (WebM), ISO/IEC 14496-12 (MP4), ISO/IEC 11172-3 (MP3); WAV: RFC
+2361 and Microsoft's "Multiple Channel Audio Data and WAVE Files" (2026-11-22).
 """
 
 import struct
@@ -31,6 +31,9 @@ _READS_MAX: Final = 50_000
 _CHUNKS_MAX: Final = 1_000
 _FMT: Final = struct.Struct("<HHIIHH")
 _PCM: Final = frozenset({0x0001, 0x0003, 0x0006, 0x0007})
+# A-law and mu-law have a byte for each sample, whatever the header states (ITU-T G.711).
+_BYTE_SAMPLES: Final = frozenset({0x0006, 0x0007})
+_BITS_MAX: Final = 64
 _EXTENSIBLE: Final = 0xFFFE
 # A writer that cannot go back writes one of these where the size would be.
 _UNKNOWN_SIZES: Final = frozenset({0, 0x7FFFFFFF, 0xFFFFFFFF})
@@ -129,6 +132,9 @@ def _read_wav(content: bytes, field: str) -> Recording:
             break
         size, place = int.from_bytes(stated, "little"), place + 8
         if name == b"fmt ":
+            if bytes_per_second is not None:
+                # Readers differ in which one they believe.
+                raise field_refusal(field, "is no WAV file that can be read: it has two formats")
             bytes_per_second, is_exact = _sample_rate(content[place : place + size], field)
         elif name == b"data":
             if bytes_per_second is None:
@@ -137,6 +143,7 @@ def _read_wav(content: bytes, field: str) -> Recording:
                 content,
                 field,
                 size=_data_size(size, len(content) - place, field),
+                size_max=len(content) - place,
                 bytes_per_second=bytes_per_second,
                 is_exact=is_exact,
             )
@@ -153,8 +160,9 @@ def _sample_rate(chunk: bytes, field: str) -> tuple[int, bool]:
     if tag == _EXTENSIBLE and len(chunk) >= 26:
         tag = int.from_bytes(chunk[24:26], "little")
     is_exact = tag in _PCM
+    bits = 8 if tag in _BYTE_SAMPLES else bits
     bytes_per_second = channels * rate * -(-bits // 8) if is_exact else stated
-    if bytes_per_second <= 0:
+    if bytes_per_second <= 0 or (is_exact and bits > _BITS_MAX):
         raise field_refusal(field, "is no WAV file that can be read: it states no rate of samples")
     return bytes_per_second, is_exact
 
@@ -172,8 +180,22 @@ def _data_size(stated: int, available: int, field: str) -> int:
 
 
 def _measure_wav(
-    content: bytes, field: str, *, size: int, bytes_per_second: int, is_exact: bool
+    content: bytes,
+    field: str,
+    *,
+    size: int,
+    size_max: int,
+    bytes_per_second: int,
+    is_exact: bool,
 ) -> Recording:
+    """Measure the samples; the bound is of all that follows, which may be more of them.
+
+    ffmpeg reads on to the next chunk of samples where one ends (libavformat/wavdec.c).
+    """
     seconds = _whole_seconds(size / bytes_per_second)
-    longest = seconds if is_exact else max(seconds, longest_s(size, "wav"))
-    return Recording(content=content, format="wav", seconds=seconds, seconds_max=longest)
+    longest = (
+        _whole_seconds(size_max / bytes_per_second) if is_exact else longest_s(size_max, "wav")
+    )
+    return Recording(
+        content=content, format="wav", seconds=seconds, seconds_max=max(seconds, longest)
+    )
