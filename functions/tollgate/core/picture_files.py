@@ -56,9 +56,11 @@ def _of_gif(content: bytes) -> PixelSize | None:
 def _of_jpeg(content: bytes) -> PixelSize | None:
     place = 2
     for _ in range(_SEGMENTS_MAX):
-        while content[place : place + 2] == b"\xff\xff":
-            place += 1
         head = content[place : place + 9]
+        if head[:2] == b"\xff\xff":
+            # A fill byte. A file of nothing else would be read for seconds.
+            place += 1
+            continue
         if len(head) < 9 or head[0] != 0xFF:
             return None
         if head[1] in _FRAMES:

@@ -1,5 +1,7 @@
 """The size of a picture, read from its own file."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,12 @@ def test_what_is_no_picture_has_neither(content: bytes) -> None:
 
 def test_a_picture_that_states_too_many_pixels_is_refused() -> None:
     assert "50000000 pixels" in (find_picture_fault(png(stated=(60_000, 60_000))) or "")
+
+
+def test_a_picture_of_fill_bytes_is_not_read_for_long() -> None:
+    started = time.process_time()
+    assert pixel_size(b"\xff\xd8" + b"\xff" * 20_000_000) is None
+    assert time.process_time() - started < 1
 
 
 @given(st.binary(max_size=64), st.sampled_from([b"\x89PNG", b"\xff\xd8\xff", _WEBP, b"GIF89a"]))

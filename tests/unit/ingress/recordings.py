@@ -41,5 +41,12 @@ def mp4(seconds: int, *, scale: int = 1_000) -> bytes:
     return _box(b"ftyp", b"M4A \0\0\0\0") + _box(b"moov", _box(b"mvhd", length))
 
 
+def ogg_page(content: bytes) -> bytes:
+    """A page of one packet, which goes on in the next page if it fills this one."""
+    whole, rest = divmod(len(content), 255)
+    sizes = bytes([255] * whole + [rest])[:255]
+    return b"OggS\0\0" + bytes(8) + b"\1\0\0\0" + bytes(8) + bytes([len(sizes)]) + sizes + content
+
+
 def _box(name: bytes, content: bytes) -> bytes:
     return struct.pack(">I", 8 + len(content)) + name + content

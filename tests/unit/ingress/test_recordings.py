@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.ingress.media_samples import JPEG, PDF, PNG
-from tests.unit.ingress.recordings import FLAC, MP3_FRAME, OGG, WEBM, mp3, mp4, wav
+from tests.unit.ingress.recordings import FLAC, MP3_FRAME, OGG, WEBM, mp3, mp4, ogg_page, wav
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.recording import RECORDING_BYTES_MAX, RECORDING_SECONDS_MAX, RecordingFormat
 from tollgate.ingress.transcription.recordings import read_recording
@@ -133,6 +133,23 @@ def test_a_header_that_never_ends_is_not_read_for_long(content: bytes) -> None:
     # 18 s without a limit of reads.
     assert time.process_time() - started < 2
     assert found.seconds == -(-len(found.content) * 8 // 64_000)
+
+
+def test_c82_the_length_of_flac_in_ogg_is_that_of_its_first_page() -> None:
+    facts = bytes(10) + (16_000 << 44 | 16_000 * 90).to_bytes(8, "big") + bytes(16)
+    content = ogg_page(b"\x7fFLAC\1\0\0\1fLaC\x80\0\0\x22" + facts) + ogg_page(bytes(60_000)) * 20
+    assert read_recording(content, "file").seconds == 90
+
+
+def test_packets_that_never_end_are_not_read_for_long() -> None:
+    endless = b"\x7fFLAC\1\0\0\1fLaC" + b"\1\0\0\0" * 6_000_000
+    content = b"".join(
+        ogg_page(endless[place : place + 65_025]) for place in range(0, len(endless), 65_025)
+    )
+    started = time.process_time()
+    read_recording(content, "file")
+    # 4.8 s of 24 MB, if they are.
+    assert time.process_time() - started < 1
 
 
 @given(

@@ -29,6 +29,10 @@ _BITS_PER_SECOND_TYPICAL: Final = 64_000
 # made to be read for long would need millions.
 _READS_MAX: Final = 50_000
 _CHUNKS_MAX: Final = 1_000
+# FLAC in Ogg states its length in the first page, none of which is longer (RFC 3533, 6). tinytag
+# reads its packets by files of its own, whose reads nobody counts.
+_FLAC_IN_OGG: Final = b"\x7fFLAC"
+_PAGE_BYTES_MAX: Final = 65_307
 _FMT: Final = struct.Struct("<HHIIHH")
 _PCM: Final = frozenset({0x0001, 0x0003, 0x0006, 0x0007})
 # A-law and mu-law have a byte for each sample, whatever the header states (ITU-T G.711).
@@ -108,7 +112,8 @@ def _stated_length_s(content: bytes, format_: RecordingFormat, field: str) -> fl
     # Imported with its first recording: WAV is measured without it.
     from tinytag import TinyTag, TinyTagException
 
-    file = _BoundedFile(content)
+    is_nested = format_ == "ogg" and _FLAC_IN_OGG in content
+    file = _BoundedFile(content[:_PAGE_BYTES_MAX] if is_nested else content)
     try:
         return TinyTag.get(file_obj=file, tags=False).duration
     except (TinyTagException, OSError, ValueError, OverflowError) as invalid:
