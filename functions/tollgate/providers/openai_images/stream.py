@@ -23,7 +23,7 @@ from tollgate.providers.openai_images.codec import (
     usage_of,
 )
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
-from tollgate.providers.shared.pictures import check_image, encode_images
+from tollgate.providers.shared.pictures import check_image, encode_images, picture_bytes_max
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 from tollgate.providers.shared.vectors import parse_body
 
@@ -60,6 +60,7 @@ class ImageDecoder:
         self._usage: Usage | None = None
         self._raw: list[JsonValue] = []
         self._is_whole = False
+        self._bytes = 0
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
         """Yield the events of one frame; UpstreamError if it is an error or cannot be read."""
@@ -88,6 +89,9 @@ class ImageDecoder:
         if is_preview:
             yield Partial(piece=encode_json(check_image(made, self._target)))
             return
+        self._bytes += len(frame.data)
+        if len(self._made) == self._work.count or self._bytes > picture_bytes_max(self._work):
+            raise malformed_error(self._target.provider, "more pictures than were requested")
         usage = usage_of(event.usage)
         self._usage = usage if self._usage is None else self._usage.plus(usage)
         self._raw.append(event.usage if isinstance(event.usage, dict) else None)
