@@ -98,6 +98,11 @@ class StreamUsage:
         )
         if self._images and usage.images is None:
             usage = replace(usage, images=self._images)
+        has_rate = attempt.prices.base.image_output is not None
+        if self._images and has_rate and usage.image_output_tokens is None:
+            # A report that does not tell pictures from text would be billed as text alone.
+            usage = replace(usage, image_output_tokens=self._images * _TOKENS_PER_IMAGE)
+            source = "estimated"
         bound = UsageBound.of(
             attempt,
             choices=self._choices,

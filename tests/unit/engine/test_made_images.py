@@ -6,6 +6,7 @@ Keeps C11, C25, C26, C37, C81.
 """
 
 import base64
+import json
 from typing import Any
 
 import pytest
@@ -105,6 +106,29 @@ async def test_c25_c37_a_picture_is_an_image_of_the_message(
         assert image["extra_content"] == {"google": {"thought_signature": SIGNATURE}}
     else:
         assert sent["modalities"] == ["image", "text"]
+
+
+@pytest.mark.parametrize(
+    ("details", "drawn", "source"),
+    [
+        ({"completion_tokens_details": {"image_tokens": 1280}}, 1280, "provider"),
+        ({}, 1290, "estimated"),
+    ],
+)
+async def test_c26_c66_c81_a_picture_of_a_like_server_is_billed_as_one(
+    details: dict[str, Any], drawn: int, source: str
+) -> None:
+    first, last = OPENROUTER
+    said = json.loads(last.data)
+    home = await painter("openai_chat", [first, frame(said | {"usage": said["usage"] | details})])
+    await CLIENT_FORMATS["chat_completions"].ask(home, IMAGED, stream=True)
+    record = home.record
+    assert [(line.item, line.quantity) for line in record.lines] == [
+        ("input", 10),
+        ("output", 1295 - drawn),
+        ("output_image", drawn),
+    ]
+    assert record.usage_source == source
 
 
 async def test_c26_c81_tokens_of_pictures_have_their_own_line() -> None:

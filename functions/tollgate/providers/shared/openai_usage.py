@@ -3,8 +3,9 @@
 `prompt_tokens` includes what was read from and written to a cache, `completion_tokens` includes
 reasoning. xAI counts reasoning beside the completion, Gemini's OpenAI layer leaves it out of every
 count but the total: both are seen from the numbers, never from the name. DeepSeek, Mistral and
-Moonshot count cache hits at the top level. Searches are Perplexity's queries, xAI's sources, or
-uses of OpenRouter's tools.
+Moonshot count cache hits at the top level. OpenRouter and OpenAI count tokens of pictures among the
+details (openrouter.ai/docs, CompletionTokensDetails, 2026-11-22). Searches are Perplexity's
+queries, xAI's sources, or uses of OpenRouter's tools.
 """
 
 from typing import Final
@@ -44,6 +45,8 @@ def openai_usage_of(raw: JsonValue) -> Usage:
         reasoning_tokens=beside if reasoning is None and beside else reasoning,
         audio_input_tokens=prompt_details.count("audio_tokens"),
         audio_output_tokens=details.count("audio_tokens"),
+        image_input_tokens=prompt_details.count("image_tokens"),
+        image_output_tokens=details.count("image_tokens"),
         web_searches=searches,
     )
 

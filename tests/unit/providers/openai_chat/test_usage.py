@@ -100,3 +100,18 @@ def test_null_is_not_zero() -> None:
     assert report(prompt_tokens=0, completion_tokens=0) == Usage(
         uncached_input_tokens=0, output_tokens=0
     )
+
+
+def test_c26_c81_tokens_of_pictures_are_parts_of_the_prompt_and_of_the_completion() -> None:
+    drawn = report(
+        prompt_tokens=300,
+        completion_tokens=1300,
+        prompt_tokens_details={"image_tokens": 258},
+        completion_tokens_details={"image_tokens": 1290},
+    )
+    assert drawn == Usage(
+        uncached_input_tokens=300,
+        output_tokens=1300,
+        image_input_tokens=258,
+        image_output_tokens=1290,
+    )
