@@ -10,7 +10,7 @@ from typing_extensions import override
 from tollgate.core.content import Image, InlineMedia, MediaUrl
 from tollgate.core.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX, Picture
 from tollgate.core.request import Modality, WorkKind
-from tollgate.core.usage import Units
+from tollgate.core.usage import Units, Usage
 from tollgate.core.work import InputWork
 
 Background = Literal["transparent", "opaque", "auto"]
@@ -90,6 +90,14 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
             images=self.count,
             media_tokens=self.count * len(self.pictures_read) * tokens_read,
             output_tokens=self.count * made,
+        )
+
+    @override
+    def by_medium(self, likely: Usage) -> Usage:
+        return replace(
+            likely,
+            image_input_tokens=self.units.media_tokens,
+            image_output_tokens=likely.output_tokens,
         )
 
     @property

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.request import Need, SoundFormat, WorkKind
-from tollgate.core.usage import Units
+from tollgate.core.usage import Units, Usage
 from tollgate.core.work import InputWork
 
 # 4,096 characters of English are 877 tokens and 268 s of speech at 20 tokens of sound a second,
@@ -73,6 +74,10 @@ class SpeechRequest(InputWork, frozen=True, kw_only=True):
     def likely_output_tokens(self, output_bytes: int) -> int:
         delivered = -(-output_bytes // _BYTES_PER_SOUND_TOKEN[self.sound])
         return min(self.units.output_tokens, delivered)
+
+    @override
+    def by_medium(self, likely: Usage) -> Usage:
+        return replace(likely, audio_output_tokens=likely.output_tokens)
 
     def _sound_tokens(self, per_byte: float) -> int:
         slowness = 1 / min(self.speed or 1, 1)

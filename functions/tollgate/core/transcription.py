@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.json_value import JsonValue
 from tollgate.core.recording import RECORDING_BYTES_MAX, Recording, longest_s
 from tollgate.core.request import Modality, Need, WorkKind
-from tollgate.core.usage import Units
+from tollgate.core.usage import Units, Usage
 from tollgate.core.work import InputWork
 
 # A model that is charged by tokens has 10 a second of sound (OpenAI), or 32 (Gemini), and people
@@ -70,6 +71,10 @@ class TranscriptionRequest(InputWork, frozen=True, kw_only=True):
             output_tokens=max(_OUTPUT_TOKENS_LEAST, _OUTPUT_TOKENS_PER_SECOND_MAX * seconds),
             audio_seconds=seconds,
         )
+
+    @override
+    def by_medium(self, likely: Usage) -> Usage:
+        return replace(likely, audio_input_tokens=self.units.media_tokens)
 
     @property
     @override

@@ -77,6 +77,10 @@ class InputWork(Struct, frozen=True, kw_only=True):
         """Return the tokens of output of which so many bytes were delivered, the rest never."""
         return self.units.output_tokens
 
+    def by_medium(self, likely: Usage) -> Usage:
+        """Return likely usage with the parts of it that are no text: these have their own rates."""
+        return likely
+
     @property
     def output_tokens_max(self) -> int | None:
         """The bound of the tokens of its output."""

@@ -185,6 +185,7 @@ class Meter:
             units_max=trace.units_max or Units(),
             charged=frozenset(self._price(attempt, Usage()).usd_per_million_pieces),
             likely_output_tokens=work.likely_output_tokens,
+            by_medium=work.by_medium,
         )
 
     @property

@@ -132,6 +132,7 @@ class StreamUsage:
             else inputs.likely_output_tokens(self._output_bytes),
             **{unit: getattr(inputs.units, unit) for unit in inputs.charged},
         )
+        likely = _without_parts(inputs.by_medium(likely), self.usage)
         usage = likely.update(self.usage)
         return usage, "provider" if usage == self.usage else "estimated"
 
@@ -156,3 +157,12 @@ class StreamUsage:
             # Early reports count the tokens generated until then, not those delivered since.
             estimate = replace(estimate, output_tokens=delivered_tokens)
         return estimate, "estimated"
+
+
+def _without_parts(likely: Usage, reported: Usage) -> Usage:
+    """Return likely usage without the parts of what is reported, which are reported or none."""
+    if reported.uncached_input_tokens is not None:
+        likely = replace(likely, audio_input_tokens=None, image_input_tokens=None)
+    if reported.output_tokens is not None:
+        likely = replace(likely, audio_output_tokens=None, image_output_tokens=None)
+    return likely

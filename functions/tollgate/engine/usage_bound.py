@@ -39,6 +39,8 @@ class InputBound(Struct, frozen=True, kw_only=True):
     """The units of `PIECES` that the endpoint charges for."""
     likely_output_tokens: Callable[[int], int]
     """Return the tokens of an output of which so many bytes were delivered, and no more."""
+    by_medium: Callable[[Usage], Usage]
+    """Return likely usage with its tokens that are no text."""
 
 
 class UsageBound(Struct, frozen=True, kw_only=True):

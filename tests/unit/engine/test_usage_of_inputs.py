@@ -21,6 +21,7 @@ INPUTS = InputBound(
     ),
     charged=frozenset({"images"}),
     likely_output_tokens=lambda output_bytes: 1,
+    by_medium=lambda likely: likely,
 )
 REPORTED = Usage(uncached_input_tokens=1, output_tokens=2)
 # Of what is not charged nothing is estimated.

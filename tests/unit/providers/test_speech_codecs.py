@@ -195,7 +195,9 @@ def test_events_of_other_types_are_passed_over() -> None:
     done = {"type": "speech.audio.done", "usage": {"input_tokens": 3, "output_tokens": 9}}
     events = decoded("openai_chat", {"type": "new"}, audio, done, b"[DONE]", usage="events")
     assert sound_of(events) == MP3
-    assert usage_of(events) == Usage(uncached_input_tokens=3, output_tokens=9, characters=2)
+    assert usage_of(events) == Usage(
+        uncached_input_tokens=3, output_tokens=9, audio_output_tokens=9, characters=2
+    )
 
 
 @pytest.mark.parametrize(

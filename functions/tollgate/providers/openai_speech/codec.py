@@ -130,10 +130,12 @@ class SpeechEventsDecoder:
 
     def _usage(self, reported: JsonValue) -> UsageReported:
         counts = Counts(reported)
+        spoken = counts.count("output_tokens")
         return UsageReported(
             usage=Usage(
                 uncached_input_tokens=counts.count("input_tokens"),
-                output_tokens=counts.count("output_tokens"),
+                output_tokens=spoken,
+                audio_output_tokens=spoken,
                 characters=len(self._work.text),
             ),
             raw=reported,
