@@ -120,6 +120,15 @@ async def test_c82_texts_and_subtitles_are_made_of_segments(
     assert reply.headers["x-credits-used"] == "0.0012"
 
 
+@pytest.mark.parametrize("text", ["a --> b", "a ---> b", "a -----> b", "a -->--> b"])
+@pytest.mark.parametrize("response_format", ["srt", "vtt"])
+async def test_c82_no_words_of_a_subtitle_read_as_a_time(response_format: str, text: str) -> None:
+    verbose = {"text": text, "duration": 1, "segments": [{"start": 0, "end": 1, "text": text}]}
+    home = await home_of_scribes([frame(verbose)])
+    reply = await write_down(home, response_format=response_format)
+    assert reply.body.count(b"-->") == 1
+
+
 @pytest.mark.parametrize(
     ("fields", "granularities", "shown"),
     [

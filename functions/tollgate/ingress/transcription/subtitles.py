@@ -4,9 +4,13 @@ SubRip: https://www.matroska.org/technical/subtitles.html; WebVTT:
 https://www.w3.org/TR/webvtt1/ (2026-11-22).
 """
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from tollgate.core.transcription import Segment
+
+_ARROW: Final = re.compile("-{2,}>")
 
 
 def write_srt(segments: Sequence[Segment]) -> str:
@@ -36,4 +40,4 @@ def _time(moment_s: float, mark: str) -> str:
 
 def _line(segment: Segment) -> str:
     """Return the text of a stretch on one line, in which nothing reads as a time or an end."""
-    return " ".join(segment.text.replace("-->", "->").split())
+    return " ".join(_ARROW.sub("->", segment.text).split())
