@@ -9,8 +9,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.content import InlineMedia, MadeImage
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import Output, PartDelta, StreamEvent
+from tollgate.core.events import Output, PartDelta, Partial, PartStart, StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.idempotency import Claim
 from tollgate.engine.gateway import Gateway
@@ -22,7 +23,7 @@ from tollgate.stores.base import Hold
 _log = logging.getLogger(__name__)
 
 REPLAY_HEADER: Final = "x-idempotent-replay"
-# Of a result's pieces, which are kept as base64: a store reads no object above 64 MiB.
+# Of pieces, previews and pictures, kept as base64: a store reads no object above 64 MiB.
 RESULT_BYTES_KEPT_MAX: Final = 40 * 1024 * 1024
 
 
@@ -119,8 +120,7 @@ class KeepingSink:
 
     def _take(self, event: StreamEvent, choice: int) -> None:
         """Add an event; consecutive deltas of a part become one. None is kept of too large ones."""
-        if isinstance(event, Output):
-            self._result_bytes += sum(map(len, event.pieces))
+        self._result_bytes += _result_bytes(event)
         if self._result_bytes > RESULT_BYTES_KEPT_MAX:
             self._events.clear()
             return
@@ -141,6 +141,19 @@ class KeepingSink:
             await self._answers.release(self._claim)
         except GatewayError as failure:
             _log.warning("claim of %s stays for now: %s", self._claim.request_id, failure)
+
+
+def _result_bytes(event: StreamEvent) -> int:
+    """Return the bytes of what an event shows beside text."""
+    match event:
+        case Output(pieces=pieces):
+            return sum(map(len, pieces))
+        case Partial(piece=piece):
+            return len(piece)
+        case PartStart(part=MadeImage(source=InlineMedia(base64=base64))):
+            return len(base64)
+        case _:
+            return 0
 
 
 async def replay(

@@ -3,6 +3,7 @@
 Keeps C68.
 """
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +14,15 @@ from hypothesis import strategies as st
 
 from tests.gateways import house, request_body
 from tests.unit.stores.records.test_generations import USUAL
-from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import (
+    InlineMedia,
+    MadeImage,
+    Provenance,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+)
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -21,14 +30,17 @@ from tollgate.core.events import (
     Output,
     PartDelta,
     PartEnd,
+    Partial,
     PartNote,
     PartStart,
     Started,
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.idempotency import Claim
 from tollgate.core.usage import Usage
-from tollgate.engine.kept_answers import KeptAnswer, replay
+from tollgate.engine.kept_answers import RESULT_BYTES_KEPT_MAX, KeepingSink, KeptAnswer, replay
+from tollgate.engine.reply_sink import reply_sink
 from tollgate.ingress.base import ServedBy
 
 SERVED = ServedBy(
@@ -165,3 +177,48 @@ async def test_c68_a_replay_is_written_by_the_sink_of_a_live_answer(stream: bool
     assert reply.headers["x-tollgate-adapted"] == "seed"
     assert reply.headers.get("x-credits-used") == (None if stream else "0")
     assert not home.stores.books.records
+
+
+class OneAnswer:
+    """A store of one answer."""
+
+    def __init__(self) -> None:
+        self.kept: bytes | None = None
+        self.released: list[Claim] = []
+
+    async def claim(self, claim: Claim) -> bytes | None:
+        return self.kept
+
+    async def keep(self, claim: Claim, answer: bytes) -> None:
+        self.kept = answer
+
+    async def release(self, claim: Claim) -> None:
+        self.released.append(claim)
+
+
+def preview(size: int) -> tuple[StreamEvent, ...]:
+    return (Partial(piece=b" " * size),)
+
+
+def picture(size: int) -> tuple[StreamEvent, ...]:
+    source = InlineMedia(media_type="image/png", base64="A" * size)
+    return (PartStart(index=0, part=MadeImage(source=source)), PartEnd(index=0))
+
+
+@pytest.mark.parametrize("shown", [preview, picture])
+@pytest.mark.parametrize(("over", "is_kept"), [(0, True), (1, False)])
+async def test_c68_c82_an_answer_that_no_store_reads_is_not_kept(
+    shown: Callable[[int], tuple[StreamEvent, ...]], over: int, is_kept: bool
+) -> None:
+    home, answers = await house(), OneAnswer()
+    reply, parsed = home.reply(), home.ingress.parse(request_body())
+    claim = Claim(workspace_id="acme", key_hash="k", body_hash="b", request_id="gen-1")
+    sink = reply_sink(home.gateway, reply, home.ingress, parsed, headers={})
+    keeping = KeepingSink(sink, answers, claim, None)
+    await keeping.begin(SERVED)
+    events = (Started(), *shown(RESULT_BYTES_KEPT_MAX + over), Ended(finish="stop"))
+    for event in events:
+        await keeping.send(event)
+    await keeping.finish(USUAL)
+    assert (answers.kept is not None, answers.released == []) == (is_kept, is_kept)
+    assert reply.body
