@@ -57,11 +57,11 @@ class HttpSse:
                 yield BodyFrames(response, _decoder(response, request), self._row.slug)
 
     def _check_bytes(self, content_type: str) -> None:
-        """Raise UpstreamError for a text in place of bytes, such as an error behind status 200."""
-        if content_type == JSON or content_type.startswith("text/"):
+        """Raise UpstreamError for what is no sound, such as an error behind status 200."""
+        if content_type.startswith(("image/", "text/")) or content_type.endswith(("json", "xml")):
             raise UpstreamError(
                 ErrorCode.PROVIDER_UNAVAILABLE,
-                f"The provider {self._row.slug} answered with text in place of sound.",
+                f"The provider {self._row.slug} answered with something that is no sound.",
             )
 
 
