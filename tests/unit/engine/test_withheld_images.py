@@ -47,3 +47,10 @@ async def test_c82_what_openai_blocks_is_a_filters_refusal_and_costs_nothing(
     reply = await draw(home, stream=streamed)
     assert (reply.status, reply.error["code"]) == (400, "content_filter")
     assert (len(home.near.requests), home.spent_nano_usd) == (1, 0)
+
+
+async def test_c82_an_error_in_the_place_of_pictures_is_no_filter() -> None:
+    broken = {"error": {"message": "no GPU is free", "code": "overloaded"}}
+    home = await home_of_painters([frame(broken)])
+    reply = await draw(home, provider={"only": ["near"]})
+    assert (reply.status, reply.error["code"]) == (502, "provider_unavailable")

@@ -7,7 +7,7 @@ and other names for some, which their dialects state: docs.together.ai (`width`)
 
 from base64 import b64decode
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from pydantic import JsonValue
@@ -20,6 +20,7 @@ from tollgate.core.work import WorkResult
 from tollgate.providers.base import FormPart, Frame, Target, WireRequest
 from tollgate.providers.media_dialects import ImageOption
 from tollgate.providers.shared.counts import Counts
+from tollgate.providers.shared.openai_errors import parse_openai_stream_error
 from tollgate.providers.shared.pictures import (
     image_result,
     inline_source,
@@ -53,6 +54,7 @@ class ImagesBody(Struct, frozen=True):
     background: object = None
     model: object = None
     id: object = None
+    error: Any = None
 
 
 def encode_whole(work: ImageRequest, target: Target) -> WireRequest:
@@ -111,7 +113,9 @@ def decode_whole(frame: Frame, work: ImageRequest, target: Target) -> WorkResult
 
 
 def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResult:
-    """Return the checked pictures of a whole answer."""
+    """Return the checked pictures of a whole answer; UpstreamError if it is an error."""
+    if body.error is not None:
+        raise parse_openai_stream_error(body.error, target.provider)
     made = [
         ImagePiece(
             b64_json=item.b64_json or item.image,
