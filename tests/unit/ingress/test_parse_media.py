@@ -3,6 +3,7 @@
 Keeps C11.
 """
 
+import time
 from typing import Any
 
 import pytest
@@ -231,3 +232,14 @@ def test_c11_cache_marks_are_understood_on_parts_and_tools() -> None:
     assert call.request.tools[0].cache == CacheMark()
     assert call.request.prompt_cache_key == "k"
     assert call.ignored == ()
+
+
+@pytest.mark.parametrize("format_", ["pcm16", "wav"])
+def test_text_that_begins_as_an_address_again_and_again_is_not_searched(format_: str) -> None:
+    started = time.process_time()
+    text = "data:" * 400_000
+    part = {"type": "input_audio", "input_audio": {"data": text, "format": format_}}
+    with pytest.raises(RequestError, match="base64"):
+        meant(part)
+    # Minutes, if it is.
+    assert time.process_time() - started < 1

@@ -4,6 +4,7 @@ Keeps C82.
 """
 
 import contextlib
+import json
 import time
 
 import pytest
@@ -14,6 +15,7 @@ from tests.unit.ingress.media_samples import JPEG, PDF, PNG
 from tests.unit.ingress.recordings import FLAC, MP3_FRAME, OGG, WEBM, mp3, mp4, ogg_page, wav
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.recording import RECORDING_BYTES_MAX, RECORDING_SECONDS_MAX, RecordingFormat
+from tollgate.ingress.transcription.parse import parse_transcription
 from tollgate.ingress.transcription.recordings import read_recording
 
 
@@ -161,3 +163,11 @@ def test_any_bytes_are_a_recording_or_refused(start: bytes, cut: int, rest: byte
     with contextlib.suppress(RequestError):
         found = read_recording(start[:cut] + rest, "file")
         assert 1 <= found.seconds <= found.seconds_max
+
+
+def test_text_in_place_of_a_recording_is_not_searched() -> None:
+    started = time.process_time()
+    asked = {"model": "acme/ear", "file": "data:" * 400_000}
+    with pytest.raises(RequestError, match="base64"):
+        parse_transcription(json.dumps(asked).encode(), {})
+    assert time.process_time() - started < 1

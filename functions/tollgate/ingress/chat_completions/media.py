@@ -19,6 +19,7 @@ from tollgate.ingress.shared.media import (
     DATA_URL,
     WORDS,
     MediaCount,
+    base64_of,
     decode_content,
     field_refusal,
     parse_address,
@@ -69,7 +70,7 @@ def _image(part: wire.ImagePart, path: str) -> Image:
 def _audio(audio: wire.InputAudio, path: str) -> Audio:
     if audio.format == "pcm16":
         # Samples without a header, so their type cannot be detected.
-        text = DATA_URL.sub("", audio.data, count=1)
+        text = base64_of(audio.data)
         decode_content(text, f"{path}.data")
         return Audio(source=InlineMedia(media_type=_PCM16, base64=text), format="pcm16")
     return _sound(parse_inline(audio.data, None, f"{path}.data"), f"{path}.data")

@@ -63,6 +63,15 @@ def parse_inline(data: str, claimed: str | None, path: str) -> InlineMedia:
     return InlineMedia(media_type=found, base64=text)
 
 
+def base64_of(data: str) -> str:
+    """Return the base64 of a data URL; any other text as it is.
+
+    The text is matched at its beginning alone: a search of megabytes would take minutes.
+    """
+    head = DATA_URL.match(data)
+    return data[head.end() :] if head else data
+
+
 def _in_base64(escaped: str) -> str:
     return binascii.b2a_base64(unquote_to_bytes(escaped), newline=False).decode()
 

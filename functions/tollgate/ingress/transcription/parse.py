@@ -12,7 +12,7 @@ from tollgate.ingress.base import AwaitedMedia, ParsedWork
 from tollgate.ingress.form_body import Form, parse_form
 from tollgate.ingress.format_row import FORM
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.media import DATA_URL, decode_content, field_refusal, parse_address
+from tollgate.ingress.shared.media import base64_of, decode_content, field_refusal, parse_address
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
 from tollgate.ingress.transcription.recordings import read_recording
 from tollgate.ingress.transcription.wire.transcription_request import (
@@ -144,7 +144,7 @@ def _with_recording(
 def _decoded(text: str | None) -> bytes | None:
     if text is None:
         return None
-    return decode_content(DATA_URL.sub("", text, count=1), "file", RECORDING_BYTES_MAX)
+    return decode_content(base64_of(text), "file", RECORDING_BYTES_MAX)
 
 
 def _unknown(asked: _Asked) -> Iterator[str]:
