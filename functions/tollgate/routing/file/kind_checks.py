@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from tollgate.core.request import WorkKind
+from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
@@ -31,6 +32,7 @@ _RATES_OF_RESULTS: Final[Mapping[WorkKind, tuple[str, ...]]] = {
     "speech": ("characters", "audio_output", "output"),
     "transcription": ("audio_hour", "audio_input", "output"),
 }
+_RATES_OF_TOKENS: Final = ("input", "output", "audio_output", "image_input", "image_output")
 _KEYS_OF_ANSWERS: Final = frozenset({"guardrail", "max_output"})
 _NO_KEYS: Final = frozenset[str]()
 _KEYS_OF_KIND: Final[Mapping[WorkKind, frozenset[str]]] = {"moderation": frozenset({"guardrail"})}
@@ -108,16 +110,22 @@ def check_dialect(
     if kind == "speech" and dialect.speech.usage == "characters" and _bills_tokens(endpoint):
         message = "a price by tokens needs speech.usage in a dialect: events or none"
         yield document.at_key(where, "R055", message)
+    if kind == "image" and not _counts_pictures(row, dialect) and _bills_tokens(endpoint):
+        message = "a price by tokens needs images.tokens in an openai_chat dialect, or Gemini"
+        yield document.at_key(where, "R055", message)
+
+
+def _counts_pictures(row: ProviderSection, dialect: Dialect) -> bool:
+    """Return whether the tokens of pictures are read; others' pictures would cost nothing."""
+    if row.codec == "openai_chat":
+        return dialect.images.tokens
+    return row.codec == "gemini" and dialect.images.family == "gemini"
 
 
 def _bills_tokens(endpoint: EndpointSection) -> bool:
     schedule = endpoint.schedule
-    rates = [schedule.base.input, schedule.base.output, schedule.base.audio_output]
-    rates += [
-        each.rates.get(name)
-        for each in schedule.overrides
-        for name in ("input", "output", "audio_output")
-    ]
+    rates = [getattr(schedule.base, name) for name in _RATES_OF_TOKENS]
+    rates += [each.rates.get(name) for each in schedule.overrides for name in _RATES_OF_TOKENS]
     return any(rates)
 
 
