@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.routing.catalogs import endpoint, model, provider, routing
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.review.diff import Change, Fact, list_changes
+from tollgate.routing.review.facts import summarize_price
 from tollgate.routing.schema import Routing
 
 
@@ -71,6 +72,24 @@ def test_c65_prices_are_told_by_class_and_day_with_their_rise() -> None:
     assert change.facts == (
         Fact(name="input", before="2.20", after="2.42", percent=Decimal("10.0")),
         Fact(name="from 2026-12-01 output", before=None, after="22.00"),
+    )
+
+
+def drawn(*whens: dict[str, str], rate: str = "0.08") -> Routing:
+    prices = tuple({"when": when, "price": {"image": Decimal(rate)}} for when in whens)
+    offer = endpoint("near", "painter", dollars_in="0", dollars_out="0", image=Decimal("0.04"))
+    return large({**offer, "overrides": prices})
+
+
+def test_c65_c82_prices_of_pictures_are_told_by_size_and_quality() -> None:
+    whens = ({"image_size": "512x512"}, {"image_over": "1024x1024", "image_quality": "hd"})
+    [change] = list_changes(drawn(*whens), drawn(*whens, rate="0.09"))
+    assert change.facts == tuple(
+        Fact(name=f"{when} image", before="0.08", after="0.09", percent=Decimal("12.5"))
+        for when in ("of 512x512", "over 1024x1024 at hd")
+    )
+    assert summarize_price(drawn(whens[1]).models["acme/large"].endpoints[0]) == (
+        "0.00 / 0.00 image 0.04, over 1024x1024 at hd 0.00 / 0.00 image 0.08"
     )
 
 
