@@ -22,6 +22,7 @@ from tollgate.core.generation import UsageSource
 from tollgate.core.usage import Usage
 from tollgate.engine.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt
+from tollgate.routing.price import Price
 
 # Typical of English text and code; used only where a provider reported nothing.
 _BYTES_PER_TOKEN: Final = 4
@@ -94,7 +95,7 @@ class StreamUsage:
         usage, source = (
             self._estimate_missing(estimated_input_tokens, shown_bytes)
             if inputs is None
-            else self._estimate_units(estimated_input_tokens, inputs)
+            else self._estimate_units(estimated_input_tokens, inputs, attempt.prices.base)
         )
         if self._images and usage.images is None:
             usage = replace(usage, images=self._images)
@@ -120,7 +121,7 @@ class StreamUsage:
         return plausible.fit_parts(), source if plausible == usage else "bounded"
 
     def _estimate_units(
-        self, estimated_input_tokens: int, inputs: InputBound
+        self, estimated_input_tokens: int, inputs: InputBound, price: Price
     ) -> tuple[Usage, UsageSource]:
         """Return the usage of work on inputs, of which a piece is due as a whole."""
         if not self.ended and not self._has_output:
@@ -132,8 +133,13 @@ class StreamUsage:
             else inputs.likely_output_tokens(self._output_bytes),
             **{unit: getattr(inputs.units, unit) for unit in inputs.charged},
         )
-        likely = _without_parts(inputs.by_medium(likely), self.usage)
-        usage = likely.update(self.usage)
+        reported = self.usage
+        by_tokens = not inputs.charged and (price.input_dearest or price.output_dearest)
+        if by_tokens and reported.audio_seconds and not reported.total_tokens:
+            # A server that counts seconds alone has no tokens to report, and is not free for that.
+            reported = replace(reported, uncached_input_tokens=None, output_tokens=None)
+        likely = _without_parts(inputs.by_medium(likely), reported)
+        usage = likely.update(reported)
         return usage, "provider" if usage == self.usage else "estimated"
 
     def _estimate_missing(

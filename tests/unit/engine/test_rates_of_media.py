@@ -29,9 +29,13 @@ async def test_c66_c82_estimated_pictures_have_the_rate_of_pictures() -> None:
     assert quantities(record)["output_image"] == 1_700
 
 
-async def test_c66_c82_estimated_recordings_have_the_rate_of_sound() -> None:
+# A server may count seconds where the price is by tokens.
+@pytest.mark.parametrize("reported", [{}, {"usage": {"type": "duration", "seconds": 12}}])
+async def test_c66_c82_estimated_recordings_have_the_rate_of_sound(
+    reported: dict[str, object],
+) -> None:
     rates = {"input": "1", "audio_input": "6", "output": "10"}
-    home = await home_of_scribes([frame({"text": "a"})], rates=rates)
+    home = await home_of_scribes([frame({"text": "a"} | reported)], rates=rates)
     assert (await write_down(home)).status == 200
     # 12 s of 10 tokens each, and 4 for what is said.
     assert quantities(home.record) == {"input_audio": 120, "output": 48}
