@@ -67,11 +67,15 @@ MODELS = {
     TRANSCRIPTIONS.path: "test/transcribe",
     TRANSLATIONS.path: "test/transcribe",
 }
-# What no fuzzer makes up: content of a type.
-CONTENT: Mapping[str, Mapping[str, Any]] = {
-    IMAGE_EDITS.path: {"images": [{"image_url": data_url(png())}]},
-    TRANSCRIPTIONS.path: {"file": b64(wav(9))},
-    TRANSLATIONS.path: {"file": b64(wav(9))},
+# What no fuzzer makes up: content of a type, in JSON and in a form.
+RECORDING = {"application/json": {"file": b64(wav(9))}, "multipart/form-data": {"file": wav(9)}}
+CONTENT: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    IMAGE_EDITS.path: {
+        "application/json": {"images": [{"image_url": data_url(png())}]},
+        "multipart/form-data": {"image": [png()]},
+    },
+    TRANSCRIPTIONS.path: RECORDING,
+    TRANSLATIONS.path: RECORDING,
 }
 SIMULATED = Catalog.from_json(
     canonical_json(load(Path(__file__).parents[2] / "infra/simulator.yaml"))
@@ -133,8 +137,9 @@ def name_a_model(case: Case) -> None:
         for name, value in (("model", served), ("stream", False)):
             if isinstance(case.body.get(name), type(value)):
                 case.body[name] = value
-        for name, content in CONTENT.get(case.path, {}).items():
-            if isinstance(case.body.get(name), type(content)):
+        content_of = CONTENT.get(case.path, {}).get(case.media_type or "", {})
+        for name, content in content_of.items():
+            if isinstance(case.body.get(name), type(content) | None):
                 case.body[name] = content
 
 

@@ -56,18 +56,24 @@ def _make_translations(ids: IdSource) -> Ingress:
 
 
 def _load_transcription_models() -> FormatModels:
-    from tollgate.ingress.transcription.wire.transcription_request import TranscriptionBody
+    from tollgate.ingress.transcription.wire.transcription_request import (
+        TranscriptionBody,
+        TranscriptionForm,
+    )
 
-    return _transcript_models(TranscriptionBody)
+    return _transcript_models(TranscriptionBody, TranscriptionForm)
 
 
 def _load_translation_models() -> FormatModels:
-    from tollgate.ingress.transcription.wire.transcription_request import TranslationBody
+    from tollgate.ingress.transcription.wire.transcription_request import (
+        TranslationBody,
+        TranslationForm,
+    )
 
-    return _transcript_models(TranslationBody)
+    return _transcript_models(TranslationBody, TranslationForm)
 
 
-def _transcript_models(request: type[BaseModel]) -> FormatModels:
+def _transcript_models(request: type[BaseModel], form: type[BaseModel]) -> FormatModels:
     from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
     from tollgate.ingress.transcription.parse import TEXT_TYPES
     from tollgate.ingress.transcription.wire.transcription_reply import (
@@ -82,7 +88,7 @@ def _transcript_models(request: type[BaseModel]) -> FormatModels:
         event=TranscriptEvent,
         failure=TranscriptFailure,
         error=ErrorEnvelope,
-        form=request,
+        form=form,
         media_types=tuple(sorted(set(TEXT_TYPES.values()))),
     )
 

@@ -19,6 +19,7 @@ ANY_FORMAT: Final = "x-any-format"
 _KEY: Final = "key"
 _KEY_HEADER: Final = "key_header"
 _BYTES: Final = {"schema": {"type": "string", "format": "binary"}}
+_TEXT: Final = {"schema": {"type": "string"}}
 _REF: Final = "#/components/schemas/{model}"
 # FastAPI's own reply to invalid input, which our error envelope replaces.
 _FOREIGN_STATUS: Final = "422"
@@ -73,6 +74,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
 
 def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
     whole = {} if models.reply is None else _json(models.reply)
+    others = {each: _TEXT if each.startswith("text/") else _BYTES for each in models.media_types}
     events = {}
     if models.event is not None and models.failure is not None:
         either = [_reference(models.event), _reference(models.failure)]
@@ -88,7 +90,7 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
                 "description": "The answer; as server-sent events where a stream is requested."
                 if events
                 else "The result.",
-                "content": {**whole, **dict.fromkeys(models.media_types, _BYTES), **events},
+                "content": {**whole, **others, **events},
             }
         },
     }

@@ -108,6 +108,35 @@ async def test_c6_every_format_is_described_by_its_own_models(row: IngressFormat
         )
 
 
+@pytest.mark.parametrize(
+    ("path", "files"),
+    [
+        ("/v1/images/edits", {"image": True, "mask": False}),
+        ("/v1/audio/transcriptions", {"file": False}),
+        ("/v1/audio/translations", {"file": False}),
+    ],
+)
+async def test_c6_a_form_has_bytes_as_its_files(path: str, files: dict[str, bool]) -> None:
+    """A generated client sends anything else as a text of the form, without its content."""
+    document = (await (await api())("GET", "/v1/openapi.json")).json
+    content = document["paths"][path]["post"]["requestBody"]["content"]
+    form = resolved(content["multipart/form-data"]["schema"], document["components"]["schemas"])
+    for name, several in files.items():
+        described = form["properties"][name]
+        described = described["items"] if several else described["anyOf"][0]
+        assert described == {"type": "string", "format": "binary"}
+    in_json = resolved(content["application/json"]["schema"], document["components"]["schemas"])
+    assert "binary" not in str(in_json)
+
+
+async def test_c6_subtitles_are_text_and_sounds_are_bytes() -> None:
+    paths = (await (await api())("GET", "/v1/openapi.json")).json["paths"]
+    replies = paths["/v1/audio/transcriptions"]["post"]["responses"]["200"]["content"]
+    assert replies["text/vtt; charset=utf-8"]["schema"] == {"type": "string"}
+    sounds = paths["/v1/audio/speech"]["post"]["responses"]["200"]["content"]
+    assert sounds["audio/wav"]["schema"] == {"type": "string", "format": "binary"}
+
+
 @pytest.mark.parametrize("origin", [None, "https://app.example"])
 async def test_c45_options_that_is_no_preflight_says_what_is_served(origin: str | None) -> None:
     headers = {} if origin is None else {"origin": origin}

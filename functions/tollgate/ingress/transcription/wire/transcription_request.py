@@ -10,11 +10,12 @@ from pydantic import Field, Tag
 
 from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
-from tollgate.ingress.shared.wire.request_model import Json, by_shape
+from tollgate.ingress.shared.wire.request_model import Json, Wire, by_shape
 
 _PROMPT_LENGTH_MAX: Final = 16_384
 # 25 MiB as base64, as a data URL with its type.
 _BASE64_LENGTH_MAX: Final = 36_000_000
+_FILES: Final = "flac, mp3, mp4, m4a, mpga, ogg, wav or webm, of 25 MiB at most"
 
 ChunkingStrategy = Annotated[
     Annotated[Literal["auto"], Tag("<string>")] | Annotated[Json, Tag("<object>")],
@@ -23,13 +24,8 @@ ChunkingStrategy = Annotated[
 
 
 class _RecordingFields(EndUser, RoutingFields):
-    """The fields that both requests have."""
+    """The fields that both requests have beside the recording itself."""
 
-    file: Annotated[str, Field(max_length=_BASE64_LENGTH_MAX)] | None = Field(
-        default=None,
-        description="The recording: a file of the form, or base64 or a data URL in JSON. flac, "
-        "mp3, mp4, m4a, mpga, ogg, wav or webm, of 25 MiB at most.",
-    )
     url: Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX)] | None = Field(
         default=None,
         description="Where the recording is fetched from, in place of `file`: a public address, "
@@ -40,15 +36,11 @@ class _RecordingFields(EndUser, RoutingFields):
     stream: bool | None = None
 
 
-class TranslationBody(_RecordingFields):
-    """The body of POST /v1/audio/translations. Null means the same as leaving a field out."""
-
+class _TranslationFields(_RecordingFields):
     response_format: Literal["json", "text", "srt", "verbose_json", "vtt"] | None = None
 
 
-class TranscriptionBody(_RecordingFields):
-    """The body of POST /v1/audio/transcriptions. Null means the same as leaving a field out."""
-
+class _TranscriptionFields(_RecordingFields):
     response_format: (
         Literal["json", "text", "srt", "verbose_json", "vtt", "diarized_json"] | None
     ) = None
@@ -58,3 +50,31 @@ class TranscriptionBody(_RecordingFields):
     ) = None
     include: Annotated[list[Literal["logprobs"]], Field(max_length=1)] | None = None
     chunking_strategy: ChunkingStrategy | None = None
+
+
+class _FileOfForm(Wire):
+    file: bytes | None = Field(
+        default=None, description=f"The recording, a file of the form: {_FILES}."
+    )
+
+
+class _FileInJson(Wire):
+    file: Annotated[str, Field(max_length=_BASE64_LENGTH_MAX)] | None = Field(
+        default=None, description=f"The recording as base64 or a data URL: {_FILES}."
+    )
+
+
+class TranslationForm(_TranslationFields, _FileOfForm):
+    """The fields of POST /v1/audio/translations as a form."""
+
+
+class TranslationBody(_TranslationFields, _FileInJson):
+    """The body of POST /v1/audio/translations. Null means the same as leaving a field out."""
+
+
+class TranscriptionForm(_TranscriptionFields, _FileOfForm):
+    """The fields of POST /v1/audio/transcriptions as a form."""
+
+
+class TranscriptionBody(_TranscriptionFields, _FileInJson):
+    """The body of POST /v1/audio/transcriptions. Null means the same as leaving a field out."""
