@@ -68,14 +68,14 @@ MODELS = {
     TRANSLATIONS.path: "test/transcribe",
 }
 # What no fuzzer makes up: content of a type, in JSON and in a form.
-RECORDING = {"application/json": {"file": b64(wav(9))}, "multipart/form-data": {"file": wav(9)}}
-CONTENT: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
-    IMAGE_EDITS.path: {
-        "application/json": {"images": [{"image_url": data_url(png())}]},
-        "multipart/form-data": {"image": [png()]},
-    },
-    TRANSCRIPTIONS.path: RECORDING,
-    TRANSLATIONS.path: RECORDING,
+RECORDED = wav(9)
+CONTENT: Mapping[tuple[str, str | None], Mapping[str, Any]] = {
+    (IMAGE_EDITS.path, "application/json"): {"images": [{"image_url": data_url(png())}]},
+    (IMAGE_EDITS.path, "multipart/form-data"): {"image": [png()]},
+    (TRANSCRIPTIONS.path, "application/json"): {"file": b64(RECORDED)},
+    (TRANSCRIPTIONS.path, "multipart/form-data"): {"file": RECORDED},
+    (TRANSLATIONS.path, "application/json"): {"file": b64(RECORDED)},
+    (TRANSLATIONS.path, "multipart/form-data"): {"file": RECORDED},
 }
 SIMULATED = Catalog.from_json(
     canonical_json(load(Path(__file__).parents[2] / "infra/simulator.yaml"))
@@ -137,8 +137,7 @@ def name_a_model(case: Case) -> None:
         for name, value in (("model", served), ("stream", False)):
             if isinstance(case.body.get(name), type(value)):
                 case.body[name] = value
-        content_of = CONTENT.get(case.path, {}).get(case.media_type or "", {})
-        for name, content in content_of.items():
+        for name, content in CONTENT.get((case.path, case.media_type), {}).items():
             if isinstance(case.body.get(name), type(content) | None):
                 case.body[name] = content
 
