@@ -65,6 +65,11 @@ class PlacedEndpoint(Struct, kw_only=True):
     """The slug of the model that has this endpoint in the base file."""
     notes: list[str]
 
+    @property
+    def kind(self) -> str:
+        """The kind of work that the model does."""
+        return str(self.model.get("kind", "chat"))
+
 
 class Placement:
     """Places deployments by the rows, models and prices of a base file."""
@@ -79,9 +84,6 @@ class Placement:
 
     def place(self, deployment: Deployment) -> PlacedEndpoint:
         """Return the endpoint of a deployment; Unplaced if it has no counterpart."""
-        mode = deployment.fact("mode") or "chat"
-        if mode not in ("chat", "responses", "completion"):
-            raise Unplaced(f"its mode is {mode}: only chat models are imported")
         prefix, upstream = self._split(deployment.model)
         provider, row, notes = self._row(deployment, prefix, upstream)
         notes += [f"its {key} has no counterpart" for key in deployment.params if key not in _READ]
@@ -95,6 +97,11 @@ class Placement:
                 model=model,
                 known_as=slug,
                 notes=notes,
+            )
+        mode = deployment.fact("mode") or "chat"
+        if mode not in ("chat", "responses", "completion"):
+            raise Unplaced(
+                f"its mode is {mode}: only chat models are imported, and those of the base file"
             )
         price, context = self._price(deployment, prefix, row, upstream)
         model = dict(self._limits(deployment, upstream, context, notes))

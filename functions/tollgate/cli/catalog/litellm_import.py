@@ -140,6 +140,10 @@ class _Import:
                 note = "stands twice with one key, which is one endpoint here"
                 self._notes.append((f"{where} ({deployment.model})", note))
                 continue
+            if placed and found.kind != placed[0][1].kind:
+                note = f"is of the kind {found.kind}, and the first of that name is not"
+                self._notes.append((f"{where} ({deployment.model})", note))
+                continue
             self._providers.setdefault(found.provider, found.row)
             found.endpoint = found.endpoint | {"provider": found.provider}
             placed.append((deployment, found))
@@ -160,14 +164,19 @@ class _Import:
                 each | {"weight": share} for each, share in zip(endpoints, shares, strict=True)
             ]
         first = placed[0][1]
-        limits = {key: min(it.model[key] for _, it in placed) for key in ("context", "max_output")}
+        limits: PlainSection = {
+            key: min(it.model[key] for _, it in placed)
+            for key in ("context", "max_output")
+            if key in first.model
+        }
         for endpoint in endpoints:
-            if endpoint.get("max_output", 0) > limits["max_output"]:
+            if endpoint.get("max_output", 0) > limits.get("max_output", inf):
                 endpoint.pop("max_output")
         model = {"name": name, **first.model, **limits, "endpoints": endpoints}
         model.pop("after_retirement", None)
         model.pop("successor", None)
-        for key in ("input", "supports"):
+        lists_of = ("input", "supports") if first.kind == "chat" else ("input",)
+        for key in lists_of:
             lists = [it.model.get(key, ["text"] if key == "input" else []) for _, it in placed]
             model[key] = [each for each in lists[0] if all(each in other for other in lists)]
         slug = self._slug(name, first.known_as, model, is_chained=is_chained)
@@ -220,12 +229,19 @@ class _Import:
             tried = dict.fromkeys(
                 self._slugs[each] for each in (name, *after) if each in self._slugs
             )
+            for slug in list(tried)[1:]:
+                if self._kind(slug) != self._kind(next(iter(tried))):
+                    del tried[slug]
+                    self._notes.append((f"fallbacks of {name}", f"{slug} is of another kind"))
             if name in self._slugs and _NAME.fullmatch(name):
                 self._routes[name] = {
                     "description": f"{name}, and its fallbacks",
                     "try": list(tried),
                     "next_on": [error for error in NEXT_ON_DEFAULT if error in causes],
                 }
+
+    def _kind(self, slug: str) -> str:
+        return str(self._models[slug].get("kind", "chat"))
 
     def _group_aliases(self) -> None:
         for name, target in as_mapping(self._config.setting("model_group_alias")).items():

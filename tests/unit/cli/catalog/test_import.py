@@ -53,6 +53,44 @@ def test_a_known_deployment_becomes_its_model_with_that_endpoint_alone(tmp_path:
     assert said.endswith("2 models, 2 aliases, 0 routes; 0 notes\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "mode", "kind"),
+    [
+        ("text-embedding-3-small", None, "embedding"),
+        ("whisper-1", "audio_transcription", "transcription"),
+        ("tts-1", "audio_speech", "speech"),
+        ("gpt-image-2", "image_generation", "image"),
+    ],
+)
+def test_a_known_model_that_does_not_chat_becomes_that_model(
+    tmp_path: Path, name: str, mode: str | None, kind: str
+) -> None:
+    """LiteLLM's configs state a mode, or leave it to its list of models."""
+    params = OPENAI | {"model": f"openai/{name}"}
+    facts = {} if mode is None else {"mode": mode}
+    routing, said = imported(tmp_path, entry("work", params, **facts))
+    ours = load(SHIPPED).models[f"openai/{name}"]
+    assert (routing.models[f"openai/{name}"], ours.kind) == (ours, kind)
+    assert routing.aliases["work"].to == f"openai/{name}"
+    assert said.endswith("1 models, 1 aliases, 0 routes; 0 notes\n")
+
+
+def test_models_of_several_kinds_are_kept_apart(tmp_path: Path) -> None:
+    vectors = OPENAI | {"model": "openai/text-embedding-3-small"}
+    routing, said = imported(
+        tmp_path,
+        entry("both", CLAUDE),
+        entry("both", vectors),
+        entry("vec", vectors),
+        litellm_settings={"fallbacks": [{"vec": ["both"]}]},
+    )
+    assert [each.kind for each in routing.models.values()] == ["chat", "embedding"]
+    tried = routing.routes["vec"].model_dump(mode="json", by_alias=True)["try"]
+    assert str(tried).count("openai/text-embedding-3-small") == len(tried) == 1
+    assert "is of the kind embedding, and the first of that name is not" in said
+    assert "anthropic/claude-haiku-4.5 is of another kind" in said
+
+
 def test_a_file_larger_than_any_config_is_not_read(tmp_path: Path) -> None:
     result = run(tmp_path, "model_list: []\n" + "#" * 4_000_000)
     assert (result.exit_code, "is larger than 4000000 bytes" in result.output) == (1, True)
