@@ -48,9 +48,10 @@ _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
 _HOURS_PER_MILLION_SECONDS: Final = Decimal("277.777777777777777777777778")
 # Rates by the second are rounded so that a record can store them.
 _RATE_STEP: Final = Decimal("1e-9")
-# A bill without fees and searches has ten lines at most that are rounded, each up by half a
-# nano-dollar.
-_ROUNDING_MAX_NANO_USD: Final = Decimal(5)
+# Each line of a bill may be rounded up by half a nano-dollar: ten of tokens at most, and one for
+# each of `PIECES` that has a rate. Those of fees and searches are not in the bound.
+_ROUNDING_OF_TOKENS_NANO_USD: Final = Decimal(5)
+_ROUNDING_OF_PIECE_NANO_USD: Final = Decimal("0.5")
 _FREE: Final = Decimal(0)
 _ANSWER_UNITS_MAX: Final = Units(images=1)
 
@@ -277,16 +278,18 @@ def cost_max_nano_usd(
     `units_max` are those of work on inputs; a choice of a conversation has one image at most. The
     searches that a provider runs by itself have no bound, and are left out.
     """
+    pieces = price.usd_per_million_pieces
     exact = (
         input_tokens_max * price.input_dearest
         + output_tokens_max * price.output_dearest
         + (price.request or _FREE) * _PIECES_PER_RATE
         + sum(
             getattr(units_max or _ANSWER_UNITS_MAX, unit) * rate
-            for unit, (_, rate) in price.usd_per_million_pieces.items()
+            for unit, (_, rate) in pieces.items()
         )
     ) * _NANO_USD_PER_USD_PER_MILLION
-    return int((exact + _ROUNDING_MAX_NANO_USD).to_integral_value(rounding=ROUND_CEILING))
+    rounding = _ROUNDING_OF_TOKENS_NANO_USD + len(pieces) * _ROUNDING_OF_PIECE_NANO_USD
+    return int((exact + rounding).to_integral_value(rounding=ROUND_CEILING))
 
 
 def _part(tokens: int | None, whole: int | None) -> int:

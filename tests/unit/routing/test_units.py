@@ -100,7 +100,7 @@ def test_c81_an_image_costs_what_its_size_and_quality_cost_that_day(
 ) -> None:
     assert BY_FORM.at(when_s, 0, picture).image == Decimal(usd)
     held = BY_FORM.cost_max_nano_usd(when_s, 0, 0, units_max=Units(images=10), picture=picture)
-    assert held == Decimal(usd) * 10 * 1_000_000_000 + 5
+    assert held == Decimal(usd) * 10 * 1_000_000_000 + 6
 
 
 @pytest.mark.parametrize("word", ["", "auto", "1024", "x", "1024x", "x1024", "1024x1024x2", "-1x5"])
@@ -124,3 +124,34 @@ def test_c20_c81_no_bill_of_pieces_exceeds_what_is_held(
     price = Price(input=Decimal(0), output=Decimal(0), **own_rates)
     lines = bill(Usage(uncached_input_tokens=0, output_tokens=0, **units), price)
     assert total_nano_usd(lines) <= cost_max_nano_usd(0, 0, price, Units(**units))
+
+
+def test_c20_c81_every_line_may_be_rounded_up_within_the_bound() -> None:
+    # Each of the fifteen lines is half a nano-dollar.
+    half = Decimal("0.0005")
+    rates = dict.fromkeys(Price.__struct_fields__, half) | {
+        "image": half / 1_000_000,
+        "search": half / 1_000_000,
+        "text_units": half / 1_000,
+        "audio_hour": half * Decimal("0.0036"),
+        "request": None,
+        "web_search": None,
+    }
+    usage = Usage(
+        uncached_input_tokens=3,
+        audio_input_tokens=1,
+        image_input_tokens=1,
+        cache_read_input_tokens=2,
+        cache_read_audio_input_tokens=1,
+        cache_write_5m_input_tokens=1,
+        cache_write_1h_input_tokens=1,
+        output_tokens=3,
+        audio_output_tokens=1,
+        image_output_tokens=1,
+        **dict.fromkeys(PIECES, 1),
+    )
+    lines = bill(usage, Price(**rates))
+    assert [line.cost_nano_usd for line in lines] == [1] * 15
+    units = Units(**dict.fromkeys(PIECES, 1))
+    most = cost_max_nano_usd(usage.input_tokens, 3, Price(**rates), units)
+    assert total_nano_usd(lines) <= most
