@@ -22,17 +22,23 @@ def wav(
     tag: int = 1,
     byte_rate: int | None = None,
     size: int | None = None,
+    extension: bytes = b"",
     extra: bytes = b"",
 ) -> bytes:
     """A WAV file of silence; `size` is what its header states in place of the truth."""
     block = channels * bits // 8
     rate_of_bytes = rate * block if byte_rate is None else byte_rate
-    form = struct.pack("<HHIIHH", tag, channels, rate, rate_of_bytes, block, bits)
+    form = struct.pack("<HHIIHH", tag, channels, rate, rate_of_bytes, block, bits) + extension
     content = bytes(samples * block)
     stated = len(content) if size is None else size
     chunks = b"fmt " + struct.pack("<I", len(form)) + form + extra
     chunks += b"data" + struct.pack("<I", stated) + content
     return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
+def extensible(subformat: int) -> bytes:
+    """The extension of a form whose tag is 0xFFFE."""
+    return struct.pack("<HHIH", 22, 16, 4, subformat) + bytes(14)
 
 
 def mp4(seconds: int, *, scale: int = 1_000) -> bytes:

@@ -54,6 +54,22 @@ def test_what_a_library_encodes_is_parsed_back(texts: dict[str, str], content: b
     assert form.file("file") == content
 
 
+def test_c68_forms_that_differ_are_described_apart() -> None:
+    as_text, file = parsed(part("a", b"x"), part("b", b"y")), part("a", b"x", filename="a")
+    orders = [part("b", b"y"), part("a", b"x")], [part("a", b"x"), part("b", b"y")]
+    assert {parsed(*each).described() for each in orders} == {as_text.described()}
+    other = [
+        parsed(part("a", b"x"), part("b", b"z")),
+        parsed(part("a", b"x"), part("a", b"y")),
+        parsed(part("a", b"x")),
+        # A file and a text of one name, the text beside a file, and the file alone.
+        parsed(part("a", b"x"), file),
+        parsed(part("a", b"y"), file),
+        parsed(file),
+    ]
+    assert len({form.described() for form in other} | {as_text.described()}) == 7
+
+
 def test_lists_and_objects_are_read_from_brackets() -> None:
     form = parsed(
         part("timestamp_granularities[]", b"word"),
@@ -202,3 +218,15 @@ def test_a_text_of_another_type_names_its_field(name: str, text: str, message: s
 def test_any_bytes_are_a_form_or_refused(body: bytes) -> None:
     with contextlib.suppress(RequestError):
         parse_form(b"--edge\r\n" + body, TYPE)
+
+
+@pytest.mark.parametrize("length", [1, 70])
+def test_a_boundary_has_as_many_characters_as_mail_allows(length: int) -> None:
+    body, type_ = encode_multipart_formdata({"a": "x"}, boundary="b" * length)
+    assert parse_form(body, type_).values() == {"a": "x"}
+
+
+def test_a_name_has_three_keys_at_most() -> None:
+    assert parsed(part("a[b][c][d]", b"x")).values() == {"a": {"b": {"c": {"d": "x"}}}}
+    with pytest.raises(RequestError, match="is no name of a field"):
+        parsed(part("a[b][c][d][e]", b"x")).values()

@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.ingress.media_samples import JPEG, PDF, PNG
-from tests.unit.ingress.recordings import FLAC, MP3_FRAME, OGG, WEBM, mp3, mp4, ogg_page, wav
+from tests.unit.ingress.recordings import (
+    FLAC,
+    MP3_FRAME,
+    OGG,
+    WEBM,
+    extensible,
+    mp3,
+    mp4,
+    ogg_page,
+    wav,
+)
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.recording import RECORDING_BYTES_MAX, RECORDING_SECONDS_MAX, RecordingFormat
 from tollgate.ingress.transcription.parse import parse_transcription
@@ -29,6 +39,8 @@ from tollgate.ingress.transcription.recordings import read_recording
         (wav(48_000 * 3, rate=48_000, channels=2, bits=32, tag=3), 3),
         # The rate of bytes that the header states is not believed where samples have a size.
         (wav(32_000, byte_rate=10**9), 2),
+        (wav(32_000, byte_rate=10**9, tag=0xFFFE, extension=extensible(1)), 2),
+        (wav(32_000, byte_rate=10**9, tag=0xFFFE, extension=extensible(1)[:10]), 2),
         # A writer that cannot go back: the rest of the file.
         (wav(32_000, size=0xFFFFFFFF), 2),
         (wav(32_000, size=0), 2),
@@ -52,8 +64,21 @@ def test_c65_c82_law_samples_are_bytes_whatever_their_header_states() -> None:
     assert (found.seconds, found.seconds_max) == (10, 10)
 
 
-def test_c82_compressed_samples_are_bounded_by_their_bytes() -> None:
-    found = read_recording(wav(32_000, tag=0x31, byte_rate=1_000_000), "file")
+@pytest.mark.parametrize(
+    ("tag", "extension"),
+    [
+        (0x31, b""),
+        (0xFFFE, extensible(0x31)),
+        # It does not say of what form it is.
+        (0xFFFE, b""),
+        (0xFFFE, extensible(1)[:8]),
+        # An extension counts with its own tag alone.
+        (0x31, extensible(1)),
+    ],
+)
+def test_c82_compressed_samples_are_bounded_by_their_bytes(tag: int, extension: bytes) -> None:
+    content = wav(32_000, tag=tag, byte_rate=1_000_000, extension=extension)
+    found = read_recording(content, "file")
     assert (found.seconds, found.seconds_max) == (1, 64)
 
 
