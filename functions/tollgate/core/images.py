@@ -8,10 +8,13 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.content import Image, InlineMedia, MediaUrl
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX, Picture
 from tollgate.core.request import Modality, WorkKind
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work import InputWork
+
+MASK_TYPE: Final = "image/png"
 
 Background = Literal["transparent", "opaque", "auto"]
 Moderation = Literal["low", "auto"]
@@ -118,11 +121,17 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
 
     @override
     def inline(self, found: Mapping[str, InlineMedia]) -> Self:
-        return replace(
-            self,
-            images=tuple(_inline(image, found) for image in self.images),
-            mask=None if self.mask is None else _inline(self.mask, found),
-        )
+        mask = None if self.mask is None else _inline(self.mask, found)
+        match mask:
+            case Image(source=InlineMedia(media_type=found_type)) if found_type != MASK_TYPE:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST,
+                    "mask.image_url must lead to a PNG picture.",
+                    param="mask.image_url",
+                )
+            case _:
+                images = tuple(_inline(image, found) for image in self.images)
+                return replace(self, images=images, mask=mask)
 
     def split(self, count_max: int) -> tuple[Self, ...]:
         """Return the request in parts of at most so many pictures."""

@@ -343,6 +343,15 @@ async def test_c71_c82_what_is_no_picture_behind_a_url_is_refused(content: bytes
     assert (home.near.requests, home.spent_nano_usd) == ([], 0)
 
 
+async def test_c41_c82_a_mask_behind_a_url_is_a_png_picture_too() -> None:
+    url = "https://pictures.example/mask"
+    media = ShelvedMedia({url: FetchedMedia(content=b"GIF89a" + b"\x01\0" * 5, claimed_type=None)})
+    home = await home_of_painters([whole()], media=media)
+    reply = await edit(home, mask={"image_url": url})
+    assert (reply.status, reply.error["param"]) == (400, "mask.image_url")
+    assert (home.near.requests, home.spent_nano_usd) == ([], 0)
+
+
 async def test_c82_a_model_that_takes_no_pictures_edits_none() -> None:
     section = painter(BY_PICTURE) | {"input": ("text",)}
     home = await house(

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from tollgate.core.content import Image, InlineMedia, MediaUrl
-from tollgate.core.images import ImageRequest
+from tollgate.core.images import MASK_TYPE, ImageRequest
 from tollgate.core.media_types import decode_base64, detect_media_type
 from tollgate.core.picture_files import find_picture_fault
 from tollgate.ingress.base import ParsedWork
@@ -138,7 +138,7 @@ def _mask(picture: PictureReference) -> Image:
 
 
 def _check_mask(mask: Image, path: str) -> Image:
-    if isinstance(mask.source, InlineMedia) and mask.source.media_type != "image/png":
+    if isinstance(mask.source, InlineMedia) and mask.source.media_type != MASK_TYPE:
         raise field_refusal(path, "must be a PNG picture")
     return mask
 
