@@ -68,14 +68,15 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         try:
             for answered in asyncio.as_completed(tasks):
                 place, result = await answered
-                if isinstance(result, Exception):
+                if isinstance(result, WorkResult):
+                    results[place] = result
+                    size += sum(map(len, result.pieces))
+                failure = result if isinstance(result, Exception) else _find_excess(size)
+                if failure is not None:
                     if results:
                         yield _CHOICE, _started(results)
                         yield _CHOICE, _sum_of_usage(results)
-                    raise result
-                results[place] = result
-                size += sum(map(len, result.pieces))
-                _check_size(size)
+                    raise failure
         finally:
             for task in tasks:
                 task.cancel()
@@ -154,8 +155,10 @@ def _sum_of_usage(results: Mapping[int, WorkResult]) -> UsageReported:
     )
 
 
-def _check_size(size: int) -> None:
-    if size > RESULT_BYTES_MAX:
-        raise UpstreamError(
-            ErrorCode.PROVIDER_UNAVAILABLE, f"The result has more than {RESULT_BYTES_MAX} bytes."
-        )
+def _find_excess(size: int) -> UpstreamError | None:
+    """Return the error of a result of so many bytes, None for one that may be held."""
+    if size <= RESULT_BYTES_MAX:
+        return None
+    return UpstreamError(
+        ErrorCode.PROVIDER_UNAVAILABLE, f"The result has more than {RESULT_BYTES_MAX} bytes."
+    )

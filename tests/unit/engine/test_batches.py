@@ -13,7 +13,8 @@ from tests.unit.ingress.samples import chat_completions
 from tests.unit.routing.catalogs import catalog, plan_of, principal
 from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.errors import UpstreamError
-from tollgate.core.events import Output
+from tollgate.core.events import Output, UsageReported
+from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
 from tollgate.engine.batches import RESULT_BYTES_MAX, EncodedBatches, encode_work
 from tollgate.providers.base import BatchCodec, Provider, WireRequest
@@ -32,21 +33,23 @@ def an_attempt() -> Attempt:
     return plan.attempts[0]
 
 
-def codec_of(count: int, *, piece: bytes) -> BatchCodec[EmbeddingRequest]:
+def codec_of(count: int, *, piece: bytes, tokens: int) -> BatchCodec[EmbeddingRequest]:
     """A codec that makes so many batches, each of which is answered with one piece."""
     return BatchCodec(
         split=lambda work, _: (work,) * count,
         encode=lambda *_: WireRequest(path="/", body={}),
-        decode=lambda *_: WorkResult(pieces=(piece,)),
+        decode=lambda *_: WorkResult(pieces=(piece,), usage=Usage(uncached_input_tokens=tokens)),
         error=refuse,
     )
 
 
-def encoded_batches(count: int, *, piece: bytes = b"{}", stream: bool = False) -> EncodedBatches:
+def encoded_batches(
+    count: int, *, piece: bytes = b"{}", tokens: int = 1, stream: bool = False
+) -> EncodedBatches:
     provider = Provider(
         None,
         Scripted([frame({})]),
-        batch_codecs={"embedding": lambda: codec_of(count, piece=piece)},
+        batch_codecs={"embedding": lambda: codec_of(count, piece=piece, tokens=tokens)},
         stream_codecs={"embedding": refuse},
     )
     encoded = encode_work(provider, an_attempt(), replace(WORK, stream=stream))
@@ -54,9 +57,12 @@ def encoded_batches(count: int, *, piece: bytes = b"{}", stream: bool = False) -
     return encoded
 
 
-async def events_of(batches: EncodedBatches) -> list[Any]:
+async def events_of(batches: EncodedBatches, seen: list[Any] | None = None) -> list[Any]:
+    seen = [] if seen is None else seen
     async with batches.open() as events:
-        return [event async for _, event in events]
+        async for _, event in events:
+            seen.append(event)
+    return seen
 
 
 async def test_c81_results_of_all_batches_together_have_a_bound() -> None:
@@ -65,6 +71,15 @@ async def test_c81_results_of_all_batches_together_have_a_bound() -> None:
     assert [len(event.pieces) for event in whole if isinstance(event, Output)] == [2]
     with pytest.raises(UpstreamError, match="more than"):
         await events_of(encoded_batches(3, piece=half))
+
+
+async def test_c66_c81_what_too_large_a_result_has_cost_is_reported() -> None:
+    seen: list[Any] = []
+    batches = encoded_batches(3, piece=bytes(RESULT_BYTES_MAX // 2), tokens=7)
+    with pytest.raises(UpstreamError, match="more than"):
+        await events_of(batches, seen)
+    [usage] = [event.usage for event in seen if isinstance(event, UsageReported)]
+    assert usage.uncached_input_tokens == 3 * 7
 
 
 async def test_c81_work_of_several_batches_is_not_streamed_of_which_one_would_be_lost() -> None:
