@@ -268,3 +268,15 @@ def test_no_format_drops_a_mask_or_a_url_silently(name: str, family: str) -> Non
         with pytest.raises(RequestError) as caught:
             codec_of(name).encode(asked(**fields), target_of(family=family))
         assert caught.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("count", "mib"),
+    # 48 MiB a picture, 160 MiB together, and one for what is beside them.
+    [(1, 49), (2, 97), (3, 145), (4, 161), (10, 161)],
+)
+def test_c82_an_answer_has_a_bound_by_the_pictures_that_were_requested(
+    count: int, mib: int
+) -> None:
+    wire = codec_of("openai_chat").encode(asked(count=count), target_of(images_max=10))
+    assert (wire.reply_bytes_max, wire.event_bytes_max) == (mib * 1024 * 1024, mib * 1024 * 1024)
