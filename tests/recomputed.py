@@ -23,21 +23,30 @@ UNITS: Final[Mapping[str, tuple[str, str, int]]] = {
     "characters": ("character", "characters", _MILLION),
     "text_units": ("text_unit", "text_units", 1_000),
 }
+# By rate, which is the class's name too: the item of its line, and the tokens that it is part of.
+# Sound comes first: it leaves to pictures what it did not take.
+PARTS: Final[Mapping[str, tuple[str, str]]] = {
+    "audio_input": ("input_audio", "input"),
+    "audio_output": ("output_audio", "output"),
+    "image_input": ("input_image", "input"),
+    "image_output": ("output_image", "output"),
+}
+# Items of tokens, which have a line at a rate of zero too.
+_TOKENS: Final = {"input", "output", *(item for item, _ in PARTS.values())}
 
 
 def recompute_lines(usage: Usage, price: Price) -> dict[str, int]:
     """The cost of each item in nano-dollars, of work that is no conversation."""
-    inputs, outputs = usage.uncached_input_tokens or 0, usage.output_tokens or 0
-    pictures_in = min(usage.image_input_tokens or 0, inputs) if price.image_input is not None else 0
-    pictures_out = (
-        min(usage.image_output_tokens or 0, outputs) if price.image_output is not None else 0
-    )
-    lines = {
-        "input": (inputs - pictures_in, price.input, _MILLION),
-        "input_image": (pictures_in, price.image_input, _MILLION),
-        "output": (outputs - pictures_out, price.output, _MILLION),
-        "output_image": (pictures_out, price.image_output, _MILLION),
-    }
+    left = {"input": usage.uncached_input_tokens or 0, "output": usage.output_tokens or 0}
+    lines: dict[str, tuple[int, Decimal | None, int]] = {}
+    for part, (item, whole) in PARTS.items():
+        rate = getattr(price, part)
+        tokens = getattr(usage, f"{part}_tokens") or 0
+        taken = 0 if rate is None else min(tokens, left[whole])
+        left[whole] -= taken
+        lines[item] = (taken, rate, _MILLION)
+    for item, tokens in left.items():
+        lines[item] = (tokens, getattr(price, item), _MILLION)
     for unit, (item, rate, pieces) in UNITS.items():
         lines[item] = (getattr(usage, unit) or 0, getattr(price, rate), pieces)
     return {

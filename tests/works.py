@@ -3,20 +3,34 @@
 They are what the tests of money under faults and of bills by unit send.
 """
 
+import json
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
+from urllib3.filepost import encode_multipart_formdata
+
+from tests.asgi import Exchange, exchange
 from tests.gateways import House, house
 from tests.painters import BY_PICTURE, DRAWN, OPENAI, painter
 from tests.pictures import data_url, png
 from tests.scripted import Answer, Scripted, frame
+from tests.unit.engine.scribes import FULL, SOUND, STREAM, VERBOSE
 from tests.unit.ingress.media_samples import image
 from tests.unit.routing.catalogs import provider
 from tests.upstream.vectors import listed
 from tollgate.core.request import WorkKind
-from tollgate.ingress.formats import EMBEDDINGS, IMAGE_GENERATIONS, MODERATIONS, RERANK
+from tollgate.ingress.formats import (
+    EMBEDDINGS,
+    IMAGE_GENERATIONS,
+    MODERATIONS,
+    RERANK,
+    SPEECH,
+    TRANSCRIPTIONS,
+)
+from tollgate.providers.base import Frame
 
 MODEL: Final = "acme/works"
 _BEDROCK: Final = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "eu-west-1"}
@@ -26,6 +40,7 @@ _GUARDED: Final = {
     "outputs": [],
     "assessments": [],
 }
+_SPOKEN: Final = {"output_tokens": 40, "total_tokens": 45}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +54,16 @@ class WorkCase:
     cost_nano_usd: int
     model: Mapping[str, Any]
     row: Mapping[str, Any] = field(default_factory=provider)
+    file: bytes | None = None  # Of a request that is a form.
+
+    def ask(self, secret: str) -> Exchange:
+        """Return the request with a key, in the form that its route takes."""
+        fields = {**self.body, "model": MODEL}
+        body, type_ = json.dumps(fields).encode(), "application/json"
+        if self.file is not None:
+            body, type_ = encode_multipart_formdata({**fields, "file": ("a.wav", self.file)})
+        headers = {"authorization": f"Bearer {secret}", "content-type": type_}
+        return exchange("POST", self.path, headers=headers, body=body)
 
 
 def _model(kind: WorkKind, rates: Mapping[str, str], **facts: Any) -> dict[str, Any]:
@@ -101,6 +126,54 @@ CASES: Final[Mapping[str, WorkCase]] = {
         cost_nano_usd=40_000_000,
         model=painter(BY_PICTURE),
         row=provider(dialect={"images": OPENAI}),
+    ),
+    "speech by characters": WorkCase(
+        kind="speech",
+        path=SPEECH.path,
+        body={"input": "Héllo!", "voice": "alloy"},
+        # The second piece holds what would end a stream of events.
+        answers=([Frame(data=b"ID3\x04"), Frame(data=b"[DONE]")],),
+        cost_nano_usd=6 * 10_000,
+        model=_model("speech", {"characters": "10"}),
+    ),
+    "speech by tokens, in events": WorkCase(
+        kind="speech",
+        path=SPEECH.path,
+        body={"input": "Hello!", "voice": "alloy", "stream_format": "sse"},
+        answers=(
+            [
+                frame({"type": "speech.audio.delta", "audio": b64encode(b"ID3").decode()}),
+                frame({"type": "speech.audio.done", "usage": {"input_tokens": 5} | _SPOKEN}),
+            ],
+        ),
+        cost_nano_usd=5 * 1_000 + 40 * 12_000,
+        model=_model("speech", {"input": "1", "output": "12"}),
+        row=provider(dialect={"speech": {"usage": "events"}}),
+    ),
+    "a transcript by seconds": WorkCase(
+        kind="transcription",
+        path=TRANSCRIPTIONS.path,
+        body={"response_format": "verbose_json"},
+        file=SOUND,
+        answers=([frame(VERBOSE)],),
+        # 11.5 seconds: each that began counts.
+        cost_nano_usd=12 * 100_000,
+        model=_model("transcription", {"audio_hour": "0.36"}, input=("audio",)),
+        row=provider(dialect={"transcription": FULL}),
+    ),
+    "a transcript by tokens, streamed": WorkCase(
+        kind="transcription",
+        path=TRANSCRIPTIONS.path,
+        body={"stream": "true"},
+        file=SOUND,
+        answers=(STREAM,),
+        cost_nano_usd=10 * 2_500 + 120 * 6_000 + 9 * 10_000,
+        model=_model(
+            "transcription",
+            {"input": "2.5", "audio_input": "6", "output": "10"},
+            input=("audio",),
+        ),
+        row=provider(dialect={"transcription": FULL}),
     ),
 }
 

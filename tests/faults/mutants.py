@@ -120,7 +120,7 @@ WORK_MUTANTS: Final = (
     ),
     Mutant(
         name="settled before it is decided",
-        shown_by="rerank",
+        shown_by="transcription",
         path="stores/money/ledger.py",
         text="            standing = await self._generations.put_if_absent(record)\n"
         "        await self._settle_sides(\n"
@@ -143,7 +143,7 @@ WORK_MUTANTS: Final = (
     ),
     Mutant(
         name="sweeper releases without deciding",
-        shown_by="image",
+        shown_by="speech",
         path="stores/money/sweeper.py",
         text="standing = await self._generations.put_if_absent(lost_record(expired))",
         instead="standing = lost_record(expired)",

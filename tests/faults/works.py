@@ -1,4 +1,4 @@
-"""Killed processes in the middle of work that is no chat: vectors, ranking, judgement, pictures.
+"""Killed processes in the middle of work that is no chat: vectors, ranking, sound.
 
 A request of each kind goes through the whole gateway over a real store, by a process that dies
 before or after each of its writes. Then time passes and the sweeper runs. Whatever is left must add
@@ -10,14 +10,12 @@ those that are named.
 """
 
 import asyncio
-import json
 import logging
 import sys
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from contextlib import aclosing
 from itertools import count
 
-from tests.asgi import request
 from tests.faults.administration import WRITES
 from tests.faulty_client import Killed
 from tests.gateways import app_over_stores
@@ -30,7 +28,7 @@ from tests.stores import (
     fresh_tables,
     funded_key,
 )
-from tests.works import CASES, MODEL, WorkCase, home_of
+from tests.works import CASES, WorkCase, home_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
@@ -70,6 +68,16 @@ class Dying:
         raise Killed
 
 
+class WaitingClock(HandClock):
+    """A clock that only tests move: a stream's guard against silence waits for as long as it says.
+
+    It would write without end if a sleep took no time.
+    """
+
+    async def sleep(self, delay_s: float) -> None:
+        await asyncio.sleep(delay_s)
+
+
 async def find_violations(
     endpoint_url: str, kinds: Collection[str] = ()
 ) -> AsyncGenerator[str, None]:
@@ -98,7 +106,7 @@ async def _die(
     client: AwsCaller, case: WorkCase, fatal: int, *, lands: bool
 ) -> tuple[list[str], bool]:
     """Return what is wrong afterwards, and whether the request came to its end."""
-    clock = HandClock()
+    clock = WaitingClock()
     tables = await fresh_tables(client)
     stores = dynamo_stores(client, tables, clock)
     secret, _ = await funded_key(stores, FUNDS_NANO_USD)
@@ -107,13 +115,7 @@ async def _die(
     app = app_over_stores(home, dynamo_stores(dying, tables, clock), clock)
     status: int | None = None
     try:
-        reply = await request(
-            app,
-            "POST",
-            case.path,
-            headers={"authorization": f"Bearer {secret}"},
-            body=json.dumps(case.body | {"model": MODEL}).encode(),
-        )
+        reply = await case.ask(secret).run(app)
         status = reply.status if reply.complete else None
     except Killed:
         pass

@@ -3,16 +3,13 @@
 Keeps C65, C66, C81, C82.
 """
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.asgi import request
 from tests.gateways import Always
-from tests.recomputed import UNITS, find_wrong_bill, recompute_lines
-from tests.works import CASES, MODEL, WorkCase, home_of
+from tests.recomputed import PARTS, UNITS, find_wrong_bill, recompute_lines
+from tests.works import CASES, WorkCase, home_of
 from tollgate.core.usage import PIECES, Usage
 from tollgate.routing.price import Price, bill
 from tollgate.web.chat_app import chat_app
@@ -20,21 +17,16 @@ from tollgate.web.cors import WebLimits
 
 counts = st.none() | st.integers(0, 1_000_000)
 rates = st.none() | st.decimals(min_value=0, max_value=1000, places=9)
-RATES = sorted({rate for _, rate, _ in UNITS.values()} | {"image_input", "image_output"})
-CLASSES = ("uncached_input_tokens", "output_tokens", "image_input_tokens", "image_output_tokens")
+RATES = sorted({rate for _, rate, _ in UNITS.values()} | PARTS.keys())
+CLASSES = ("uncached_input_tokens", "output_tokens", *(f"{part}_tokens" for part in PARTS))
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_c65_c81_c82_a_bill_by_unit_is_recomputed_from_its_record(case: WorkCase) -> None:
     home = await home_of(case)
-    reply = await request(
-        chat_app(home.front, Always(home.gateway), WebLimits()),
-        "POST",
-        case.path,
-        headers={"authorization": f"Bearer {home.secret}"},
-        body=json.dumps(case.body | {"model": MODEL}).encode(),
-    )
-    assert reply.status == 200, reply.body
+    app = chat_app(home.front, Always(home.gateway), WebLimits())
+    reply = await case.ask(home.secret).run(app)
+    assert (reply.status, reply.complete) == (200, True), reply.body
     record = home.record
     assert find_wrong_bill(record, home.catalog) is None
     assert (record.trace.kind, record.usage_source) == (case.kind, "provider")
