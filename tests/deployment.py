@@ -51,6 +51,7 @@ CHAT_ROUTES = [
     "POST /v1/responses/input_tokens",
     "POST /v1/embeddings",
     "POST /v1/rerank",
+    "POST /v1/v2/rerank",
     "POST /v1/moderations",
     "POST /v1/images/generations",
     "POST /v1/images/edits",
@@ -63,8 +64,7 @@ API_ROUTES = [
     "ANY /{proxy+}",
     *(route.replace("POST", "ANY") for route in CHAT_ROUTES),
 ]
-CHAT_TIMEOUT_S = 885
-API_TIMEOUT_S = 29
+CHAT_TIMEOUT_S, API_TIMEOUT_S = 885, 29
 ALPHA_KEY = "sk-alpha-synthetic-0123456789"
 # Below the 6 MB at which API Gateway refuses by itself, so that the functions' own limit is met.
 BODY_BYTES_MAX = 1_000_000

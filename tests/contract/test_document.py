@@ -60,6 +60,7 @@ MODELS = {
     RESPONSES.path: "test/echo",
     EMBEDDINGS.path: "test/embed",
     RERANK.path: "test/rerank",
+    "/v1/v2/rerank": "test/rerank",
     MODERATIONS.path: "test/moderate",
     IMAGE_GENERATIONS.path: "test/image",
     IMAGE_EDITS.path: "test/image",

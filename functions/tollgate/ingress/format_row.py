@@ -45,6 +45,14 @@ class TokenCounting(Struct, frozen=True, kw_only=True):
     operation_id: str
 
 
+class PathAlias(Struct, frozen=True, kw_only=True):
+    """Another path of a format, which clients of another service build by themselves."""
+
+    path: str
+    summary: str
+    operation_id: str
+
+
 class IngressFormat(Struct, frozen=True, kw_only=True):
     """One client format: its route, its code and its description."""
 
@@ -61,5 +69,7 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     operation_id: str
     id_header: str | None = None
     """The header, beside `x-request-id`, in which clients of the format look for the id."""
+    alias: PathAlias | None = None
+    """Served as `path` is, to the last byte."""
     counting: TokenCounting | None = None
     """None for a format whose clients know no count."""

@@ -11,7 +11,7 @@ from tollgate.core.ids import IdSource
 from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.chat_completions import ChatCompletions
-from tollgate.ingress.format_row import FormatModels, IngressFormat, TokenCounting
+from tollgate.ingress.format_row import FormatModels, IngressFormat, PathAlias, TokenCounting
 from tollgate.ingress.image_formats import IMAGE_EDITS, IMAGE_GENERATIONS
 from tollgate.ingress.sound_formats import SPEECH, TRANSCRIPTIONS, TRANSLATIONS
 
@@ -238,6 +238,13 @@ RERANK: Final = IngressFormat(
     summary="Rank Documents",
     description="Rank documents by their relevance to a query; billed to the key.",
     operation_id="rerank_documents",
+    # ClientV2 of Cohere's SDK puts this behind its base URL (cohere 5.21.1, 2026-11-22), and with
+    # it the rerankers of LangChain and LlamaIndex.
+    alias=PathAlias(
+        path="/v1/v2/rerank",
+        summary="Rank Documents for Cohere's Clients",
+        operation_id="rerank_documents_v2",
+    ),
 )
 
 

@@ -68,6 +68,8 @@ def chat_app(
         stored = responses if each is RESPONSES else None
         entrance = Entrance(services, gateways, limits, responses=stored)
         endpoints[each.path] = MeteredEndpoint(each, entrance, answers=answers, contents=contents)
+        if each.alias is not None:
+            endpoints[each.alias.path] = endpoints[each.path]
         if each.counting is not None:
             endpoints[each.counting.path] = _LazyCounting(each, entrance)
     # A bare router, without an application around it: an endpoint answers every failure itself.

@@ -40,6 +40,10 @@ def openapi(app: FastAPI) -> dict[str, Any]:
         requests.append(_reference(models.request))
         document["paths"][each.path] = {"post": _describe(each, models)}
         errors[each.path] = models.error
+        if alias := each.alias:
+            stated = {"summary": alias.summary, "operationId": alias.operation_id}
+            document["paths"][alias.path] = {"post": _describe(each, models) | stated}
+            errors[alias.path] = models.error
         beneath = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
         errors |= dict.fromkeys(beneath, models.error)
         counting = each.counting

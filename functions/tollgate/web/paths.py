@@ -10,7 +10,9 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.ingress.formats import FORMATS, RESPONSES
 
 OPENAPI: Final = "/v1/openapi.json"
-METERED_PATHS: Final = frozenset(each.path for each in FORMATS)
+METERED_PATHS: Final = frozenset(
+    {*(each.path for each in FORMATS), *(each.alias.path for each in FORMATS if each.alias)}
+)
 COUNTING_PATHS: Final = frozenset(each.counting.path for each in FORMATS if each.counting)
 # The paths of the streaming function, which has the keys of providers; the buffered function serves
 # all others.

@@ -52,13 +52,13 @@ async def home_of_rankers(
     )
 
 
-async def rank(home: House, **fields: Any) -> Exchange:
+async def rank(home: House, *, path: str = RERANK.path, **fields: Any) -> Exchange:
     app = chat_app(home.front, Always(home.gateway), WebLimits())
     body = {"model": "ranks", "query": "q", "documents": ["a", {"text": "b"}, "c"], "top_n": 2}
     return await request(
         app,
         "POST",
-        RERANK.path,
+        path,
         headers={"authorization": f"Bearer {home.secret}"},
         body=json.dumps(body | fields).encode(),
     )
@@ -201,6 +201,21 @@ async def test_c41_c81_bad_input_names_its_field_and_spends_nothing(
     assert (reply.status, reply.error["param"]) == (400, param)
     assert home.stores.books.records == {}
     assert home.near.requests == []
+
+
+async def test_c7_c81_coheres_clients_find_the_format_behind_the_base_url() -> None:
+    home = await home_of_rankers([frame(TOKENS)])
+    # What ClientV2 of cohere 5.21.1 sends, and langchain-cohere 0.6.0 with it.
+    reply = await rank(
+        home, path="/api/v1/v2/rerank", documents=["a", "b", "c"], max_tokens_per_doc=None
+    )
+    assert reply.status == 200
+    assert [(each["index"], each["relevance_score"]) for each in reply.json["results"]] == [
+        (0, 0.75),
+        (2, 0.25),
+    ]
+    assert (home.record.ingress_format, home.record.trace.kind) == ("rerank", "rerank")
+    assert home.record.cost_nano_usd == home.spent_nano_usd > 0
 
 
 async def test_c81_an_overloaded_ranker_is_retried_and_then_another_serves() -> None:
