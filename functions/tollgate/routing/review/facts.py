@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from tollgate.routing.chains import ConditionSection, RouteSection
-from tollgate.routing.price_sections import OverrideSection, PriceSection, RatesSection
+from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import EndpointSection, ModelSection
 
 # The steps of a chain, in their order.
@@ -16,9 +16,6 @@ Facts = Mapping[str, str | OrderedNames]
 
 # Values for people: they change the sha, and nothing that a request could notice.
 NOTES: Final = frozenset({"name", "description", "source", "checked"})
-_NOT_SUMMARIZED: Final = frozenset(
-    {"input", "output", "cache_read", "cache_write", "cache_write_1h", "cache_read_audio"}
-)
 # Lists whose order has no meaning.
 _SETS: Final = frozenset({"input", "supports", "next_on", "models", "refuses"})
 
@@ -87,21 +84,20 @@ def list_price_notes(price: PriceSection) -> dict[str, str]:
 
 
 def summarize_price(endpoint: EndpointSection) -> str:
-    """Write input, output and other rates: `2 / 10 image 0.04, from 2026-12-01 4 / 20`."""
+    """Write input and output: `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`.
+
+    Where other units are charged for, write every rate: `image 0.02, quality high image 0.04`.
+    """
     base = endpoint.price
-    parts = [f"{format_rate(base.input)} / {format_rate(base.output)}{_other_rates(base)}"]
+    if base.price.usd_per_million_pieces or base.image_output is not None:
+        free = format_rate(Decimal(0))
+        stated = list_rates(endpoint).items()
+        return ", ".join(f"{name} {rate}" for name, rate in stated if rate != free)
+    parts = [f"{format_rate(base.input)} / {format_rate(base.output)}"]
     for override in endpoint.overrides:
         rates = (override.price.input or base.input, override.price.output or base.output)
-        both = f"{format_rate(rates[0])} / {format_rate(rates[1])}"
-        parts.append(f"{_when(override)} {both}{_other_rates(override.price)}")
+        parts.append(f"{_when(override)} {format_rate(rates[0])} / {format_rate(rates[1])}")
     return ", ".join(parts)
-
-
-def _other_rates(section: PriceSection | RatesSection) -> str:
-    """Write the rates of other media and of pieces, by which a model may be priced alone."""
-    named = _rates(section, "").items()
-    shown = [f" {name} {rate}" for name, rate in named if name not in _NOT_SUMMARIZED]
-    return "".join(shown)
 
 
 def format_rate(rate: Decimal) -> str:
@@ -140,9 +136,9 @@ def _when(override: OverrideSection) -> str:
         f"over {when.prompt_tokens_over} tokens" if when.prompt_tokens_over else "",
         f"{when.utc_window} UTC" if when.utc_window else "",
         f"on {'/'.join(when.utc_days)}" if when.utc_days else "",
-        f"of {when.image_size}" if when.image_size else "",
-        f"over {when.image_over}" if when.image_over else "",
-        f"at {when.image_quality}" if when.image_quality else "",
+        f"size {when.image_size}" if when.image_size else "",
+        f"larger than {when.image_over}" if when.image_over else "",
+        f"quality {when.image_quality}" if when.image_quality else "",
     )
     return " ".join(filter(None, parts))
 

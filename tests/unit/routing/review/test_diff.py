@@ -86,10 +86,10 @@ def test_c65_c82_prices_of_pictures_are_told_by_size_and_quality() -> None:
     [change] = list_changes(drawn(*whens), drawn(*whens, rate="0.09"))
     assert change.facts == tuple(
         Fact(name=f"{when} image", before="0.08", after="0.09", percent=Decimal("12.5"))
-        for when in ("of 512x512", "over 1024x1024 at hd")
+        for when in ("size 512x512", "larger than 1024x1024 quality hd")
     )
     assert summarize_price(drawn(whens[1]).models["acme/large"].endpoints[0]) == (
-        "0.00 / 0.00 image 0.04, over 1024x1024 at hd 0.00 / 0.00 image 0.08"
+        "image 0.04, larger than 1024x1024 quality hd image 0.08"
     )
 
 
