@@ -200,6 +200,7 @@ async def _gateway(
             stores,
             follow(gateway),
             follow(lambda catalog: catalog),
+            files=None,
             clock=clock,
             journal=journal,
         )

@@ -47,6 +47,12 @@ class Settings(BaseSettings):
     objects_bucket: str | None = None
     objects_folder: Path | None = None
     s3_endpoint_url: str | None = None
+    # Of one uploaded file, and of all that a workspace and each of its keys keeps.
+    file_bytes_max: int = Field(default=512 * 1024 * 1024, gt=0)
+    workspace_files_max: int = Field(default=10_000, gt=0)
+    workspace_file_bytes_max: int = Field(default=100 * 1024**3, gt=0)
+    key_files_max: int = Field(default=5_000, gt=0)
+    key_file_bytes_max: int = Field(default=50 * 1024**3, gt=0)
     key_prefix: str = "sk-tg-"
     # Management keys of this workspace create workspaces, and grant credit to all of them.
     operator_workspace: str = "default"

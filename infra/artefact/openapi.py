@@ -32,6 +32,7 @@ def write_openapi_document(compiled_routing: bytes) -> bytes:
         stores,
         wire_administration(settings, stores, clock),
         _Compiled(Catalog.from_json(compiled_routing)),
+        files=None,
         clock=clock,
         journal=wire_observation(settings, clock).journal,
     )

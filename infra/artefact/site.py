@@ -12,7 +12,23 @@ from infra.artefact.interpreters import VERSION
 
 # Of these packages only the modules that are reached are shipped, and none of their requirements:
 # botocore is 26 MB, and event streams need four small files of it.
-_BY_MODULE: Final = frozenset({"botocore"})
+_BY_MODULE: Final = frozenset({"aioboto3", "aiobotocore", "boto3", "botocore", "s3transfer"})
+# What code of a package reads beside its modules: for aioboto3 the model of S3, the one service
+# that a function reaches through it, and the authorities that sign its hosts' certificates.
+_READ_WITH: Final = {
+    "aioboto3": (
+        "botocore/cacert.pem",
+        "botocore/data/_retry.json",
+        "botocore/data/endpoints.json",
+        "botocore/data/partitions.json",
+        "botocore/data/sdk-default-configuration.json",
+        "botocore/data/s3/",
+    )
+}
+# Modules that a package imports by a name that it makes.
+_NAMED: Final = {"aioboto3": ("aioboto3.s3.inject",)}
+# Packages that those import only to work with another package, which is not installed.
+_PROBED: Final = frozenset({"cryptography"})
 _UNREAD: Final = frozenset({".c", ".h", ".pxd", ".pyi", ".pyx"})
 # Files about the installation, which differ between machines.
 _INSTALLERS_OWN: Final = frozenset({"INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json"})
@@ -36,9 +52,14 @@ class Site:
         Raises KeyError if no installed package provides a module.
         """
         foreign = _foreign(modules)
-        part = find_closure(self.folder, [it for it in foreign if self._provider(it) in _BY_MODULE])
-        files = {it.relative_to(self.folder) for it in part.files}
-        waiting = {self._provider(it) for it in (*foreign, *_foreign(part.elsewhere))}
+        parts = [it for it in foreign if self._provider(it) in _BY_MODULE]
+        parts += [named for it in parts for named in _NAMED.get(_top(it), ())]
+        part = find_closure(self.folder, parts)
+        reached = (it.relative_to(self.folder) for it in part.files)
+        files = {it for it in reached if it.parts[0] not in _PROBED}
+        # Packages import some others only where these are installed, too.
+        theirs = [it for it in _foreign(part.elsewhere) if _top(it) in self._by_module]
+        waiting = {self._provider(it) for it in (*foreign, *theirs)}
         taken: set[str] = set()
         while waiting - taken:
             name = (waiting - taken).pop()
@@ -46,10 +67,17 @@ class Site:
             shipped = set(_shipped(self._by_name[name]))
             if name in _BY_MODULE:
                 files |= {it for it in shipped if it.parts[0].endswith(".dist-info")}
+                files |= set(self._read_with(name))
             else:
                 files |= shipped
                 waiting |= self._required_by(self._by_name[name])
         return frozenset(files | set(self._bytecode(files)))
+
+    def _read_with(self, package: str) -> Iterator[Path]:
+        for name in _READ_WITH.get(package, ()):
+            place = self.folder / name
+            found = place.rglob("*") if name.endswith("/") else (place,)
+            yield from (it.relative_to(self.folder) for it in found if it.is_file())
 
     def _provider(self, module: str) -> str:
         return _canonical(self._by_module[_top(module)].name)

@@ -14,10 +14,15 @@ from urllib.parse import parse_qs, unquote
 from tests.emulator.event import ACCOUNT_ID, REGION
 from tests.iam.policy import LEADING_KEYS, Access
 
-_SIGNED: Final = re.compile(
-    r"AWS4-HMAC-SHA256 Credential=(?P<key>[A-Z0-9]+)/\d{8}/(?P<region>[a-z0-9-]+)"
-    r"/(?P<service>[a-z0-9]+)/aws4_request,"
+_SCOPE: Final = (
+    r"(?P<key>[A-Z0-9]+)/\d{8}/(?P<region>[a-z0-9-]+)/(?P<service>[a-z0-9]+)/aws4_request"
 )
+_SIGNED: Final = re.compile(rf"AWS4-HMAC-SHA256 Credential={_SCOPE},")
+# A signed address has its signature in the query ("Authenticating Requests: Using Query
+# Parameters", Amazon S3 API reference, 2026-11).
+_SIGNED_ADDRESS: Final = re.compile(_SCOPE)
+# Parameters that change neither the action nor what it is on.
+_OF_THE_REPLY: Final = ("X-Amz-", "response-", "x-id")
 # An item's partition key is called so in every table of infra/template.yaml.
 PARTITION: Final = "pk"
 _KEY_EQUALS: Final = re.compile(r"([#\w]+)\s*=\s*(:\w+)")
@@ -67,6 +72,8 @@ class Signature:
 def read_signature(call: Call) -> Signature:
     """Return who signed; raise UnknownCall for a request that nobody did."""
     found = _SIGNED.match(call.headers.get("authorization", ""))
+    if found is None and (credential := parse_qs(call.query).get("X-Amz-Credential")):
+        found = _SIGNED_ADDRESS.fullmatch(credential[0])
     if found is None:
         raise UnknownCall("the request is not signed")
     return Signature(access_key_id=found["key"], region=found["region"], service=found["service"])
@@ -147,7 +154,12 @@ def _queried_partition(body: Mapping[str, Any]) -> str:
 def _read_s3(call: Call) -> Iterator[Access]:
     actions = {"DELETE": "s3:DeleteObject", "GET": "s3:GetObject", "PUT": "s3:PutObject"}
     _, bucket, key = unquote(call.path).split("/", 2)
-    if call.query or not key or call.method not in actions:
+    asked = [
+        it
+        for it in parse_qs(call.query, keep_blank_values=True)
+        if not it.startswith(_OF_THE_REPLY)
+    ]
+    if asked or not key or call.method not in actions:
         raise UnknownCall(f"s3: {call.method} {call.path}?{call.query}")
     yield Access(actions[call.method], f"arn:aws:s3:::{bucket}/{key}", {})
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Final
 
+import aiohttp
+
 from tests.clocks import ShiftedClock
 from tests.deployment import (
     CHAT_ROUTES,
@@ -24,6 +26,7 @@ from tests.deployment import (
 from tests.stores import an_entry, record_of
 from tests.unit.ingress.recordings import wav
 from tests.unit.web.routes import (
+    FILE_ID,
     GENERATION_ID,
     KEY_ID,
     OPERATOR_ROUTES,
@@ -66,6 +69,7 @@ ASKED: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
 REFUSED: Final = {"error": {"message": "no such key"}}
 # More holds than one shard should have, so that maintenance adds shards.
 CROWD: Final = 70
+UPLOAD: Final = ("POST", "/v1/files")
 PUBLIC_ROUTES: Final = ("/v1/models", "/v1/health/live", "/v1/health/ready", "/v1/openapi.json")
 
 
@@ -84,7 +88,9 @@ async def tour(
     await call_every_provider(deployment, workspace, routing)
     await count_by_bedrock(deployment, workspace, routing)
     response_id = await store_responses(deployment, workspace)
-    await call_every_route(deployment, workspace, generation_id, response_id)
+    await call_every_route(
+        deployment, workspace, generation_id, response_id, await store_files(deployment, workspace)
+    )
     await leave_work(deployment)
     await run_on_schedule(deployment, scheduled)
 
@@ -145,6 +151,24 @@ async def store_responses(deployment: Deployment, workspace: Workspace) -> str:
     return str(answer["id"])
 
 
+async def store_files(deployment: Deployment, workspace: Workspace) -> str:
+    """Upload a file twice under one Idempotency-Key, and download it; return its id."""
+    headers = {"authorization": f"Bearer {workspace.management.secret}"}
+    url = f"{deployment.emulator.url}/v1/files"
+    for _ in range(2):
+        form = aiohttp.FormData({"purpose": "user_data"}, default_to_multipart=True)
+        form.add_field("file", b"Hello", filename="a.txt")
+        named = headers | {"idempotency-key": "once"}
+        async with deployment.http.post(url, headers=named, data=form) as said:
+            file = await said.json()
+            assert said.status == 200, file
+    file_id = str(file["id"])
+    async with deployment.http.get(f"{url}/{file_id}/content", headers=headers) as content:
+        said = await content.read()
+        assert (content.status, said) == (200, b"Hello"), (content.url, content.status, said)
+    return file_id
+
+
 async def read_the_pointer_alone(deployment: Deployment) -> None:
     """Read the published catalog's name as chat does where five seconds end within a request."""
     chat = deployment.chat.config
@@ -201,7 +225,11 @@ async def count_by_bedrock(deployment: Deployment, workspace: Workspace, routing
 
 
 async def call_every_route(
-    deployment: Deployment, workspace: Workspace, generation_id: str, response_id: str
+    deployment: Deployment,
+    workspace: Workspace,
+    generation_id: str,
+    response_id: str,
+    file_id: str,
 ) -> None:
     """Ask every route of the api function for something that there is."""
     for path in PUBLIC_ROUTES:
@@ -215,6 +243,7 @@ async def call_every_route(
             WORKSPACE: workspace.id,
             GENERATION_ID: generation_id,
             RESPONSE_ID: response_id,
+            FILE_ID: file_id,
             "new": f"new-{number}",
         }
         method, path, body = route
@@ -223,8 +252,8 @@ async def call_every_route(
             body = replaced(body, placeholder, value)
         key = operator if route in OPERATOR_ROUTES else workspace.management
         answer = await deployment.ask(method, path, key, body=body)
-        # Every response is refused to be cancelled, once it has been read.
-        expected = 400 if path.endswith("/cancel") else 299
+        # Every response is refused to be cancelled, once it has been read; an upload is a form.
+        expected = 400 if path.endswith("/cancel") or (method, path) == UPLOAD else 299
         assert answer.status <= expected, (method, path, answer.json)
 
 

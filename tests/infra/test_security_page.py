@@ -57,6 +57,8 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "CooldownItem": "failures",
     "SpeedItem": "failures",
     "AnswerClaimItem": "claims",
+    "FileItem": "uploaded files",
+    "FileUsageItem": "counts of",
     "ActivityItem": "sums",
     "ClosedDayItem": "sums",
     "GenerationItem": "records",

@@ -8,10 +8,12 @@ import re
 
 from tests.infra.test_roles import PERMISSIONS
 from tests.infra.translation import JsonObject, Stack
+from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode
 from tollgate.ingress.formats import CHAT_COMPLETIONS
 from tollgate.settings import Settings
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
+from tollgate.web.file_shapes import EXPIRES_MAX_S
 from tollgate.web.paths import STREAMING_PATHS
 
 CHAT_PATH = CHAT_COMPLETIONS.path
@@ -332,6 +334,8 @@ def test_c68_c69_answers_and_content_expire_when_they_should(stack: Stack) -> No
         "answers/": 2,
         **{f"content/{days}d/": days for days in CONTENT_DAYS},
         **{f"responses/{days}d/": days for days in CONTENT_DAYS},
+        # A day after the last second at which a file may expire.
+        "files/expiring/": EXPIRES_MAX_S // DAY_S + 1,
     }
     assert all(rule["Status"] == "Enabled" for rule in rules)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from pydantic import JsonValue
 from pydantic_core import to_json
 from python_multipart import MultipartParser
@@ -36,6 +36,15 @@ _FILE_TYPES: Final = ("application/octet-stream", "audio/", "image/", "video/")
 _PLAIN_ENCODINGS: Final = frozenset({"", "7bit", "8bit", "binary"})
 
 
+class FileLabel(Struct, frozen=True, kw_only=True):
+    """The name and the type that a client states for a file."""
+
+    # As it was sent, with its folders; empty if there is none.
+    filename: str
+    # Empty if none is stated.
+    media_type: str
+
+
 class Form(Struct, frozen=True, kw_only=True):
     """The parts of a form, by name, in the order in which they came."""
 
@@ -43,6 +52,8 @@ class Form(Struct, frozen=True, kw_only=True):
     """Names are as they were sent, with their brackets."""
     files: Mapping[str, tuple[bytes, ...]]
     """`name[]` is listed as `name`."""
+    labels: Mapping[str, tuple[FileLabel, ...]] = field(default_factory=dict)
+    """By the name of the field, in the order of `files`."""
 
     def file(self, name: str) -> bytes | None:
         """Return the one file of a field, None if there is none; RequestError if it is no file."""
@@ -116,6 +127,7 @@ def parse_form(body: bytes, content_type: str) -> Form:
     return Form(
         texts={name: tuple(several) for name, several in reader.texts.items()},
         files={name: tuple(several) for name, several in reader.files.items()},
+        labels={name: tuple(several) for name, several in reader.labels.items()},
     )
 
 
@@ -125,12 +137,14 @@ class _PartReader:
     def __init__(self) -> None:
         self.texts: dict[str, list[str]] = {}
         self.files: dict[str, list[bytes]] = {}
+        self.labels: dict[str, list[FileLabel]] = {}
         self.closed = False
         self._parts = 0
         self._headers: dict[str, bytes] = {}
         self._header_name = self._header_value = b""
         self._name: str | None = None
         self._is_file = False
+        self._label = FileLabel(filename="", media_type="")
         self._pieces: list[bytes] = []
         self._size = 0
 
@@ -177,6 +191,9 @@ class _PartReader:
             _FILE_TYPES
         )
         self._name = name.removesuffix("[]") if self._is_file else name
+        # Browsers and OpenAI's SDK for Python write a quotation mark of a name as %22.
+        filename = options.get(b"filename", b"").decode(errors="replace").replace("%22", '"')
+        self._label = FileLabel(filename=filename, media_type=media_type.decode("latin-1"))
         encoding = self._headers.get("content-transfer-encoding", b"")
         if encoding.strip().lower().decode("latin-1") not in _PLAIN_ENCODINGS:
             raise _refusal(self._name, "must be sent as it is, in no transfer encoding")
@@ -192,6 +209,7 @@ class _PartReader:
         self._pieces = []
         if self._is_file:
             self.files.setdefault(name, []).append(content)
+            self.labels.setdefault(name, []).append(self._label)
             return
         try:
             self.texts.setdefault(name, []).append(content.decode())

@@ -13,6 +13,14 @@ from msgspec import Struct, field
 from tollgate.core.activity import Activity, GenerationFilter
 from tollgate.core.audit import Actor, AuditEntry, AuditFilter
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.files import (
+    FileCaps,
+    FileDownload,
+    FilePurpose,
+    FileUsage,
+    NewFile,
+    StoredFile,
+)
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.pages import Page
@@ -301,3 +309,38 @@ class ActivityStore(Protocol):
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
         """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
+
+
+class FileStore(Protocol):
+    """The uploaded files of all workspaces."""
+
+    caps: FileCaps
+
+    async def create(self, new: NewFile, content: bytes) -> StoredFile:
+        """Store a file; raise AccessError if its key or workspace has no room for it."""
+
+    async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
+        """Return a file of this workspace, None if there is none, or no longer."""
+
+    async def page(
+        self,
+        workspace_id: str,
+        *,
+        limit: int,
+        after: str | None = None,
+        purpose: FilePurpose | None = None,
+        oldest_first: bool = False,
+    ) -> Page[StoredFile]:
+        """Return a page of a workspace's files, from the one after the file `after`.
+
+        A page may have fewer than `limit` files and still have a `next`.
+        """
+
+    async def delete(self, workspace_id: str, file_id: str, *, by: Actor) -> bool:
+        """Delete a file with its content; False if there is none."""
+
+    async def download(self, file: StoredFile) -> FileDownload | None:
+        """Return where the content of a file is, None if it is missing."""
+
+    async def usage(self, workspace_id: str) -> FileUsage:
+        """Return what a workspace keeps."""

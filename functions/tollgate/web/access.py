@@ -28,8 +28,8 @@ _OPEN: Final = Access()
 _MANAGER: Final = Access(roles=frozenset({"management"}))
 _READER: Final = Access(roles=_MANAGER.roles | {"read"})
 _EVERY_KEY: Final = Access(roles=_READER.roles | {"inference"})
-# Responses are content, which keys of the role `read` do not see.
-_RESPONSES: Final = Access(roles=_MANAGER.roles | METERED.roles)
+# Responses and files are content, which keys of the role `read` do not see.
+_CONTENT: Final = Access(roles=_MANAGER.roles | METERED.roles)
 _CATALOG: Final = Access(roles=_EVERY_KEY.roles, keyless=True)
 _OPERATOR: Final = Access(roles=_MANAGER.roles, operator=True)
 _OPERATORS_READER: Final = Access(roles=_READER.roles, operator=True)
@@ -44,10 +44,15 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/models/{author}/{slug}/endpoints"): _CATALOG,
     ("GET", "/v1/models/{name}"): _CATALOG,
     ("POST", "/v1/route/explain"): Access(roles=_EVERY_KEY.roles, notes_use=False),
-    ("GET", f"{RESPONSES.path}/{{response_id}}"): _RESPONSES,
-    ("DELETE", f"{RESPONSES.path}/{{response_id}}"): _RESPONSES,
-    ("GET", f"{RESPONSES.path}/{{response_id}}/input_items"): _RESPONSES,
-    ("POST", f"{RESPONSES.path}/{{response_id}}/cancel"): _RESPONSES,
+    ("GET", f"{RESPONSES.path}/{{response_id}}"): _CONTENT,
+    ("DELETE", f"{RESPONSES.path}/{{response_id}}"): _CONTENT,
+    ("GET", f"{RESPONSES.path}/{{response_id}}/input_items"): _CONTENT,
+    ("POST", f"{RESPONSES.path}/{{response_id}}/cancel"): _CONTENT,
+    ("GET", "/v1/files"): _CONTENT,
+    ("POST", "/v1/files"): _CONTENT,
+    ("GET", "/v1/files/{file_id}"): _CONTENT,
+    ("DELETE", "/v1/files/{file_id}"): _CONTENT,
+    ("GET", "/v1/files/{file_id}/content"): _CONTENT,
     ("GET", "/v1/key"): _EVERY_KEY,
     ("GET", "/v1/keys"): _READER,
     ("POST", "/v1/keys"): _MANAGER,

@@ -30,6 +30,7 @@ from tollgate.web.routes.activity import activity_routes
 from tollgate.web.routes.audit import audit_routes
 from tollgate.web.routes.credits import credit_routes
 from tollgate.web.routes.explanations import explanation_routes
+from tollgate.web.routes.files import file_routes
 from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes, workspace_key_routes
@@ -78,6 +79,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         health_routes,
     ):
         app.include_router(routes(services))
+    app.include_router(file_routes(services, body_bytes_max=limits.body_bytes_max))
     if openapi:
         _serve_built_document(app, openapi)
     else:

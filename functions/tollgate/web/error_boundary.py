@@ -53,8 +53,8 @@ class ErrorBoundary:
 def _as_json(scope: Scope) -> Scope:
     """Return the scope with `content-type: application/json`, unless the client sent parts.
 
-    A request to explain may be a form of parts, which states their boundary. Every other body of
-    the api is JSON, but `curl -d` declares a form without parts and some clients declare nothing.
+    A request to explain and a file may be forms of parts, which state their boundary. Every other
+    body is JSON, but `curl -d` declares a form without parts and some clients declare nothing.
     Ignoring the type does not expose the api to forged cross-site requests: a key is sent as a
     header, never as a cookie.
     """

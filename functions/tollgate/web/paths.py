@@ -27,7 +27,6 @@ _PROVIDER: Final = "use the provider's own API"
 # What to use in place of formats that other gateways and OpenAI have, by the path's first segment.
 _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
-    "files": f"{_CHAT}, with the file in a message",
     "images": _PROVIDER,
     "responses": "responses are not compacted; use POST /responses with the whole conversation in "
     "`input`",

@@ -1,7 +1,7 @@
 """The stores behind the api routes, and the authorization of callers."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ from tollgate.stores.administration import (
     ActivityStore,
     AuditLog,
     CreditStore,
+    FileStore,
     GenerationStore,
     KeyStore,
     ResponseStore,
@@ -28,6 +29,9 @@ from tollgate.stores.base import CooldownStore
 from tollgate.stores.rules.key_names import find_key_id
 from tollgate.web.access import Access
 from tollgate.web.auth import authenticate, has_key
+
+if TYPE_CHECKING:
+    from tollgate.engine.kept_answers import AnswerStore
 
 
 class Catalogs(Protocol):
@@ -50,6 +54,9 @@ class Services(Struct, frozen=True, kw_only=True):
     # Both are None in a deployment without a bucket for content.
     contents: ContentLog | None
     responses: ResponseStore | None
+    # Uploaded files, and replies to an Idempotency-Key, of a deployment with a bucket or a folder.
+    files: FileStore | None
+    answers: "AnswerStore | None"
     catalogs: Catalogs
     # By name: they parse bodies for explanations.
     formats: Mapping[str, Ingress]

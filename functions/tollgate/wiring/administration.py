@@ -7,6 +7,7 @@ from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
 from tollgate.settings import Settings
+from tollgate.stores.administration import FileStore
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.workspaces import Workspaces
@@ -56,6 +57,7 @@ def wire_services(
     administration: Administration,
     catalogs: Catalogs,
     *,
+    files: FileStore | None,
     clock: Clock,
     journal: Journal,
 ) -> Services:
@@ -72,6 +74,8 @@ def wire_services(
         cooldowns=stores.cooldowns,
         contents=stores.contents,
         responses=administration.responses,
+        files=files,
+        answers=stores.answers,
         catalogs=catalogs,
         formats=formats,
         errors=formats[CHAT_COMPLETIONS.name],

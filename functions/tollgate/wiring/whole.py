@@ -5,6 +5,7 @@ from starlette.types import ASGIApp
 from tollgate.core.clock import Clock
 from tollgate.engine.gateway import Journal
 from tollgate.settings import Settings
+from tollgate.stores.administration import FileStore
 from tollgate.web.api_app import api_app
 from tollgate.web.local_app import LocalApp
 from tollgate.web.request_services import Gateways
@@ -21,12 +22,15 @@ def wire_whole_app(
     gateways: Gateways,
     catalogs: Catalogs,
     *,
+    files: FileStore | None,
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
     """Make the app of both functions, joined as API Gateway joins them."""
     limits = wire_web_limits(settings)
     administration = wire_administration(settings, stores, clock)
-    services = wire_services(stores, administration, catalogs, clock=clock, journal=journal)
+    services = wire_services(
+        stores, administration, catalogs, files=files, clock=clock, journal=journal
+    )
     chat = wire_chat_app(stores, gateways, limits, clock=clock, journal=journal)
     return LocalApp(chat, api_app(services, limits))

@@ -2,7 +2,7 @@
 
 from tests.functional.providers.one_provider import CHAT, OneProvider
 from tests.upstream import FakeUpstream, Script
-from tollgate.ingress.form_body import Form, parse_form
+from tollgate.ingress.form_body import FileLabel, Form, parse_form
 from tollgate.providers.base import FormPart, Timeouts, WireRequest
 
 # Larger than what aiohttp sends at once.
@@ -21,6 +21,7 @@ WIRE = WireRequest(
 SENT = Form(
     texts={"model": ("whisper-größe",), "timestamp_granularities[]": ("word", "segment")},
     files={"file": (RECORDING,)},
+    labels={"file": (FileLabel(filename="a.wav", media_type="audio/wav"),)},
 )
 
 

@@ -10,6 +10,7 @@ KEY_ID = "Na1b2c3d4e5f6g7"
 WORKSPACE = "nowhere"
 GENERATION_ID = "gen-x"
 RESPONSE_ID = "resp_x"
+FILE_ID = "file-x"
 
 EVERY_KEYS_ROUTES = [
     ("GET", "/v1/key", None),
@@ -25,6 +26,13 @@ RESPONSE_ROUTES = [
     ("GET", f"/v1/responses/{RESPONSE_ID}/input_items", None),
     ("POST", f"/v1/responses/{RESPONSE_ID}/cancel", None),
     ("DELETE", f"/v1/responses/{RESPONSE_ID}", None),
+]
+FILE_ROUTES = [
+    ("GET", "/v1/files", None),
+    ("POST", "/v1/files", {}),
+    ("GET", f"/v1/files/{FILE_ID}", None),
+    ("GET", f"/v1/files/{FILE_ID}/content", None),
+    ("DELETE", f"/v1/files/{FILE_ID}", None),
 ]
 WORKSPACE_LISTS = [
     ("GET", "/v1/keys", None),
@@ -64,4 +72,4 @@ OPERATOR_CHANGES = [
 WORKSPACE_ROUTES = WORKSPACE_LISTS + WORKSPACE_CHANGES
 OPERATOR_ROUTES = OPERATOR_LISTS + OPERATOR_CHANGES
 MANAGEMENT_ROUTES = WORKSPACE_ROUTES + OPERATOR_ROUTES
-ROUTES = EVERY_KEYS_ROUTES + RESPONSE_ROUTES + MANAGEMENT_ROUTES
+ROUTES = EVERY_KEYS_ROUTES + RESPONSE_ROUTES + FILE_ROUTES + MANAGEMENT_ROUTES

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message
 from tests.asgi import Exchange, exchange
 from tests.gateways import Always
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
+from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import api
 from tollgate.web.access import ACCESS
 from tollgate.web.chat_app import chat_app
@@ -88,11 +89,13 @@ async def test_c8_a_body_over_the_limit_of_its_route_is_413_before_it_is_parsed(
     call = await api()
     # A prompt that is counted may be as long as one that is answered.
     limit = 6_000_000 if path.startswith("/v1/messages") else LIMIT
+    if path.startswith("/v1/files"):
+        limit = LIMITS.body_bytes_max
     reply = await call(method, path, key=call.management, raw=b"{" * (limit + 1))
     assert (reply.status, reply.error["code"]) == (413, "payload_too_large")
     parsed = await call(method, path, key=call.management, raw=b"{" * limit)
-    # A cancellation has no body: what comes with it is not parsed.
-    status = 404 if path.endswith("/cancel") else 400
+    # A cancellation has no body, and no file can be stored here: what comes is not parsed.
+    status = 404 if path.endswith(("/cancel", "/files")) else 400
     assert parsed.status == status
 
 

@@ -63,6 +63,8 @@ class Api:
         services = {
             "contents": None,
             "responses": None,
+            "files": None,
+            "answers": None,
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{name: getattr(home.stores, name) for name in SHARED_STORES},
             "catalogs": Always(home.catalog),

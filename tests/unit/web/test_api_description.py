@@ -46,6 +46,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         "/Na1b2c3d4e5f6g7": "/{key_id}",
         "/nowhere": "/{workspace_id}",
         "/resp_x": "/{response_id}",
+        "/file-x": "/{file_id}",
     }
     for name, template in names.items():
         served = {(method, path.replace(name, template)) for method, path in served}

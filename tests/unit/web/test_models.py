@@ -337,7 +337,7 @@ async def test_c80_one_model_in_anthropics_shape_and_an_unknown_page() -> None:
         ("/v1/models/nothing", None, 404, "not_found_error", "model_not_found"),
         ("/v1/models", "sk-tg-x", 401, "authentication_error", "invalid_api_key"),
         ("/v1/models?limit=0", None, 400, "invalid_request_error", "invalid_request"),
-        ("/v1/files", None, 404, "not_found_error", "not_found"),
+        ("/v1/nothing", None, 404, "not_found_error", "not_found"),
     ],
 )
 async def test_c40_a_client_of_anthropics_is_refused_in_its_envelope(

@@ -26,6 +26,7 @@ from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import wire_whole_app
@@ -106,7 +107,10 @@ async def _serve(
 
         gateways = Reloaded(catalog, gateway)
         catalogs = Reloaded(catalog, lambda catalog: catalog)
-        app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
+        files = wire_files(settings, stores, clock)
+        app = wire_whole_app(
+            settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
+        )
         server = Server(app, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))

@@ -14,6 +14,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.wiring.catalog import wire_catalog_follower
+from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
@@ -64,7 +65,12 @@ async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> N
     async with AsyncExitStack() as stack:
         for closed_last in (observation, stores, upstream):
             await stack.enter_async_context(aclosing(closed_last))
-        app = wire_whole_app(settings, stores, gateways, catalogs, clock=clock, journal=journal)
+        files = wire_files(settings, stores, clock)
+        if files is not None:
+            await stack.enter_async_context(aclosing(files))
+        app = wire_whole_app(
+            settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
+        )
         app = add_request_hooks(app, settings, observation)
         server = Server(app, ids=IdSource(clock), drain_s=drain_s)
         with stop_on_signals(server):

@@ -146,6 +146,15 @@ CLAIM_FREE: Final = (
 )
 CLAIM_MINE: Final = "gid = :gid"
 CLAIM_DONE: Final = ConditionalUpdate("SET #st = :done", CLAIM_MINE)
+# An upload whose reply was lost finds itself in `h`, and counts once.
+FILE_RESERVE: Final = ConditionalUpdate(
+    "SET n = n + :one, b = b + :x, h.#h = :x",
+    "n < :files AND b <= :room AND attribute_not_exists(h.#h) AND size(h) < :max",
+)
+FILE_COMMIT: Final = ConditionalUpdate("REMOVE h.#h", "h.#h = :x")
+FILE_RELEASE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x REMOVE h.#h", "h.#h = :x")
+FILE_FREE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x", "n >= :one AND b >= :x")
+FILE_DELETING: Final = ConditionalUpdate("SET going = :now", IF_PRESENT)
 COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now", "w > :since")
 COOLDOWN_FIRST: Final = ConditionalUpdate(
     "SET n = :one, l = :now, w = :now", "attribute_not_exists(w) OR w <= :since"

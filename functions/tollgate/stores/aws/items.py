@@ -203,6 +203,27 @@ class AnswerClaimItem(AnyItem):
     CREATED: Final = "at"  # N: Unix second
 
 
+class FileItem(AnyItem):
+    """Core table: an uploaded file, whose content is an object."""
+
+    KEY: Final = "kid"  # S: id of the key that uploaded it
+    FILENAME: Final = "fn"  # S: as it is shown
+    PURPOSE: Final = "pu"  # S: a FilePurpose
+    MEDIA_TYPE: Final = "mt"  # S: media type, by its content
+    SIZE: Final = "b"  # N: bytes
+    CREATED: Final = "at"  # N: Unix second
+    EXPIRES: Final = "ex"  # N: Unix second from which it is not found, absent if it is kept
+    DELETING: Final = "going"  # N: Unix second from which a caller's deletion is under way
+
+
+class FileUsageItem(AnyItem):
+    """Core table: the files that a workspace, or one of its keys, keeps."""
+
+    FILES: Final = "n"  # N: files, those that are being uploaded included
+    SIZE: Final = "b"  # N: their bytes
+    UPLOADS: Final = "h"  # M: bytes (N) of files whose item may be missing yet, by id
+
+
 class ActivityItem(AnyItem):
     """Core table: the use of a key, a model and a provider on a closed day."""
 

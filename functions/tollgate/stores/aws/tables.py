@@ -116,6 +116,21 @@ def claim_key(workspace_id: str, key_hash: str) -> Item:
     return _key(f"I#{workspace_id}", key_hash)
 
 
+def file_partition(workspace_id: str) -> str:
+    """Return the partition of the core table that has the files of a workspace."""
+    return f"F#{workspace_id}"
+
+
+def file_key(workspace_id: str, file_id: str) -> Item:
+    """Return the key of a file in the core table, in the order of time."""
+    return _key(file_partition(workspace_id), f"F#{file_id}")
+
+
+def file_usage_key(workspace_id: str, key_id: str | None) -> Item:
+    """Return the key of what an API key's files take, or of what the workspace's do."""
+    return _key(file_partition(workspace_id), "U" if key_id is None else f"U#{key_id}")
+
+
 def wallet_key(workspace_id: str, shard: int) -> Item:
     """Return the key of one shard of a workspace's money in the ledger table."""
     return _key(f"W#{workspace_id}#{shard}", "B")

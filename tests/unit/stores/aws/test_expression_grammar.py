@@ -49,6 +49,11 @@ UPDATES = {
     "alert sent": expressions.ALERT_SENT,
     "wallet uncrowd": expressions.WALLET_UNCROWD,
     "claim done": expressions.CLAIM_DONE,
+    "file reserve": expressions.FILE_RESERVE,
+    "file commit": expressions.FILE_COMMIT,
+    "file release": expressions.FILE_RELEASE,
+    "file free": expressions.FILE_FREE,
+    "file deleting": expressions.FILE_DELETING,
 }
 CONDITIONS = (
     expressions.IF_ABSENT,

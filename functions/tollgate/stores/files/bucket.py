@@ -1,0 +1,130 @@
+"""Contents of files in S3, through aioboto3: signed addresses and uploads in parts come with it.
+
+It is imported with the first call, so that the other routes of its function start without it.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from typing import Any, Final
+from urllib.parse import quote
+
+from tollgate.aws.sigv4 import Credentials
+from tollgate.core.files import FileDownload
+from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
+
+# Of an address from which a content is downloaded. S3 checks it when the download begins.
+DOWNLOAD_S: Final = 300
+_CONNECT_TIMEOUT_S: Final = 2
+_READ_TIMEOUT_S: Final = 20
+_ATTEMPTS_MAX: Final = 3
+
+
+class BucketFiles:
+    """Implements `stores.files.contents.FileContents`.
+
+    The bucket's own default decides with which key its objects are encrypted. Without
+    `credentials`, those of the function's role are found by the library.
+    """
+
+    def __init__(
+        self,
+        bucket: str,
+        region: str,
+        *,
+        credentials: Credentials | None = None,
+        endpoint_url: str | None = None,
+    ) -> None:
+        self._bucket = bucket
+        self._region = region
+        self._credentials = credentials
+        self._endpoint_url = endpoint_url
+        self._opening = asyncio.Lock()
+        self._stack = AsyncExitStack()
+        self._client: Any = None
+
+    async def put(self, key: str, content: bytes, media_type: str) -> None:
+        client = await self._open()
+        with _failing_as_store("PutObject"):
+            await client.put_object(
+                Bucket=self._bucket, Key=key, Body=content, ContentType=media_type
+            )
+
+    async def delete(self, key: str) -> None:
+        client = await self._open()
+        with _failing_as_store("DeleteObject"):
+            await client.delete_object(Bucket=self._bucket, Key=key)
+
+    async def download(self, key: str, *, filename: str, media_type: str) -> FileDownload | None:
+        client = await self._open()
+        with _failing_as_store("GetObject"):
+            url = await client.generate_presigned_url(
+                "get_object",
+                Params={
+                    "Bucket": self._bucket,
+                    "Key": key,
+                    # A browser saves the file, and never runs it as a page of the bucket's host.
+                    "ResponseContentDisposition": f"attachment; filename*=UTF-8''{quote(filename)}",
+                    "ResponseContentType": media_type,
+                },
+                ExpiresIn=DOWNLOAD_S,
+            )
+        return FileDownload(url=url)
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+        self._client = None
+
+    async def _open(self) -> Any:
+        """Return the client, opened within the event loop that it belongs to."""
+        async with self._opening:
+            if self._client is None:
+                self._client = await self._stack.enter_async_context(self._new_client())
+            return self._client
+
+    def _new_client(self) -> Any:
+        import aioboto3  # type: ignore[import-untyped]  # it and botocore ship no types
+        from botocore.config import Config  # type: ignore[import-untyped]
+
+        own = self._credentials
+        session = aioboto3.Session(
+            aws_access_key_id=own.access_key_id if own else None,
+            aws_secret_access_key=own.secret_access_key if own else None,
+            aws_session_token=own.session_token if own else None,
+            region_name=self._region,
+        )
+        return session.client(
+            "s3",
+            endpoint_url=self._endpoint_url,
+            config=Config(
+                signature_version="s3v4",
+                s3={"addressing_style": "path" if self._endpoint_url else "virtual"},
+                connect_timeout=_CONNECT_TIMEOUT_S,
+                read_timeout=_READ_TIMEOUT_S,
+                retries={"mode": "standard", "total_max_attempts": _ATTEMPTS_MAX},
+                # TLS and the signature hold a content together; a checksum behind it needs chunks.
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+            ),
+        )
+
+
+@contextmanager
+def _failing_as_store(operation: str) -> Iterator[None]:
+    """Turn the library's errors into those of stores within a `with` block."""
+    from botocore.exceptions import (  # type: ignore[import-untyped]
+        BotoCoreError,
+        ClientError,
+    )
+
+    try:
+        yield
+    except ClientError as error:
+        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+        code = str(error.response["Error"]["Code"])
+        if status >= 500 or status == 429:
+            raise StoreUnavailable(f"{operation}: {code}", maybe_applied=True) from error
+        raise StoreRejected(code, operation) from error
+    except BotoCoreError as error:
+        name = type(error).__name__
+        raise StoreUnavailable(f"{operation}: {name}", maybe_applied=True) from error

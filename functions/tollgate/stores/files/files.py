@@ -1,0 +1,344 @@
+"""Uploaded files: an item and an object each, counted before and until both are gone."""
+
+import logging
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.audit import Actor
+from tollgate.core.clock import Clock
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.files import (
+    FILE_PREFIX,
+    FileCap,
+    FileCaps,
+    FileDownload,
+    FilePurpose,
+    FileUsage,
+    NewFile,
+    StoredFile,
+)
+from tollgate.core.ids import IdSource, created_s
+from tollgate.core.pages import Page
+from tollgate.stores.aws.attributes import Item, number
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import FILE_DELETING, IF_ABSENT, IF_PRESENT
+from tollgate.stores.aws.failures import (
+    StoreError,
+    StoreUnavailable,
+    TransactionCancelled,
+    refusing_when_unavailable,
+)
+from tollgate.stores.aws.tables import (
+    Tables,
+    all_rows,
+    file_key,
+    file_partition,
+    file_usage_key,
+    get_item,
+    query_rows,
+)
+from tollgate.stores.aws.transactions import transact
+from tollgate.stores.files.contents import FileContents
+from tollgate.stores.files.rows import (
+    ROWS,
+    bare_id,
+    decode_file,
+    encode_file,
+    is_being_deleted,
+    object_of,
+    sort_files,
+)
+from tollgate.stores.files.usage import FileUsages, is_full, read_uploads
+from tollgate.stores.records.audit_log import AuditWriter
+from tollgate.stores.rules.audit_entries import AuditedChange
+
+_log: Final = logging.getLogger(__name__)
+
+# Files of one page of a list, whatever a caller asks for.
+PAGE_MAX: Final = 1_000
+# Rows of one query.
+_ROWS_MAX: Final = 500
+# Files that have expired, which one query removes.
+_REMOVED_MAX: Final = 10
+# No upload through the gateway takes longer, so an older one without an item was given up.
+_ABANDONED_S: Final = 1_800
+# A workspace at its cap is searched for files that have expired once in so many seconds.
+_SEARCH_EVERY_S: Final = 60
+# Deletions of one workspace meet at its count.
+_REMOVAL_ATTEMPTS: Final = 8
+
+
+class FileChange(Struct, frozen=True, kw_only=True):
+    """The part of a deleted file that the audit log shows."""
+
+    filename: str
+    purpose: FilePurpose
+    size_bytes: int
+
+
+class DynamoFileStore:
+    """Implements `stores.administration.FileStore`."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        contents: FileContents,
+        caps: FileCaps,
+        *,
+        ids: IdSource,
+        clock: Clock,
+    ) -> None:
+        self.caps = caps
+        self._client = client
+        self._table = tables.core
+        self._contents = contents
+        self._usages = FileUsages(client, tables.core)
+        self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
+        self._ids = ids
+        self._clock = clock
+        self._searched_s: dict[str, float] = {}
+
+    async def create(self, new: NewFile, content: bytes) -> StoredFile:
+        """Store a file; raise AccessError if its key or workspace has no room for it."""
+        now_s = int(self._clock.now_s())
+        file = StoredFile(
+            id=FILE_PREFIX + self._ids.new_id(),
+            workspace_id=new.workspace_id,
+            key_id=new.key_id,
+            filename=new.filename,
+            purpose=new.purpose,
+            media_type=new.media_type,
+            size_bytes=len(content),
+            created_s=now_s,
+            expires_s=None if new.expires_after_s is None else now_s + new.expires_after_s,
+        )
+        with refusing_when_unavailable():
+            await self._reserve(file)
+            try:
+                await self._contents.put(object_of(file), content, file.media_type)
+            except StoreError:
+                await self._give_up(file)
+                raise
+            # If its reply is lost, the item may be there: the count stays, and is settled later.
+            await self._client.call(
+                "PutItem",
+                {
+                    "TableName": self._table,
+                    "Item": encode_file(file),
+                    "ConditionExpression": IF_ABSENT,
+                },
+            )
+            for place in _places(file):
+                await self._usages.commit(place, _bare(file), file.size_bytes)
+        return file
+
+    async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
+        """Return a file of this workspace, None if there is none, or no longer."""
+        bare = bare_id(file_id)
+        if bare is None:
+            return None
+        with refusing_when_unavailable():
+            item = await get_item(self._client, self._table, file_key(workspace_id, bare))
+            if item is None or is_being_deleted(item):
+                return None
+            file = decode_file(item)
+        return None if file.is_expired(self._clock.now_s()) else file
+
+    async def page(
+        self,
+        workspace_id: str,
+        *,
+        limit: int,
+        after: str | None = None,
+        purpose: FilePurpose | None = None,
+        oldest_first: bool = False,
+    ) -> Page[StoredFile]:
+        """Return a page of a workspace's files, from the one after the file `after`."""
+        limit = min(limit, PAGE_MAX)
+        start = None if after is None else file_key(workspace_id, _cursor(after))
+        found: list[StoredFile] = []
+        corrupt: list[str] = []
+        with refusing_when_unavailable():
+            while len(found) <= limit:
+                rows, start = await query_rows(
+                    self._client,
+                    self._table,
+                    file_partition(workspace_id),
+                    ROWS,
+                    after=start,
+                    limit=_ROWS_MAX,
+                    backwards=not oldest_first,
+                )
+                files, gone, names = sort_files(rows, self._clock.now_s())
+                found += [it for it in files if purpose in (None, it.purpose)]
+                corrupt += names
+                for file in gone[:_REMOVED_MAX]:
+                    await self._remove_quietly(file)
+                if start is None:
+                    break
+        more = len(found) > limit
+        page = tuple(found[:limit])
+        return Page(found=page, next=page[-1].id if more else None, unreadable=tuple(corrupt))
+
+    async def delete(self, workspace_id: str, file_id: str, *, by: Actor) -> bool:
+        """Delete a file with its content; False if there is none.
+
+        The entry of the audit log comes with the decision, from which on the file is not found.
+        """
+        file = await self.get(workspace_id, file_id)
+        if file is None:
+            return False
+        change = AuditedChange(
+            action="file.delete",
+            target=file.id,
+            workspace_id=workspace_id,
+            before=FileChange(
+                filename=file.filename, purpose=file.purpose, size_bytes=file.size_bytes
+            ),
+        )
+        decision = {
+            "Update": {
+                "TableName": self._table,
+                "Key": file_key(workspace_id, _bare(file)),
+                "UpdateExpression": FILE_DELETING.update,
+                "ConditionExpression": FILE_DELETING.condition,
+                "ExpressionAttributeValues": {":now": number(int(self._clock.now_s()))},
+            }
+        }
+        with refusing_when_unavailable():
+            try:
+                await transact(self._client, self._ids, [decision, *self._entries.puts(change, by)])
+            except TransactionCancelled:
+                return False
+        await self._remove_quietly(file)
+        return True
+
+    async def download(self, file: StoredFile) -> FileDownload | None:
+        """Return where the content of a file is, None if it is missing."""
+        with refusing_when_unavailable():
+            return await self._contents.download(
+                object_of(file), filename=file.filename, media_type=file.media_type
+            )
+
+    async def usage(self, workspace_id: str) -> FileUsage:
+        """Return what a workspace keeps."""
+        with refusing_when_unavailable():
+            return await self._usages.read(workspace_id)
+
+    async def aclose(self) -> None:
+        """Close the connections to the contents."""
+        await self._contents.close()
+
+    async def _reserve(self, file: StoredFile) -> None:
+        """Count a file that is about to be uploaded, for its key and its workspace."""
+        counted: list[Item] = []
+        for place, cap, whose in zip(
+            _places(file), (self.caps.key, self.caps.workspace), ("key", "workspace"), strict=True
+        ):
+            full = await self._usages.reserve(place, _bare(file), file.size_bytes, cap)
+            if full is not None and await self._reclaim(file.workspace_id, place, full):
+                full = await self._usages.reserve(place, _bare(file), file.size_bytes, cap)
+            if full is not None:
+                for each in counted:
+                    await self._usages.release(each, _bare(file), file.size_bytes)
+                raise _no_room(full, cap, whose, file.size_bytes)
+            counted.append(place)
+
+    async def _give_up(self, file: StoredFile) -> None:
+        """Undo an upload that failed; what cannot be undone is given back once it is old."""
+        try:
+            await self._contents.delete(object_of(file))
+            for place in _places(file):
+                await self._usages.release(place, _bare(file), file.size_bytes)
+        except StoreError as failed:
+            _log.warning("the upload of %s stays counted for now: %s", file.id, failed)
+
+    async def _reclaim(self, workspace_id: str, place: Item, full: Item) -> bool:
+        """Give back what a count has of uploads that were given up, and of files that are gone."""
+        now_s = self._clock.now_s()
+        freed = False
+        for upload, size_bytes in read_uploads(full).items():
+            if created_s(upload) + _ABANDONED_S > now_s:
+                continue
+            key = file_key(workspace_id, upload)
+            is_missing = await get_item(self._client, self._table, key) is None
+            end = self._usages.release if is_missing else self._usages.commit
+            # The item of the workspace does not say which key's count has the upload as well.
+            for each in (place, file_usage_key(workspace_id, None)):
+                await end(each, upload, size_bytes)
+            freed |= is_missing
+        if self._searched_s.get(workspace_id, 0) + _SEARCH_EVERY_S > now_s:
+            return freed
+        self._searched_s[workspace_id] = now_s
+        partition = file_partition(workspace_id)
+        rows = await all_rows(self._client, self._table, partition, ROWS)
+        _, gone, _ = sort_files(rows, now_s)
+        for file in gone:
+            freed |= await self._remove_quietly(file)
+        return freed
+
+    async def _remove_quietly(self, file: StoredFile) -> bool:
+        """Remove a file that is not found any more; one that cannot be is removed another time."""
+        try:
+            await self._remove(file)
+        except StoreError as failed:
+            _log.warning("the file %s is removed later: %s", file.id, failed)
+            return False
+        return True
+
+    async def _remove(self, file: StoredFile) -> None:
+        """Delete the content, and then the item along with what it is counted for."""
+        await self._contents.delete(object_of(file))
+        item = {
+            "Delete": {
+                "TableName": self._table,
+                "Key": file_key(file.workspace_id, _bare(file)),
+                "ConditionExpression": IF_PRESENT,
+            }
+        }
+        freed = [self._usages.free(place, file.size_bytes) for place in _places(file)]
+        try:
+            await self._client.call(
+                "TransactWriteItems",
+                {"ClientRequestToken": self._ids.new_id(), "TransactItems": [item, *freed]},
+                attempts_max=_REMOVAL_ATTEMPTS,
+            )
+        except TransactionCancelled as cancelled:
+            if cancelled.reasons[0].code != "ConditionalCheckFailed":
+                raise StoreUnavailable(str(cancelled), maybe_applied=False) from cancelled
+
+
+def _places(file: StoredFile) -> tuple[Item, Item]:
+    """Return the keys of the counts that a file is part of: its API key's, its workspace's."""
+    return (
+        file_usage_key(file.workspace_id, file.key_id),
+        file_usage_key(file.workspace_id, None),
+    )
+
+
+def _bare(file: StoredFile) -> str:
+    return file.id.removeprefix(FILE_PREFIX)
+
+
+def _cursor(after: str) -> str:
+    bare = bare_id(after)
+    if bare is None:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "after: no id of a file.", param="after")
+    return bare
+
+
+def _no_room(full: Item, cap: FileCap, whose: str, size_bytes: int) -> AccessError:
+    """Return the refusal of a file for which a count has no room."""
+    if is_full(full, cap):
+        return AccessError(
+            ErrorCode.FILE_COUNT_QUOTA_EXCEEDED,
+            f"The {whose} keeps {cap.files_max:,} files, which is the most it may; delete some "
+            "with DELETE /v1/files/{id}.",
+        )
+    return AccessError(
+        ErrorCode.STORAGE_QUOTA_EXCEEDED,
+        f"The {whose} may keep {cap.bytes_max:,} bytes of files, and has no room for another "
+        f"{size_bytes:,}; delete some with DELETE /v1/files/{{id}}.",
+    )

@@ -1,0 +1,92 @@
+"""Items of files: encoded as DynamoDB keeps them, and decoded."""
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Final, cast, get_args
+
+from tollgate.core.files import FILE_PREFIX, FilePurpose, StoredFile
+from tollgate.core.ids import is_id
+from tollgate.stores.aws.attributes import Item, number, string
+from tollgate.stores.aws.decoding import (
+    decode_items,
+    read_number,
+    read_optional_number,
+    read_text,
+    reads_an_item,
+)
+from tollgate.stores.aws.items import AnyItem, FileItem
+from tollgate.stores.aws.tables import file_key
+
+ROWS: Final = "F#"
+
+
+def bare_id(file_id: str) -> str | None:
+    """Return the id of a file without its prefix, None if it is no id of a file."""
+    bare = file_id.removeprefix(FILE_PREFIX)
+    return bare if bare != file_id and is_id(bare) else None
+
+
+def object_of(file: StoredFile) -> str:
+    """Return the key of a file's content.
+
+    The bucket deletes by the first two steps what expires in a workspace that nobody uses.
+    """
+    # A workspace's id comes from outside; its hash is safe as part of an object's key.
+    workspace = sha256(file.workspace_id.encode()).hexdigest()[:32]
+    kind = "kept" if file.expires_s is None else "expiring"
+    return f"files/{kind}/{workspace}/{file.id.removeprefix(FILE_PREFIX)}"
+
+
+def encode_file(file: StoredFile) -> Item:
+    """Encode a file."""
+    item: Item = {
+        **file_key(file.workspace_id, file.id.removeprefix(FILE_PREFIX)),
+        FileItem.KEY: string(file.key_id),
+        FileItem.FILENAME: string(file.filename),
+        FileItem.PURPOSE: string(file.purpose),
+        FileItem.MEDIA_TYPE: string(file.media_type),
+        FileItem.SIZE: number(file.size_bytes),
+        FileItem.CREATED: number(file.created_s),
+    }
+    if file.expires_s is not None:
+        item[FileItem.EXPIRES] = number(file.expires_s)
+    return item
+
+
+@reads_an_item
+def decode_file(item: Item) -> StoredFile:
+    """Decode a file; raise CorruptItem if it is none."""
+    purpose = read_text(item, FileItem.PURPOSE)
+    if purpose not in get_args(FilePurpose):
+        raise ValueError(f"no purpose of a file: {purpose!r}")
+    return StoredFile(
+        id=FILE_PREFIX + read_text(item, AnyItem.SORT).removeprefix(ROWS),
+        workspace_id=read_text(item, AnyItem.PARTITION).removeprefix(ROWS),
+        key_id=read_text(item, FileItem.KEY),
+        filename=read_text(item, FileItem.FILENAME),
+        purpose=cast(FilePurpose, purpose),
+        media_type=read_text(item, FileItem.MEDIA_TYPE),
+        size_bytes=read_number(item, FileItem.SIZE),
+        created_s=read_number(item, FileItem.CREATED),
+        expires_s=read_optional_number(item, FileItem.EXPIRES),
+    )
+
+
+def sort_files(
+    rows: Iterable[Item], now_s: float
+) -> tuple[list[StoredFile], list[StoredFile], list[str]]:
+    """Return the files that are found, those that are to be removed, and corrupt items' names."""
+    found: list[StoredFile] = []
+    gone: list[StoredFile] = []
+    corrupt: list[str] = []
+    for row in rows:
+        files, names = decode_items(decode_file, [row])
+        corrupt += names
+        for file in files:
+            (gone if file.is_expired(now_s) or is_being_deleted(row) else found).append(file)
+    return found, gone, corrupt
+
+
+def is_being_deleted(item: Item) -> bool:
+    """Return whether the deletion of a file has been decided."""
+    return read_optional_number(item, FileItem.DELETING) is not None

@@ -1,0 +1,151 @@
+"""The files and bytes that a workspace and each of its keys keep, counted under their caps.
+
+A count is raised before its file exists, in one conditional write, so that no number of uploads at
+a time passes a cap. Until the file's item is written, the count's own item names the upload: what a
+killed process has counted is found there, and given back.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tollgate.core.files import FileCap, FileUsage
+from tollgate.stores.aws.attributes import AttributeValue, Item, number
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_number, read_numbers_by_name
+from tollgate.stores.aws.expressions import (
+    FILE_COMMIT,
+    FILE_FREE,
+    FILE_RELEASE,
+    FILE_RESERVE,
+    IF_ABSENT,
+    ConditionalUpdate,
+)
+from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.stores.aws.items import FileUsageItem
+from tollgate.stores.aws.tables import file_usage_key, get_item
+
+# Uploads of one workspace at a time; each makes its item longer.
+UPLOADS_MAX: Final = 256
+_ONE: Final = number(1)
+
+
+class FileUsages:
+    """The counts of all workspaces and keys."""
+
+    def __init__(self, client: AwsCaller, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    async def read(self, workspace_id: str) -> FileUsage:
+        """Return what a workspace keeps."""
+        item = await get_item(self._client, self._table, file_usage_key(workspace_id, None))
+        return FileUsage() if item is None else _read_usage(item)
+
+    async def reserve(self, place: Item, upload: str, size_bytes: int, cap: FileCap) -> Item | None:
+        """Count a file that is about to be uploaded; return the item of a count that has no room.
+
+        May be repeated for the same upload, which is counted once.
+        """
+        values = {
+            ":one": _ONE,
+            ":x": number(size_bytes),
+            ":files": number(cap.files_max),
+            ":room": number(cap.bytes_max - size_bytes),
+            ":max": number(UPLOADS_MAX),
+        }
+        while True:
+            try:
+                await self._update(FILE_RESERVE, place, upload, values)
+            except ConditionFailed as failed:
+                if failed.item is None:
+                    await self._create(place)
+                elif upload in read_uploads(failed.item):
+                    return None
+                else:
+                    return failed.item
+            else:
+                return None
+
+    async def commit(self, place: Item, upload: str, size_bytes: int) -> None:
+        """Note that the file's item exists; one that is noted already is left alone."""
+        await self._end(FILE_COMMIT, place, upload, {":x": number(size_bytes)})
+
+    async def release(self, place: Item, upload: str, size_bytes: int) -> None:
+        """Give back what an upload was counted for; one that has ended is left alone."""
+        await self._end(FILE_RELEASE, place, upload, {":one": _ONE, ":x": number(size_bytes)})
+
+    def free(self, place: Item, size_bytes: int) -> object:
+        """Return the action of a transaction that takes a file off a count."""
+        return {
+            "Update": {
+                "TableName": self._table,
+                "Key": place,
+                "UpdateExpression": FILE_FREE.update,
+                "ConditionExpression": FILE_FREE.condition,
+                "ExpressionAttributeValues": {":one": _ONE, ":x": number(size_bytes)},
+            }
+        }
+
+    async def _end(
+        self,
+        write: ConditionalUpdate,
+        place: Item,
+        upload: str,
+        values: Mapping[str, AttributeValue],
+    ) -> None:
+        try:
+            await self._update(write, place, upload, values)
+        except ConditionFailed:
+            return
+
+    async def _update(
+        self,
+        write: ConditionalUpdate,
+        place: Item,
+        upload: str,
+        values: Mapping[str, AttributeValue],
+    ) -> None:
+        await self._client.call(
+            "UpdateItem",
+            {
+                "TableName": self._table,
+                "Key": place,
+                "UpdateExpression": write.update,
+                "ConditionExpression": write.condition,
+                "ExpressionAttributeNames": {"#h": upload},
+                "ExpressionAttributeValues": values,
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            },
+        )
+
+    async def _create(self, place: Item) -> None:
+        item: Item = {
+            **place,
+            FileUsageItem.FILES: number(0),
+            FileUsageItem.SIZE: number(0),
+            FileUsageItem.UPLOADS: {"M": {}},
+        }
+        try:
+            await self._client.call(
+                "PutItem",
+                {"TableName": self._table, "Item": item, "ConditionExpression": IF_ABSENT},
+            )
+        except ConditionFailed:
+            return
+
+
+def read_uploads(item: Item) -> dict[str, int]:
+    """Return the bytes of the uploads that a count's item names, by their ids."""
+    return read_numbers_by_name(item, FileUsageItem.UPLOADS)
+
+
+def is_full(item: Item, cap: FileCap) -> bool:
+    """Return whether a count has no room for another file, of whatever size."""
+    return _read_usage(item).files >= cap.files_max
+
+
+def _read_usage(item: Item) -> FileUsage:
+    return FileUsage(
+        files=read_number(item, FileUsageItem.FILES),
+        size_bytes=read_number(item, FileUsageItem.SIZE),
+    )

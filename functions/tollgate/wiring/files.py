@@ -1,0 +1,43 @@
+"""Wires the store of uploaded files."""
+
+from tollgate.core.clock import Clock
+from tollgate.core.files import FileCap, FileCaps
+from tollgate.core.ids import IdSource
+from tollgate.settings import Settings
+from tollgate.stores.files.bucket import BucketFiles
+from tollgate.stores.files.contents import FileContents
+from tollgate.stores.files.files import DynamoFileStore
+from tollgate.stores.files.folder import FolderFiles
+from tollgate.wiring.aws import credentials
+from tollgate.wiring.stores import Stores
+
+
+def wire_files(settings: Settings, stores: Stores, clock: Clock) -> DynamoFileStore | None:
+    """Make the store of files; None if the settings name neither a bucket nor a folder."""
+    contents = _contents(settings)
+    if contents is None:
+        return None
+    caps = FileCaps(
+        file_bytes_max=settings.file_bytes_max,
+        workspace=FileCap(
+            files_max=settings.workspace_files_max, bytes_max=settings.workspace_file_bytes_max
+        ),
+        key=FileCap(files_max=settings.key_files_max, bytes_max=settings.key_file_bytes_max),
+    )
+    ids = IdSource(clock)
+    return DynamoFileStore(stores.client, stores.tables, contents, caps, ids=ids, clock=clock)
+
+
+def _contents(settings: Settings) -> FileContents | None:
+    if settings.objects_folder is not None:
+        return FolderFiles(settings.objects_folder)
+    if settings.objects_bucket is None:
+        return None
+    # Credentials that expire are found, and renewed, by the library itself.
+    own = credentials(settings) if settings.aws_access_key_id else None
+    return BucketFiles(
+        settings.objects_bucket,
+        settings.aws_region,
+        credentials=own,
+        endpoint_url=settings.s3_endpoint_url,
+    )

@@ -1,0 +1,41 @@
+"""Stores of files over any of the engines and contents, with small caps."""
+
+from msgspec.structs import replace
+
+from tests.stores import DynamoStores
+from tollgate.core.files import FileCap, FileCaps, NewFile
+from tollgate.core.ids import IdSource
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.files.contents import FileContents
+from tollgate.stores.files.files import DynamoFileStore
+
+CAPS = FileCaps(
+    file_bytes_max=1_000,
+    workspace=FileCap(files_max=40, bytes_max=4_000),
+    key=FileCap(files_max=30, bytes_max=3_000),
+)
+NEW = NewFile(
+    workspace_id="acme",
+    key_id="Na1b2c3d4e5f6g7",
+    filename="notes.txt",
+    purpose="user_data",
+    media_type="text/plain",
+)
+OTHER_KEY = replace(NEW, key_id="Nz1b2c3d4e5f6g7")
+
+
+def file_store(
+    stores: DynamoStores,
+    contents: FileContents,
+    caps: FileCaps = CAPS,
+    client: AwsCaller | None = None,
+) -> DynamoFileStore:
+    """Return a store of files over the tables of `stores`."""
+    return DynamoFileStore(
+        client or stores.client,
+        stores.tables,
+        contents,
+        caps,
+        ids=IdSource(stores.clock),
+        clock=stores.clock,
+    )

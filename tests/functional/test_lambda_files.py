@@ -1,0 +1,121 @@
+"""Files through the deployed path, by the official SDK and curl, in a bucket.
+
+Keeps C70.
+"""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import boto3
+import openai
+import pytest
+import pytest_asyncio
+
+from tests.deployment import PATIENCE_S, Deployment, Workspace, deployed
+from tests.ministack import ministack_command, running_ministack
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BUCKET: Final = "tollgate-objects"
+# Bytes of every value, which a gateway that takes bodies for text would break.
+PNG: Final = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def keeping(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Deployment]:
+    """A deployment with a bucket."""
+    if ministack_command() is None:
+        pytest.skip("ministack is not installed: run `make tools`")
+    folder = tmp_path_factory.mktemp("keeping")
+    with running_ministack(folder, services="dynamodb,s3") as url:
+        objects = boto3.client(
+            "s3",
+            "us-east-1",
+            endpoint_url=url,
+            aws_access_key_id="synthetic",
+            aws_secret_access_key="synthetic",
+        )
+        objects.create_bucket(Bucket=BUCKET)
+        async with deployed(url, folder, bucket=BUCKET) as running:
+            yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def tenant(keeping: Deployment) -> AsyncIterator[Workspace]:
+    """A workspace; afterwards no rule is broken, and no call to AWS was refused."""
+    yield await keeping.workspace()
+    assert keeping.emulator.take_violations() == []
+    assert keeping.proxy.take_refusals() == []
+
+
+async def test_c7_c70_the_sdk_keeps_a_file(keeping: Deployment, tenant: Workspace) -> None:
+    async with keeping.client(tenant.inference) as client, asyncio.timeout(PATIENCE_S):
+        file = await client.files.create(file=("Größe.png", PNG), purpose="vision")
+        assert (file.filename, file.bytes, file.status) == ("Größe.png", len(PNG), "processed")
+        listed = [it async for it in client.files.list(purpose="vision", limit=1)]
+        assert listed == [file]
+        assert await client.files.retrieve(file.id) == file
+        assert (await client.files.content(file.id)).content == PNG
+        assert (await client.files.delete(file.id)).deleted
+        for gone in (client.files.retrieve(file.id), client.files.content(file.id)):
+            with pytest.raises(openai.NotFoundError):
+                await gone
+
+
+async def test_c70_pages_of_the_sdk_have_every_file_once(
+    keeping: Deployment, tenant: Workspace
+) -> None:
+    async with keeping.client(tenant.inference) as client, asyncio.timeout(PATIENCE_S):
+        made = {
+            (await client.files.create(file=(f"{n}.txt", b"text"), purpose="user_data")).id
+            for n in range(5)
+        }
+        found = [it.id async for it in client.files.list(limit=2)]
+        assert (len(found), set(found)) == (5, made)
+
+
+async def test_c70_an_expiry_of_the_sdk_is_taken(keeping: Deployment, tenant: Workspace) -> None:
+    async with keeping.client(tenant.inference) as client, asyncio.timeout(PATIENCE_S):
+        file = await client.files.create(
+            file=("a.jsonl", b'{"a": 1}\n'),
+            purpose="batch",
+            expires_after={"anchor": "created_at", "seconds": 7_200},
+        )
+        assert file.expires_at == file.created_at + 7_200
+
+
+async def test_c70_a_refusal_of_a_file_reaches_the_sdk(
+    keeping: Deployment, tenant: Workspace
+) -> None:
+    async with keeping.client(tenant.inference) as client, asyncio.timeout(PATIENCE_S):
+        with pytest.raises(openai.BadRequestError) as refused:
+            await client.files.create(file=("a.pdf", PNG), purpose="user_data")
+        assert (refused.value.code, refused.value.param) == ("mime_mismatch", "file")
+
+
+async def test_c70_curl_uploads_and_downloads(
+    keeping: Deployment, tenant: Workspace, tmp_path: Path
+) -> None:
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("no curl here")
+    (tmp_path / "a.png").write_bytes(PNG)
+
+    async def run(*arguments: str) -> bytes:
+        process = await asyncio.create_subprocess_exec(
+            *(curl, "--silent", "--show-error", "--fail-with-body"),
+            *("-H", f"Authorization: Bearer {tenant.inference.secret}", *arguments),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        said, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        assert process.returncode == 0, said
+        return said
+
+    url = f"{keeping.emulator.url}/v1/files"
+    file = json.loads(await run("-F", "purpose=user_data", "-F", f"file=@{tmp_path}/a.png", url))
+    assert (file["filename"], file["bytes"]) == ("a.png", len(PNG))
+    assert await run("--location", f"{url}/{file['id']}/content") == PNG
