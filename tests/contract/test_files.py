@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.contract.files import CAPS, NEW, OTHER_KEY, file_store
-from tests.stores import REGION, TESTER, DynamoStores
+from tests.stores import REGION, TESTER, DynamoStores, HandClock
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.audit import AuditFilter
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
@@ -49,7 +49,9 @@ async def contents(
     )
     client.create_bucket(Bucket="files")
     client.close()
-    store = BucketFiles("files", REGION, credentials=owner, endpoint_url=moto_url)
+    store = BucketFiles(
+        "files", REGION, clock=HandClock(), credentials=owner, endpoint_url=moto_url
+    )
     yield store
     await store.close()
 
@@ -333,7 +335,9 @@ async def test_c70_a_bucket_that_refuses_or_cannot_be_reached_is_unavailable(
 ) -> None:
     owner = Credentials("test", "test")
     for bucket, url in (("missing", moto_url), ("files", "http://127.0.0.1:9")):
-        contents = BucketFiles(bucket, REGION, credentials=owner, endpoint_url=url)
+        contents = BucketFiles(
+            bucket, REGION, clock=HandClock(), credentials=owner, endpoint_url=url
+        )
         with pytest.raises(LedgerError):
             await file_store(dynamo, contents).create(NEW, TEXT)
         await contents.close()

@@ -4,6 +4,7 @@ Keeps C70.
 """
 
 import asyncio
+import io
 import json
 import shutil
 from collections.abc import AsyncIterator
@@ -64,6 +65,21 @@ async def test_c7_c70_the_sdk_keeps_a_file(keeping: Deployment, tenant: Workspac
         for gone in (client.files.retrieve(file.id), client.files.content(file.id)):
             with pytest.raises(openai.NotFoundError):
                 await gone
+
+
+async def test_c70_40_mb_go_straight_to_the_bucket(keeping: Deployment, tenant: Workspace) -> None:
+    content = b"%PDF-1.7\n" + bytes(40_000_000)
+    asked = {"filename": "long.pdf", "purpose": "user_data", "bytes": len(content)}
+    made = await keeping.ask("POST", "/v1/files/presigned", tenant.inference, body=asked)
+    assert made.status == 200, made.body
+    async with keeping.http.put(
+        made.json["url"], headers=made.json["headers"], data=io.BytesIO(content)
+    ) as sent:
+        assert sent.status == 200, await sent.text()
+    async with keeping.client(tenant.inference) as client, asyncio.timeout(PATIENCE_S):
+        file = await client.files.retrieve(made.json["id"])
+        assert (file.bytes, file.filename, file.status) == (len(content), "long.pdf", "processed")
+        assert (await client.files.content(file.id)).content == content
 
 
 async def test_c70_pages_of_the_sdk_have_every_file_once(

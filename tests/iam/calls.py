@@ -162,6 +162,8 @@ def _read_s3(call: Call) -> Iterator[Access]:
     if asked or not key or call.method not in actions:
         raise UnknownCall(f"s3: {call.method} {call.path}?{call.query}")
     yield Access(actions[call.method], f"arn:aws:s3:::{bucket}/{key}", {})
+    if copied := unquote(call.headers.get("x-amz-copy-source", "")).lstrip("/"):
+        yield Access("s3:GetObject", f"arn:aws:s3:::{copied}", {})
 
 
 def _read_secrets_manager(call: Call) -> Iterator[Access]:

@@ -162,6 +162,11 @@ async def store_files(deployment: Deployment, workspace: Workspace) -> str:
         async with deployment.http.post(url, headers=named, data=form) as said:
             file = await said.json()
             assert said.status == 200, file
+    announced = {"filename": "b.txt", "purpose": "user_data", "bytes": 5}
+    signed = (await ask(deployment, "POST", "/v1/files/presigned", workspace, 200, announced)).json
+    async with deployment.http.put(signed["url"], headers=signed["headers"], data=b"Hello") as sent:
+        assert sent.status == 200
+    await ask(deployment, "GET", f"/v1/files/{signed['id']}", workspace, 200)
     file_id = str(file["id"])
     async with deployment.http.get(f"{url}/{file_id}/content", headers=headers) as content:
         said = await content.read()

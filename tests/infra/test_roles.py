@@ -64,6 +64,7 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/content/*": {"s3:GetObject"},
         "${ObjectsBucket.Arn}/responses/*": {"s3:DeleteObject", "s3:GetObject"},
         "${ObjectsBucket.Arn}/files/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
+        "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject", "s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
     },
@@ -225,6 +226,6 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
     for name, role in stack.properties("AWS::IAM::Role").items():
         for resource in compile_permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
-            for prefix in ("answers", "catalogs", "content", "files", "responses"):
+            for prefix in ("answers", "catalogs", "content", "files", "responses", "uploads"):
                 exact = exact.removesuffix(f"${{ObjectsBucket.Arn}}/{prefix}/*")
             assert "*" not in exact.partition(" where ")[0], name

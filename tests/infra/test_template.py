@@ -334,6 +334,7 @@ def test_c68_c69_answers_and_content_expire_when_they_should(stack: Stack) -> No
         "answers/": 2,
         **{f"content/{days}d/": days for days in CONTENT_DAYS},
         **{f"responses/{days}d/": days for days in CONTENT_DAYS},
+        "uploads/": 1,
         # A day after the last second at which a file may expire.
         "files/expiring/": EXPIRES_MAX_S // DAY_S + 1,
     }

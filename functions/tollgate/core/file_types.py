@@ -10,7 +10,8 @@ from tollgate.core.media_types import PDF, detect_media_type, kind_of
 # So much of a file shows its type.
 HEAD_BYTES: Final = 64 * 1024
 # Types that state nothing.
-_UNSTATED: Final = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+_ANY: Final = "application/octet-stream"
+_UNSTATED: Final = frozenset({"", _ANY, "binary/octet-stream"})
 _SAME: Final = {
     "audio/mp3": "audio/mpeg",
     "audio/wave": "audio/wav",
@@ -53,7 +54,6 @@ _BY_EXTENSION: Final = {
     ".yml": "application/yaml",
 }
 _TABLE: Final = mimetypes.MimeTypes()
-_TEXT: Final = "text/plain"
 # A character of UTF-8 has at most four bytes, of which a head may have cut three off.
 _CUT_MAX: Final = 3
 
@@ -91,6 +91,11 @@ def read_media_type(
             param="file",
         )
     return found
+
+
+def guess_media_type(filename: str) -> str:
+    """Return the media type that a name's extension stands for, or that of any bytes."""
+    return _claim(filename, None) or _ANY
 
 
 def _claim(filename: str, stated: str | None) -> str | None:

@@ -1,10 +1,13 @@
 """Uploaded files: what is known of one, and how much a key and its workspace may keep."""
 
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct
+
+from tollgate.core.errors import ErrorCode, RequestError
 
 FilePurpose = Literal["assistants", "batch", "user_data", "vision"]
 
@@ -31,10 +34,13 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     created_s: int
     # The Unix second from which it is not found, None for a file that is kept until it is deleted.
     expires_s: int | None = None
+    # The Unix second until which its content may arrive, None once it has.
+    awaited_until_s: int | None = None
 
     def is_expired(self, now_s: float) -> bool:
         """Return whether the file is not found any more."""
-        return self.expires_s is not None and self.expires_s <= now_s
+        ends = (self.expires_s, self.awaited_until_s)
+        return any(it is not None and it <= now_s for it in ends)
 
 
 class NewFile(Struct, frozen=True, kw_only=True):
@@ -58,6 +64,15 @@ class FileDownload(Struct, frozen=True, kw_only=True):
     path: Path | None = None
 
 
+class SignedUpload(Struct, frozen=True, kw_only=True):
+    """An address to which the content of a file is sent by PUT, with exactly these headers."""
+
+    url: str
+    headers: Mapping[str, str]
+    # Unix second.
+    expires_s: int
+
+
 class FileCap(Struct, frozen=True, kw_only=True):
     """The most files, and bytes of files, that a workspace or a key may keep."""
 
@@ -79,6 +94,16 @@ class FileUsage(Struct, frozen=True, kw_only=True):
 
     files: int = 0
     size_bytes: int = 0
+
+
+def check_size(size_bytes: int, bytes_max: int, field: str) -> None:
+    """Raise RequestError for a file that is larger than any may be."""
+    if size_bytes > bytes_max:
+        raise RequestError(
+            ErrorCode.FILE_TOO_LARGE,
+            f"{field}: a file of {size_bytes:,} bytes, and {bytes_max:,} are the most it may have.",
+            param=field,
+        )
 
 
 def clean_filename(name: str) -> str:

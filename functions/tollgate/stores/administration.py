@@ -19,6 +19,7 @@ from tollgate.core.files import (
     FilePurpose,
     FileUsage,
     NewFile,
+    SignedUpload,
     StoredFile,
 )
 from tollgate.core.generation import GenerationRecord
@@ -319,8 +320,19 @@ class FileStore(Protocol):
     async def create(self, new: NewFile, content: bytes) -> StoredFile:
         """Store a file; raise AccessError if its key or workspace has no room for it."""
 
+    async def announce(
+        self, new: NewFile, size_bytes: int
+    ) -> tuple[StoredFile, SignedUpload] | None:
+        """Make room for a file that its uploader sends to the bucket; None without a bucket.
+
+        Raises AccessError if its key or workspace has no room for it.
+        """
+
     async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
-        """Return a file of this workspace, None if there is none, or no longer."""
+        """Return a file of this workspace, None if there is none, no longer, or not yet.
+
+        Raises RequestError, once, for a file whose content is not what was announced.
+        """
 
     async def page(
         self,

@@ -50,6 +50,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("POST", f"{RESPONSES.path}/{{response_id}}/cancel"): _CONTENT,
     ("GET", "/v1/files"): _CONTENT,
     ("POST", "/v1/files"): _CONTENT,
+    ("POST", "/v1/files/presigned"): _CONTENT,
     ("GET", "/v1/files/{file_id}"): _CONTENT,
     ("DELETE", "/v1/files/{file_id}"): _CONTENT,
     ("GET", "/v1/files/{file_id}/content"): _CONTENT,

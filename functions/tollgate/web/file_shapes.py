@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tollgate.core.files import FilePurpose, StoredFile
+from tollgate.core.files import FilePurpose, SignedUpload, StoredFile
 from tollgate.web.shapes import Unreadable
 
 EXPIRES_MIN_S: Final = 3_600
@@ -29,6 +29,34 @@ class FileFields(BaseModel):
     expires_after: ExpiresAfter | None = Field(
         None, description="without it a file is kept until it is deleted"
     )
+
+
+class PresignedBody(FileFields):
+    """A file whose content its uploader sends to the bucket."""
+
+    filename: Annotated[str, Field(min_length=1, max_length=1_024)]
+    bytes: Annotated[int, Field(ge=1)]
+    media_type: (
+        Annotated[str, Field(max_length=127, pattern=r"^[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+$")] | None
+    ) = Field(None, description="by default that of the name's extension")
+
+
+class PresignedObject(BaseModel):
+    """An address to which the content of a file is sent, with exactly these headers."""
+
+    id: str = Field(description="of the file, which is found once its content has arrived")
+    object: Literal["file.presigned"] = "file.presigned"
+    method: Literal["PUT"] = "PUT"
+    url: str
+    headers: dict[str, str]
+    expires_at: int = Field(description="Unix second from which the address takes nothing")
+
+    @classmethod
+    def of(cls, file: StoredFile, upload: SignedUpload) -> "PresignedObject":
+        """Build the object from an announced file."""
+        return cls(
+            id=file.id, url=upload.url, headers=dict(upload.headers), expires_at=upload.expires_s
+        )
 
 
 class FileObject(BaseModel):

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.file_types import HEAD_BYTES, read_media_type
-from tollgate.core.files import NewFile, clean_filename
+from tollgate.core.files import NewFile, check_size, clean_filename
 from tollgate.core.idempotency import Claim
 from tollgate.core.principal import Principal
 from tollgate.ingress.form_body import parse_form
@@ -52,12 +52,7 @@ def read_upload(body: bytes, content_type: str, principal: Principal, *, bytes_m
     if not content:
         fault = "is required" if content is None else "must not be empty"
         raise RequestError(ErrorCode.INVALID_REQUEST, f"file {fault}.", param="file")
-    if len(content) > bytes_max:
-        raise RequestError(
-            ErrorCode.FILE_TOO_LARGE,
-            f"file has {len(content):,} bytes; a file may have {bytes_max:,}.",
-            param="file",
-        )
+    check_size(len(content), bytes_max, "file")
     [label] = form.labels["file"]
     filename = clean_filename(label.filename)
     media_type = read_media_type(

@@ -14,7 +14,7 @@ from tollgate.wiring.stores import Stores
 
 def wire_files(settings: Settings, stores: Stores, clock: Clock) -> DynamoFileStore | None:
     """Make the store of files; None if the settings name neither a bucket nor a folder."""
-    contents = _contents(settings)
+    contents = _contents(settings, clock)
     if contents is None:
         return None
     caps = FileCaps(
@@ -28,7 +28,7 @@ def wire_files(settings: Settings, stores: Stores, clock: Clock) -> DynamoFileSt
     return DynamoFileStore(stores.client, stores.tables, contents, caps, ids=ids, clock=clock)
 
 
-def _contents(settings: Settings) -> FileContents | None:
+def _contents(settings: Settings, clock: Clock) -> FileContents | None:
     if settings.objects_folder is not None:
         return FolderFiles(settings.objects_folder)
     if settings.objects_bucket is None:
@@ -38,6 +38,7 @@ def _contents(settings: Settings) -> FileContents | None:
     return BucketFiles(
         settings.objects_bucket,
         settings.aws_region,
+        clock=clock,
         credentials=own,
         endpoint_url=settings.s3_endpoint_url,
     )

@@ -30,6 +30,11 @@ RESPONSE_ROUTES = [
 FILE_ROUTES = [
     ("GET", "/v1/files", None),
     ("POST", "/v1/files", {}),
+    (
+        "POST",
+        "/v1/files/presigned",
+        {"filename": "a.txt", "purpose": "user_data", "bytes": 5},
+    ),
     ("GET", f"/v1/files/{FILE_ID}", None),
     ("GET", f"/v1/files/{FILE_ID}/content", None),
     ("DELETE", f"/v1/files/{FILE_ID}", None),

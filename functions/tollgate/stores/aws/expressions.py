@@ -154,6 +154,7 @@ FILE_RESERVE: Final = ConditionalUpdate(
 FILE_COMMIT: Final = ConditionalUpdate("REMOVE h.#h", "h.#h = :x")
 FILE_RELEASE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x REMOVE h.#h", "h.#h = :x")
 FILE_FREE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x", "n >= :one AND b >= :x")
+FILE_ARRIVED: Final = ConditionalUpdate("SET mt = :mt REMOVE aw", "attribute_exists(aw)")
 FILE_DELETING: Final = ConditionalUpdate("SET going = :now", IF_PRESENT)
 COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now", "w > :since")
 COOLDOWN_FIRST: Final = ConditionalUpdate(

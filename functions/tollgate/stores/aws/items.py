@@ -214,6 +214,7 @@ class FileItem(AnyItem):
     CREATED: Final = "at"  # N: Unix second
     EXPIRES: Final = "ex"  # N: Unix second from which it is not found, absent if it is kept
     DELETING: Final = "going"  # N: Unix second from which a caller's deletion is under way
+    AWAITED: Final = "aw"  # N: Unix second until which its content may arrive, absent once it has
 
 
 class FileUsageItem(AnyItem):

@@ -10,11 +10,15 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from tollgate.aws.sigv4 import Credentials
-from tollgate.core.files import FileDownload
+from tollgate.core.clock import Clock
+from tollgate.core.files import FileDownload, SignedUpload
 from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
+from tollgate.stores.files.contents import ContentHead
 
 # Of an address from which a content is downloaded. S3 checks it when the download begins.
 DOWNLOAD_S: Final = 300
+# Of an address to which a content is uploaded.
+UPLOAD_S: Final = 3_600
 _CONNECT_TIMEOUT_S: Final = 2
 _READ_TIMEOUT_S: Final = 20
 _ATTEMPTS_MAX: Final = 3
@@ -32,11 +36,13 @@ class BucketFiles:
         bucket: str,
         region: str,
         *,
+        clock: Clock,
         credentials: Credentials | None = None,
         endpoint_url: str | None = None,
     ) -> None:
         self._bucket = bucket
         self._region = region
+        self._clock = clock
         self._credentials = credentials
         self._endpoint_url = endpoint_url
         self._opening = asyncio.Lock()
@@ -70,6 +76,59 @@ class BucketFiles:
                 ExpiresIn=DOWNLOAD_S,
             )
         return FileDownload(url=url)
+
+    async def sign_upload(
+        self, key: str, *, size_bytes: int, media_type: str
+    ) -> SignedUpload | None:
+        client = await self._open()
+        with _failing_as_store("PutObject"):
+            url = await client.generate_presigned_url(
+                "put_object",
+                Params={
+                    "Bucket": self._bucket,
+                    "Key": key,
+                    "ContentLength": size_bytes,
+                    "ContentType": media_type,
+                },
+                ExpiresIn=UPLOAD_S,
+            )
+        return SignedUpload(
+            url=url,
+            headers={"content-length": str(size_bytes), "content-type": media_type},
+            expires_s=int(self._clock.now_s()) + UPLOAD_S,
+        )
+
+    async def read_head(self, key: str, bytes_max: int) -> ContentHead | None:
+        client = await self._open()
+        try:
+            with _failing_as_store("GetObject"):
+                reply = await client.get_object(
+                    Bucket=self._bucket, Key=key, Range=f"bytes=0-{bytes_max - 1}"
+                )
+                async with reply["Body"] as body:
+                    head = await body.read()
+        except StoreRejected as rejected:
+            if rejected.code in ("NoSuchKey", "404"):
+                return None
+            raise
+        return ContentHead(size_bytes=int(reply["ContentRange"].rpartition("/")[2]), head=head)
+
+    async def move(self, key: str, to: str, media_type: str) -> None:
+        client = await self._open()
+        try:
+            with _failing_as_store("CopyObject"):
+                await client.copy_object(
+                    Bucket=self._bucket,
+                    Key=to,
+                    CopySource={"Bucket": self._bucket, "Key": key},
+                    ContentType=media_type,
+                    MetadataDirective="REPLACE",
+                )
+        except StoreRejected as rejected:
+            if rejected.code in ("NoSuchKey", "404"):
+                return
+            raise
+        await self.delete(key)
 
     async def close(self) -> None:
         await self._stack.aclose()

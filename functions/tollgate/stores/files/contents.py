@@ -2,7 +2,16 @@
 
 from typing import Protocol
 
-from tollgate.core.files import FileDownload
+from msgspec import Struct
+
+from tollgate.core.files import FileDownload, SignedUpload
+
+
+class ContentHead(Struct, frozen=True, kw_only=True):
+    """The size of a content, and its first bytes."""
+
+    size_bytes: int
+    head: bytes
 
 
 class FileContents(Protocol):
@@ -16,6 +25,20 @@ class FileContents(Protocol):
 
     async def download(self, key: str, *, filename: str, media_type: str) -> FileDownload | None:
         """Return where the content is, as an attachment with this name; None if it is missing."""
+
+    async def sign_upload(
+        self, key: str, *, size_bytes: int, media_type: str
+    ) -> SignedUpload | None:
+        """Return an address to which a content of this size and type is sent; None if none can be.
+
+        The address works for an hour.
+        """
+
+    async def read_head(self, key: str, bytes_max: int) -> ContentHead | None:
+        """Return the size and the first bytes of a content; None if it is missing."""
+
+    async def move(self, key: str, to: str, media_type: str) -> None:
+        """Move a content, in place of one with that key; a repeated move may find none."""
 
     async def close(self) -> None:
         """Close the connections."""

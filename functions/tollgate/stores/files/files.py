@@ -1,21 +1,24 @@
 """Uploaded files: an item and an object each, counted before and until both are gone."""
 
 import logging
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
-from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files import (
     FILE_PREFIX,
-    FileCap,
     FileCaps,
     FileDownload,
     FilePurpose,
     FileUsage,
     NewFile,
+    SignedUpload,
     StoredFile,
 )
 from tollgate.core.ids import IdSource, created_s
@@ -39,9 +42,11 @@ from tollgate.stores.aws.tables import (
     query_rows,
 )
 from tollgate.stores.aws.transactions import transact
+from tollgate.stores.files.arrivals import LATE_S, Arrivals
 from tollgate.stores.files.contents import FileContents
 from tollgate.stores.files.rows import (
     ROWS,
+    awaited_object_of,
     bare_id,
     decode_file,
     encode_file,
@@ -49,7 +54,7 @@ from tollgate.stores.files.rows import (
     object_of,
     sort_files,
 )
-from tollgate.stores.files.usage import FileUsages, is_full, read_uploads
+from tollgate.stores.files.usage import FileUsages, no_room, read_uploads
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange
 
@@ -61,6 +66,8 @@ PAGE_MAX: Final = 1_000
 _ROWS_MAX: Final = 500
 # Files that have expired, which one query removes.
 _REMOVED_MAX: Final = 10
+# Awaited contents that one query looks for.
+_LOOKS_MAX: Final = 10
 # No upload through the gateway takes longer, so an older one without an item was given up.
 _ABANDONED_S: Final = 1_800
 # A workspace at its cap is searched for files that have expired once in so many seconds.
@@ -95,6 +102,7 @@ class DynamoFileStore:
         self._table = tables.core
         self._contents = contents
         self._usages = FileUsages(client, tables.core)
+        self._arrivals = Arrivals(client, tables.core, contents)
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
         self._ids = ids
         self._clock = clock
@@ -102,18 +110,7 @@ class DynamoFileStore:
 
     async def create(self, new: NewFile, content: bytes) -> StoredFile:
         """Store a file; raise AccessError if its key or workspace has no room for it."""
-        now_s = int(self._clock.now_s())
-        file = StoredFile(
-            id=FILE_PREFIX + self._ids.new_id(),
-            workspace_id=new.workspace_id,
-            key_id=new.key_id,
-            filename=new.filename,
-            purpose=new.purpose,
-            media_type=new.media_type,
-            size_bytes=len(content),
-            created_s=now_s,
-            expires_s=None if new.expires_after_s is None else now_s + new.expires_after_s,
-        )
+        file = self._new(new, len(content))
         with refusing_when_unavailable():
             await self._reserve(file)
             try:
@@ -121,18 +118,57 @@ class DynamoFileStore:
             except StoreError:
                 await self._give_up(file)
                 raise
-            # If its reply is lost, the item may be there: the count stays, and is settled later.
-            await self._client.call(
-                "PutItem",
-                {
-                    "TableName": self._table,
-                    "Item": encode_file(file),
-                    "ConditionExpression": IF_ABSENT,
-                },
-            )
-            for place in _places(file):
-                await self._usages.commit(place, _bare(file), file.size_bytes)
+            await self._put(file)
         return file
+
+    async def announce(
+        self, new: NewFile, size_bytes: int
+    ) -> tuple[StoredFile, SignedUpload] | None:
+        """Make room for a file that its uploader sends to the bucket; None without a bucket.
+
+        The file is found once its content has arrived as announced.
+        """
+        file = self._new(new, size_bytes)
+        with refusing_when_unavailable():
+            upload = await self._contents.sign_upload(
+                awaited_object_of(file), size_bytes=size_bytes, media_type=new.media_type
+            )
+            if upload is None:
+                return None
+            file = replace(file, awaited_until_s=upload.expires_s + LATE_S)
+            await self._reserve(file)
+            await self._put(file)
+        return file, upload
+
+    def _new(self, new: NewFile, size_bytes: int) -> StoredFile:
+        now_s = int(self._clock.now_s())
+        return StoredFile(
+            id=FILE_PREFIX + self._ids.new_id(),
+            workspace_id=new.workspace_id,
+            key_id=new.key_id,
+            filename=new.filename,
+            purpose=new.purpose,
+            media_type=new.media_type,
+            size_bytes=size_bytes,
+            created_s=now_s,
+            expires_s=None if new.expires_after_s is None else now_s + new.expires_after_s,
+        )
+
+    async def _put(self, file: StoredFile) -> None:
+        """Write the item of a file that is counted already.
+
+        If the reply is lost, the item may be there: the count stays, and is settled later.
+        """
+        await self._client.call(
+            "PutItem",
+            {
+                "TableName": self._table,
+                "Item": encode_file(file),
+                "ConditionExpression": IF_ABSENT,
+            },
+        )
+        for place in _places(file):
+            await self._usages.commit(place, _bare(file), file.size_bytes)
 
     async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
         """Return a file of this workspace, None if there is none, or no longer."""
@@ -144,7 +180,30 @@ class DynamoFileStore:
             if item is None or is_being_deleted(item):
                 return None
             file = decode_file(item)
-        return None if file.is_expired(self._clock.now_s()) else file
+            if file.is_expired(self._clock.now_s()):
+                return None
+            return file if file.awaited_until_s is None else await self._check(file)
+
+    async def _arrived(self, files: Iterable[StoredFile]) -> list[StoredFile]:
+        """Return the files whose content is there; looks for a few of those that are awaited."""
+        found, looks = list[StoredFile](), 0
+        for file in files:
+            if file.awaited_until_s is None:
+                found.append(file)
+            elif looks < _LOOKS_MAX:
+                looks += 1
+                with suppress(RequestError):
+                    arrived = await self._check(file)
+                    found += [arrived] if arrived else []
+        return found
+
+    async def _check(self, file: StoredFile) -> StoredFile | None:
+        """Return an awaited file if it has arrived; remove one that is not what was announced."""
+        try:
+            return await self._arrivals.check(file)
+        except RequestError:
+            await self._remove_quietly(file)
+            raise
 
     async def page(
         self,
@@ -172,7 +231,7 @@ class DynamoFileStore:
                     backwards=not oldest_first,
                 )
                 files, gone, names = sort_files(rows, self._clock.now_s())
-                found += [it for it in files if purpose in (None, it.purpose)]
+                found += await self._arrived(it for it in files if purpose in (None, it.purpose))
                 corrupt += names
                 for file in gone[:_REMOVED_MAX]:
                     await self._remove_quietly(file)
@@ -243,7 +302,7 @@ class DynamoFileStore:
             if full is not None:
                 for each in counted:
                     await self._usages.release(each, _bare(file), file.size_bytes)
-                raise _no_room(full, cap, whose, file.size_bytes)
+                raise no_room(full, cap, whose, file.size_bytes)
             counted.append(place)
 
     async def _give_up(self, file: StoredFile) -> None:
@@ -291,6 +350,8 @@ class DynamoFileStore:
     async def _remove(self, file: StoredFile) -> None:
         """Delete the content, and then the item along with what it is counted for."""
         await self._contents.delete(object_of(file))
+        if file.awaited_until_s is not None:
+            await self._contents.delete(awaited_object_of(file))
         item = {
             "Delete": {
                 "TableName": self._table,
@@ -327,18 +388,3 @@ def _cursor(after: str) -> str:
     if bare is None:
         raise RequestError(ErrorCode.INVALID_REQUEST, "after: no id of a file.", param="after")
     return bare
-
-
-def _no_room(full: Item, cap: FileCap, whose: str, size_bytes: int) -> AccessError:
-    """Return the refusal of a file for which a count has no room."""
-    if is_full(full, cap):
-        return AccessError(
-            ErrorCode.FILE_COUNT_QUOTA_EXCEEDED,
-            f"The {whose} keeps {cap.files_max:,} files, which is the most it may; delete some "
-            "with DELETE /v1/files/{id}.",
-        )
-    return AccessError(
-        ErrorCode.STORAGE_QUOTA_EXCEEDED,
-        f"The {whose} may keep {cap.bytes_max:,} bytes of files, and has no room for another "
-        f"{size_bytes:,}; delete some with DELETE /v1/files/{{id}}.",
-    )

@@ -3,8 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from tollgate.core.files import FileDownload
+from tollgate.core.files import FileDownload, SignedUpload
 from tollgate.stores.aws.objects import FolderObjects
+from tollgate.stores.files.contents import ContentHead
 
 
 class FolderFiles:
@@ -23,6 +24,23 @@ class FolderFiles:
     async def download(self, key: str, *, filename: str, media_type: str) -> FileDownload | None:
         path = self._folder / key
         return FileDownload(path=path) if await asyncio.to_thread(path.is_file) else None
+
+    async def sign_upload(
+        self, key: str, *, size_bytes: int, media_type: str
+    ) -> SignedUpload | None:
+        return None
+
+    async def read_head(self, key: str, bytes_max: int) -> ContentHead | None:
+        content = await self._objects.get(key)
+        if content is None:
+            return None
+        return ContentHead(size_bytes=len(content), head=content[:bytes_max])
+
+    async def move(self, key: str, to: str, media_type: str) -> None:
+        content = await self._objects.get(key)
+        if content is not None:
+            await self._objects.put(to, content)
+            await self._objects.delete(key)
 
     async def close(self) -> None:
         await self._objects.close()

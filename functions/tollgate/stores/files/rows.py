@@ -31,10 +31,21 @@ def object_of(file: StoredFile) -> str:
 
     The bucket deletes by the first two steps what expires in a workspace that nobody uses.
     """
+    return f"files/{'kept' if file.expires_s is None else 'expiring'}/{_place(file)}"
+
+
+def awaited_object_of(file: StoredFile) -> str:
+    """Return the key at which a content arrives; the bucket deletes what is left there for a day.
+
+    A signed address may be written to until it expires, also once the file is checked.
+    """
+    return f"uploads/{_place(file)}"
+
+
+def _place(file: StoredFile) -> str:
     # A workspace's id comes from outside; its hash is safe as part of an object's key.
     workspace = sha256(file.workspace_id.encode()).hexdigest()[:32]
-    kind = "kept" if file.expires_s is None else "expiring"
-    return f"files/{kind}/{workspace}/{file.id.removeprefix(FILE_PREFIX)}"
+    return f"{workspace}/{file.id.removeprefix(FILE_PREFIX)}"
 
 
 def encode_file(file: StoredFile) -> Item:
@@ -50,6 +61,8 @@ def encode_file(file: StoredFile) -> Item:
     }
     if file.expires_s is not None:
         item[FileItem.EXPIRES] = number(file.expires_s)
+    if file.awaited_until_s is not None:
+        item[FileItem.AWAITED] = number(file.awaited_until_s)
     return item
 
 
@@ -69,6 +82,7 @@ def decode_file(item: Item) -> StoredFile:
         size_bytes=read_number(item, FileItem.SIZE),
         created_s=read_number(item, FileItem.CREATED),
         expires_s=read_optional_number(item, FileItem.EXPIRES),
+        awaited_until_s=read_optional_number(item, FileItem.AWAITED),
     )
 
 

@@ -8,6 +8,7 @@ killed process has counted is found there, and given back.
 from collections.abc import Mapping
 from typing import Final
 
+from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.files import FileCap, FileUsage
 from tollgate.stores.aws.attributes import AttributeValue, Item, number
 from tollgate.stores.aws.aws_json import AwsCaller
@@ -139,9 +140,19 @@ def read_uploads(item: Item) -> dict[str, int]:
     return read_numbers_by_name(item, FileUsageItem.UPLOADS)
 
 
-def is_full(item: Item, cap: FileCap) -> bool:
-    """Return whether a count has no room for another file, of whatever size."""
-    return _read_usage(item).files >= cap.files_max
+def no_room(full: Item, cap: FileCap, whose: str, size_bytes: int) -> AccessError:
+    """Return the refusal of a file for which a count has no room."""
+    if _read_usage(full).files >= cap.files_max:
+        return AccessError(
+            ErrorCode.FILE_COUNT_QUOTA_EXCEEDED,
+            f"The {whose} keeps {cap.files_max:,} files, which is the most it may; delete some "
+            "with DELETE /v1/files/{id}.",
+        )
+    return AccessError(
+        ErrorCode.STORAGE_QUOTA_EXCEEDED,
+        f"The {whose} may keep {cap.bytes_max:,} bytes of files, and has no room for another "
+        f"{size_bytes:,}; delete some with DELETE /v1/files/{{id}}.",
+    )
 
 
 def _read_usage(item: Item) -> FileUsage:

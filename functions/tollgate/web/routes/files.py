@@ -7,7 +7,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
-from tollgate.core.files import FilePurpose
+from tollgate.core.file_types import guess_media_type
+from tollgate.core.files import FilePurpose, NewFile, check_size, clean_filename
 from tollgate.core.idempotency import Claim
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import FileStore
@@ -16,6 +17,8 @@ from tollgate.web.file_shapes import (
     DeletedFile,
     FileList,
     FileObject,
+    PresignedBody,
+    PresignedObject,
     form_description,
 )
 from tollgate.web.request_id import request_id_of
@@ -42,13 +45,15 @@ _CONTENT: Final[dict[int | str, dict[str, Any]]] = {
 def file_routes(services: Services, *, body_bytes_max: int) -> APIRouter:
     """Return the routes below `/v1/files`."""
     router = admitted_router(services, prefix=_PATH, tag="files", body_bytes_max=body_bytes_max)
-    _add_collection(router, services)
+    _add_upload(router, services)
+    _add_announcement(router, services)
+    _add_list(router, services)
     _add_file(router, services)
     return router
 
 
-def _add_collection(router: APIRouter, services: Services) -> None:
-    """Add the routes that upload a file and list files."""
+def _add_upload(router: APIRouter, services: Services) -> None:
+    """Add the route that uploads a file."""
 
     @router.post(
         "",
@@ -80,6 +85,43 @@ def _add_collection(router: APIRouter, services: Services) -> None:
             )
         headers |= await _usage_headers(files, principal)
         return Response(body, media_type="application/json", headers=headers)
+
+
+def _add_announcement(router: APIRouter, services: Services) -> None:
+    """Add the route that announces a file."""
+
+    @router.post("/presigned")
+    async def announce_file(asked: PresignedBody, principal: Caller) -> PresignedObject:
+        """Announce a file, and get the address to which its content is sent by PUT.
+
+        The first look at the file checks its content. One that is not as announced is removed.
+        """
+        files = _store(services)
+        check_size(asked.bytes, files.caps.file_bytes_max, "bytes")
+        filename = clean_filename(asked.filename)
+        expires = asked.expires_after
+        announced = await files.announce(
+            NewFile(
+                workspace_id=principal.workspace_id,
+                key_id=principal.key_id,
+                filename=filename,
+                purpose=asked.purpose,
+                media_type=asked.media_type or guess_media_type(filename),
+                expires_after_s=expires.seconds if expires else None,
+            ),
+            asked.bytes,
+        )
+        if announced is None:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "This host keeps files in a folder, to which nothing can be sent; use POST "
+                "/v1/files.",
+            )
+        return PresignedObject.of(*announced)
+
+
+def _add_list(router: APIRouter, services: Services) -> None:
+    """Add the route that lists files."""
 
     @router.get("", response_model=FileList)
     async def list_files(

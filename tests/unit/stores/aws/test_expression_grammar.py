@@ -54,6 +54,7 @@ UPDATES = {
     "file release": expressions.FILE_RELEASE,
     "file free": expressions.FILE_FREE,
     "file deleting": expressions.FILE_DELETING,
+    "file arrived": expressions.FILE_ARRIVED,
 }
 CONDITIONS = (
     expressions.IF_ABSENT,
