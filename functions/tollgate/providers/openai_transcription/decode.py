@@ -22,7 +22,7 @@ from tollgate.core.transcription import (
 )
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame, Target
-from tollgate.providers.openai_transcription.encode import REPLY_BYTES_MAX
+from tollgate.providers.openai_transcription.encode import TRANSCRIPT_BYTES_MAX
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 from tollgate.providers.shared.vectors import parse_body, read_count
@@ -92,9 +92,9 @@ class TranscriptDecoder:
                 )
             case "transcript.text.segment":
                 self._segments_bytes += len(frame.data)
-                if self._segments_bytes > REPLY_BYTES_MAX:
+                if self._segments_bytes > TRANSCRIPT_BYTES_MAX:
                     raise malformed_error(
-                        self._target.provider, f"more than {REPLY_BYTES_MAX} bytes"
+                        self._target.provider, f"more than {TRANSCRIPT_BYTES_MAX} bytes"
                     )
                 segment = self._segment(answer)
                 self._segments.append(segment)

@@ -15,7 +15,7 @@ from tollgate.core.transcription import TranscriptionRequest
 from tollgate.providers.base import FormPart, Target, WireRequest
 
 # Words, each with two times, of ten hours.
-REPLY_BYTES_MAX: Final = 16 * 1024 * 1024
+TRANSCRIPT_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 def encode(work: TranscriptionRequest, target: Target) -> WireRequest:
@@ -27,7 +27,7 @@ def encode(work: TranscriptionRequest, target: Target) -> WireRequest:
         body={"model": target.upstream_model},
         form=tuple(_parts(work, target, streams=streams)),
         adapted=tuple(_left_out(work, target)),
-        reply_bytes_max=None if streams else REPLY_BYTES_MAX,
+        reply_bytes_max=None if streams else TRANSCRIPT_BYTES_MAX,
     )
 
 
