@@ -5,7 +5,6 @@ Frames are after Gemini's and OpenRouter's documentation, and synthetic.
 Keeps C11, C25, C26, C37, C81.
 """
 
-import base64
 import json
 from typing import Any
 
@@ -13,9 +12,9 @@ import pytest
 from msgspec import structs
 
 from tests.gateways import House, house
+from tests.pictures import png_text
 from tests.scripted import Scripted, frame
 from tests.unit.engine.client_formats import CLIENT_FORMATS
-from tests.unit.ingress import media_samples
 from tests.unit.routing.catalogs import endpoint, model, provider
 from tollgate.engine.kept_answers import KeptAnswer
 from tollgate.ingress.base import ServedBy
@@ -24,7 +23,7 @@ from tollgate.providers.formats import WIRE_FORMATS, FormatName
 from tollgate.providers.gemini.decode import GeminiDecoder
 from tollgate.routing.price import bill
 
-PNG = base64.b64encode(media_samples.PNG).decode()
+PNG = png_text()
 SIGNATURE = "c2lnbmF0dXJl"
 URL = f"data:image/png;base64,{PNG}"
 GEMINI = [
@@ -238,6 +237,30 @@ async def test_c13_a_picture_that_is_none_is_refused_by_name(image: Any, param: 
     turns = [*CAT["messages"], {"role": "assistant", "content": "x", "images": [image]}]
     reply = await CLIENT_FORMATS["chat_completions"].ask(home, {"messages": turns}, stream=False)
     assert (reply.status, reply.error["param"]) == (400, param)
+
+
+def instead(frames: list[Frame], old: str, new: str) -> list[Frame]:
+    return [Frame(data=each.data.replace(old.encode(), new.encode())) for each in frames]
+
+
+@pytest.mark.parametrize(("codec", "frames"), [("gemini", GEMINI), ("openai_chat", OPENROUTER)])
+@pytest.mark.parametrize("content", ["AAAA", "%%%%", "PGh0bWw+"])
+async def test_c81_what_is_no_picture_is_a_failure_of_its_provider(
+    codec: FormatName, frames: list[Frame], content: str
+) -> None:
+    home = await painter(codec, instead(frames, PNG, content))
+    reply = await CLIENT_FORMATS["chat_completions"].ask(home, CAT, stream=False)
+    assert (reply.status, reply.error["code"]) == (502, "provider_unavailable")
+
+
+@pytest.mark.parametrize(("codec", "frames"), [("gemini", GEMINI), ("openai_chat", OPENROUTER)])
+async def test_c81_a_picture_has_the_type_of_its_content(
+    codec: FormatName, frames: list[Frame]
+) -> None:
+    home = await painter(codec, instead(frames, "image/png", "image/svg+xml"))
+    reply = await CLIENT_FORMATS["chat_completions"].ask(home, CAT, stream=False)
+    [shown] = reply.json["choices"][0]["message"]["images"]
+    assert shown["image_url"]["url"] == URL
 
 
 async def test_c60_a_kept_answer_keeps_its_picture() -> None:

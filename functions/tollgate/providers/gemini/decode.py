@@ -190,8 +190,11 @@ class GeminiDecoder:
         yield from self._parts.close(_CALL)
         yield from self._close_text()
         provenance = None if part.signature is None else provenance_of(part.signature, self._signer)
+        # Imported with its first picture: most processes see none.
+        from tollgate.providers.shared.pictures import check_shown
+
         source = InlineMedia(media_type=blob.media_type, base64=blob.base64)
-        yield from self._parts.show(source, provenance)
+        yield from self._parts.show(check_shown(source, self._provider), provenance)
 
     def _open_thought(self) -> OpenPart | None:
         opened = self._parts.get(_TEXT)

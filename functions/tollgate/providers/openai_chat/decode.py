@@ -170,12 +170,17 @@ class ChatDecoder:
         yield from self._close_text()
         scheme, _, content = url.partition(",")
         inline = _INLINE_IMAGE.fullmatch(scheme)
+        shown: InlineMedia | MediaUrl
         if inline is not None and content:
-            yield from self._parts.show(InlineMedia(media_type=inline[1], base64=content))
+            shown = InlineMedia(media_type=inline[1], base64=content)
         elif url.startswith("https://"):
-            yield from self._parts.show(MediaUrl(url=url))
+            shown = MediaUrl(url=url)
         else:
             raise malformed_error(self._provider, "a picture that cannot be read")
+        # Imported with its first picture: most processes see none.
+        from tollgate.providers.shared.pictures import check_shown
+
+        yield from self._parts.show(check_shown(shown, self._provider))
 
     def _item(self, item: TextItem | ThinkingItem | ReferenceItem) -> Iterator[StreamEvent]:
         match item:

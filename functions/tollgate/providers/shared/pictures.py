@@ -9,7 +9,7 @@ from msgspec.json import encode as encode_json
 from msgspec.structs import replace
 from pydantic import JsonValue
 
-from tollgate.core.content import Image, InlineMedia
+from tollgate.core.content import Image, InlineMedia, MediaSource, MediaUrl
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.images import ImagePiece, ImageRequest
 from tollgate.core.media_types import NotBase64, decode_base64
@@ -108,6 +108,21 @@ def check_image(made: ImagePiece, target: Target) -> ImagePiece:
     if known is None or size is None:
         raise malformed_error(target.provider, "a picture of no known format")
     return replace(made, b64_json=text, url=None, output_format=known, size=f"{size[0]}x{size[1]}")
+
+
+def check_shown(shown: MediaSource, provider: str) -> MediaSource:
+    """Return a picture of an answer with its own type; UpstreamError if it is none."""
+    if isinstance(shown, MediaUrl):
+        if not _ADDRESS.fullmatch(shown.url):
+            raise malformed_error(provider, "a picture that cannot be read")
+        return shown
+    try:
+        known = picture_format(decode_base64(shown.base64))
+    except NotBase64 as invalid:
+        raise malformed_error(provider, "a picture that is not base64") from invalid
+    if known is None:
+        raise malformed_error(provider, "a picture of no known format")
+    return replace(shown, media_type=f"image/{known}")
 
 
 def encode_images(
