@@ -8,7 +8,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -28,8 +28,8 @@ class PictureRequest(BaseModel):
     model: str
     prompt: str
     n: Annotated[int, Field(ge=1, le=10)] = 1
-    size: Annotated[str, Field(pattern=r"^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$")] = "1024x1024"
-    quality: Literal["low", "medium", "high"] = "medium"
+    size: Annotated[str, Field(pattern=r"^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$")] = "1024x1024"
+    quality: str = "medium"
     reference_images: list[str] = []
     partial_images: int = 0
 

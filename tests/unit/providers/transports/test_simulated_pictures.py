@@ -48,6 +48,14 @@ async def test_a_picture_is_a_png_of_its_size_and_of_its_words() -> None:
     assert whole["usage"]["output_tokens_details"]["image_tokens"] == 2
 
 
+@pytest.mark.parametrize("fields", [{"quality": "hd"}, {"quality": "xhigh"}, {"size": "10x99999"}])
+async def test_every_quality_and_size_that_the_gateway_takes_is_drawn(
+    fields: dict[str, Any],
+) -> None:
+    [whole] = await drawn(**fields)
+    assert pixels_of(whole["data"][0]["b64_json"])[0] in ((40, 24), (10, 4_096))
+
+
 async def test_a_stream_has_previews_then_pictures() -> None:
     events = await drawn(streamed=True, partial_images=2, n=2)
     assert [event["type"].rpartition(".")[2] for event in events] == [
