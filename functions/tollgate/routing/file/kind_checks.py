@@ -114,6 +114,20 @@ def check_dialect(
         message = "a price by tokens needs images.tokens in an openai_chat dialect, or Gemini"
         yield document.at_key(where, "R055", message)
 
+    if kind == "image" and not _takes_quality(row, dialect):
+        for index, override in enumerate(endpoint.overrides):
+            if override.when.image_quality is not None:
+                message = f"{endpoint.provider} is sent no quality, of which this is the price"
+                place = (*where, "overrides", index, "when", "image_quality")
+                yield document.at_value(place, "R055", message)
+
+
+def _takes_quality(row: ProviderSection, dialect: Dialect) -> bool:
+    """Return whether a stated quality may reach the server; what does not is left out."""
+    if row.codec == "openai_chat":
+        return "quality" in dialect.images.takes
+    return row.codec == "bedrock"
+
 
 def _counts_pictures(row: ProviderSection, dialect: Dialect) -> bool:
     """Return whether the tokens of pictures are read; others' pictures would cost nothing."""
