@@ -115,3 +115,24 @@ async def test_c41_c82_a_bad_form_names_its_field_and_spends_nothing(
     reply = await upload(home, *files, **texts)
     assert (reply.status, reply.error["param"]) == (400, param)
     assert (home.stores.books.records, home.near.requests) == ({}, [])
+
+
+async def test_c82_an_edit_has_sixteen_pictures_at_most() -> None:
+    home = await home_of_painters([whole()])
+    reply = await upload(home, *[("image[]", png())] * 16)
+    assert (reply.status, len(home.near.requests)) == (200, 1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"background": "transparent"},
+        {"background": "transparent", "output_format": "png"},
+        {"background": "opaque", "output_format": "jpeg"},
+        {"stream": True, "partial_images": 0},
+        {"partial_images": 0},
+    ],
+)
+async def test_c82_options_that_go_together_are_taken(fields: dict[str, Any]) -> None:
+    home = await home_of_painters([whole()])
+    assert (await draw(home, **fields)).status == 200

@@ -28,7 +28,9 @@ from tests.unit.engine.scribes import (
 from tests.unit.ingress.media_samples import b64, data_url
 from tests.unit.ingress.recordings import mp3
 from tollgate.ingress.sound_formats import TRANSCRIPTIONS, TRANSLATIONS
-from tollgate.providers.base import FetchedMedia
+from tollgate.providers.base import FetchedMedia, Frame
+
+END_MARK = Frame(data=b"[DONE]")
 
 
 async def test_c26_c66_c82_a_transcript_is_billed_by_the_seconds_that_are_reported() -> None:
@@ -179,6 +181,20 @@ async def test_c82_words_are_streamed_as_their_provider_streams_them() -> None:
     }
     assert sent_form(home)["stream"] == [b"true"]
     assert sent_form(home)["response_format"] == [b"json"]
+
+
+async def test_c82_what_comes_after_the_end_of_a_transcript_is_not_read() -> None:
+    home = await home_of_scribes([*STREAM, *STREAM, END_MARK], dialect={"streams": True})
+    reply = await write_down(home, stream="true")
+    events = [json.loads(each[6:]) for each in reply.body.split(b"\n\n") if each]
+    assert [each["type"].rpartition(".")[2] for each in events] == ["delta", "delta", "done"]
+
+
+@pytest.mark.parametrize("odd", [END_MARK, frame("words"), frame([])])
+async def test_c82_a_stream_of_another_shape_is_served_elsewhere(odd: Frame) -> None:
+    home = await home_of_scribes([odd], far=[frame(VERBOSE)], dialect={"streams": True})
+    reply = await write_down(home, stream="true")
+    assert reply.headers["x-fallback-from"] == "acme/ear"
 
 
 @pytest.mark.parametrize("streams", [False, True])

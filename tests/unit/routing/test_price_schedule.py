@@ -149,3 +149,12 @@ def test_c65_the_bound_covers_whatever_tier_a_prompt_turns_out_to_be_in(
         cost_max_nano_usd(usage.input_tokens, usage.output_tokens or 0, price)
         for price in schedule.possible(when_s, usage.input_tokens)
     )
+
+
+@pytest.mark.parametrize(("most", "rate"), [(0, 2), (100, 2), (101, 4), (1_000, 4)])
+def test_c20_the_bound_has_the_rates_of_each_size_that_a_prompt_may_have(
+    most: int, rate: int
+) -> None:
+    tiered = schedule(PriceOverride(rates={"input": Decimal(4)}, prompt_tokens_over=100))
+    assert max(price.input for price in tiered.possible(0, most)) == rate
+    assert tiered.cost_max_nano_usd(0, most, 0) == most * rate * 1_000 + 5
