@@ -64,6 +64,10 @@ class Form(Struct, frozen=True, kw_only=True):
             raise _refusal(name, "must be one file")
         return several[0] if several else None
 
+    def unread_files(self, *read: str) -> tuple[str, ...]:
+        """Return the names of files beside those that are read."""
+        return tuple(name for name in self.files if name not in read)
+
     def described(self) -> bytes:
         """Return the form as JSON, the same however its parts are bounded and ordered."""
         files: dict[str, list[JsonValue]] = {

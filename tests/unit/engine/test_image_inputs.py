@@ -136,3 +136,9 @@ async def test_c82_an_edit_has_sixteen_pictures_at_most() -> None:
 async def test_c82_options_that_go_together_are_taken(fields: dict[str, Any]) -> None:
     home = await home_of_painters([whole()])
     assert (await draw(home, **fields)).status == 200
+
+
+async def test_c20_c82_files_that_are_not_read_are_named() -> None:
+    home = await home_of_painters([whole()])
+    reply = await upload(home, ("image", png()), ("photo", png()), ("mask[]", png()))
+    assert (reply.status, reply.headers["x-tollgate-adapted"]) == (200, "photo")

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from urllib3.filepost import encode_multipart_formdata
 
 from tests.gateways import ShelvedMedia
 from tests.scripted import frame, refuses
@@ -274,6 +275,14 @@ async def test_c82_what_a_server_does_not_take_is_reported() -> None:
     reply = await write_down(home, **fields)
     assert reply.json["logprobs"] == probable["logprobs"]
     assert sent_form(home)["include[]"] == [b"logprobs"]
+
+
+async def test_c20_c82_files_that_are_not_read_are_named() -> None:
+    home = await home_of_scribes([frame(VERBOSE)])
+    fields = {"model": "ears", "file": ("a.wav", SOUND), "speaker": ("b.wav", SOUND), "odd": "1"}
+    body, type_ = encode_multipart_formdata(fields)
+    reply = await post(home, TRANSCRIPTIONS.path, body, type_, {})
+    assert (reply.status, reply.headers["x-tollgate-adapted"]) == (200, "odd, speaker")
 
 
 async def test_c82_a_recording_is_fetched_from_its_address_once() -> None:

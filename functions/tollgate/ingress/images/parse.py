@@ -75,7 +75,9 @@ def _parse_form_edit(form: Form) -> ParsedWork:
         mask=None if mask is None else _check_mask(_uploaded(mask, "mask"), "mask"),
         fidelity=asked.input_fidelity,
     )
-    return replace(_parsed(asked, request), described=form.described())
+    parsed = _parsed(asked, request)
+    unread = printable_names(form.unread_files("image", "mask"))
+    return replace(parsed, ignored=(*parsed.ignored, *unread), described=form.described())
 
 
 def _uploaded(content: bytes, path: str) -> Image:

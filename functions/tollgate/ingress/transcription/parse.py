@@ -115,7 +115,7 @@ def _with_input(
         request=request,
         stream=request.stream,
         media_type="" if request.stream else TEXT_TYPES.get(response_format, ""),
-        ignored=printable_names(_unknown(asked)),
+        ignored=printable_names((*_unknown(asked), *(form.unread_files("file") if form else ()))),
         response_format=response_format,
         described=b"" if form is None else form.described(),
     )
