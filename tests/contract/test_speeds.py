@@ -6,6 +6,8 @@ Keeps C19.
 import asyncio
 from collections.abc import Mapping
 
+import pytest
+
 from tests.contract.test_dead_store import CountingDead
 from tests.contract.test_unreadable import damage
 from tests.stores import DynamoStores, HandClock, Stores, dynamo_stores
@@ -15,7 +17,7 @@ from tollgate.stores.aws.attributes import string
 from tollgate.stores.aws.aws_json import AwsReply
 from tollgate.stores.aws.tables import Tables, speed_key
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
-from tollgate.stores.routing.speeds import WINDOW_S, WRITE_EVERY_S
+from tollgate.stores.routing.speeds import WINDOW_S, WRITE_EVERY_S, MeasuredWindows
 
 NEAR = "near/large-1"
 # 50 tokens in 2 s, the first one after 400 ms.
@@ -145,3 +147,26 @@ async def test_c19_an_instance_writes_once_a_minute_whatever_it_serves() -> None
             await stores.cooldowns.write_speed(NEAR)
         clock.now += 1
     assert client.calls == {"UpdateItem": 60}
+
+
+@pytest.mark.parametrize(
+    ("later_s", "weight"), [(0, 1.0), (900, 0.5), (1_799, 1 / 1_800), (1_800, 0.0), (5_000, 0.0)]
+)
+def test_c19_the_window_before_fades_and_is_never_less_than_nothing(
+    later_s: int, weight: float
+) -> None:
+    since_s = 100 * WINDOW_S
+    windows = MeasuredWindows(
+        since_s=since_s, times=SLOW, before_s=since_s - WINDOW_S, before=ANSWER
+    )
+    latency_ms = round((1_000 + weight * 400) / (1 + weight))
+    tokens_per_s = (10 + weight * 50) / (2 + weight * 2)
+    assert windows.speed(since_s + later_s) == Speed(
+        latency_ms=latency_ms, tokens_per_s=pytest.approx(tokens_per_s)
+    )
+
+
+def test_c19_answers_without_counted_tokens_have_no_speed_of_tokens() -> None:
+    times = AnswerTime(first_token_ms=400, output_tokens=0, output_ms=2_000)
+    windows = MeasuredWindows(since_s=0, times=times)
+    assert windows.speed(1) == Speed(latency_ms=400, tokens_per_s=None)

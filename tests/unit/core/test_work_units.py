@@ -1,6 +1,6 @@
 """The units of work on inputs: what is likely, by which prices are estimated, and what is held.
 
-Keeps C20, C65, C81, C82.
+Keeps C62, C65, C81, C82.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ def transcription(*, seconds: int, seconds_max: int) -> TranscriptionRequest:
         (speech(instructions="slowly"), 130, 256 + 800),
     ],
 )
-def test_c20_c82_tokens_of_speech_follow_the_text_and_its_speed(
+def test_c62_c82_tokens_of_speech_follow_the_text_and_its_speed(
     work: SpeechRequest, likely: int, most: int
 ) -> None:
     assert work.units == Units(characters=100, output_tokens=likely)
@@ -77,7 +77,7 @@ def test_c65_c82_tokens_of_delivered_speech_follow_its_bytes(
         (10, 257, Units(media_tokens=100, output_tokens=40, audio_seconds=10), 2_056),
     ],
 )
-def test_c20_c82_units_of_a_recording_follow_its_seconds(
+def test_c62_c82_units_of_a_recording_follow_its_seconds(
     seconds: int, seconds_max: int, likely: Units, most: int
 ) -> None:
     work = transcription(seconds=seconds, seconds_max=seconds_max)
@@ -123,7 +123,7 @@ def test_c20_c82_units_of_a_recording_follow_its_seconds(
         ),
     ],
 )
-def test_c20_c82_units_of_pictures_follow_their_number_previews_and_quality(
+def test_c62_c82_units_of_pictures_follow_their_number_previews_and_quality(
     options: dict[str, Any], likely: Units, most: Units
 ) -> None:
     work = images(**options)
@@ -142,7 +142,7 @@ def test_c20_c82_units_of_pictures_follow_their_number_previews_and_quality(
         ([("ä" * 1_000,)], 1, 2),
     ],
 )
-def test_c20_c81_units_of_text_are_begun_by_each_input_or_each_part(
+def test_c62_c81_units_of_text_are_begun_by_each_input_or_each_part(
     subjects: list[tuple[str, ...]], likely: int, most: int
 ) -> None:
     work = ModerationRequest(

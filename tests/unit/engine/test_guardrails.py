@@ -105,7 +105,7 @@ async def test_c81_pictures_are_billed_by_the_piece_beside_the_text() -> None:
 @pytest.mark.parametrize(
     ("units", "billed", "source"), [(3, 3, "provider"), (None, 2, "estimated"), (99, 4, "bounded")]
 )
-async def test_c20_c81_units_are_checked_and_estimated(
+async def test_c65_c81_units_are_checked_and_estimated(
     units: int | None, billed: int, source: str
 ) -> None:
     home = await home_of_guardrails(answer(units))

@@ -152,7 +152,7 @@ def test_c65_the_bound_covers_whatever_tier_a_prompt_turns_out_to_be_in(
 
 
 @pytest.mark.parametrize(("most", "rate"), [(0, 2), (100, 2), (101, 4), (1_000, 4)])
-def test_c20_the_bound_has_the_rates_of_each_size_that_a_prompt_may_have(
+def test_c62_the_bound_has_the_rates_of_each_size_that_a_prompt_may_have(
     most: int, rate: int
 ) -> None:
     tiered = schedule(PriceOverride(rates={"input": Decimal(4)}, prompt_tokens_over=100))

@@ -118,7 +118,7 @@ rates = st.none() | st.decimals(min_value=0, max_value=1000, places=9)
         dict.fromkeys(("image", "search", "audio_hour", "characters", "text_units"), rates)
     ),
 )
-def test_c20_c81_no_bill_of_pieces_exceeds_what_is_held(
+def test_c62_c81_no_bill_of_pieces_exceeds_what_is_held(
     units: dict[str, int], own_rates: dict[str, Decimal | None]
 ) -> None:
     price = Price(input=Decimal(0), output=Decimal(0), **own_rates)
@@ -126,7 +126,7 @@ def test_c20_c81_no_bill_of_pieces_exceeds_what_is_held(
     assert total_nano_usd(lines) <= cost_max_nano_usd(0, 0, price, Units(**units))
 
 
-def test_c20_c81_every_line_may_be_rounded_up_within_the_bound() -> None:
+def test_c62_c81_every_line_may_be_rounded_up_within_the_bound() -> None:
     # Each of the fifteen lines is half a nano-dollar.
     half = Decimal("0.0005")
     rates = dict.fromkeys(Price.__struct_fields__, half) | {
