@@ -1,6 +1,6 @@
 """C55, C81: a guardrail as a model of moderations, from the request to the bill.
 
-Keeps C20, C26, C55, C81.
+Keeps C26, C55, C65, C81.
 """
 
 import json
