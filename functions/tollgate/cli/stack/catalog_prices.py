@@ -141,6 +141,9 @@ def _describe(when: WhenSection) -> str:
         when.prompt_tokens_over and f"prompt over {when.prompt_tokens_over:,}",
         when.utc_window and f"{when.utc_window} UTC",
         when.utc_days and " ".join(when.utc_days),
+        when.image_size and f"of {when.image_size}",
+        when.image_over and f"larger than {when.image_over}",
+        when.image_quality and f"in quality {when.image_quality}",
     )
     return ", ".join(word for word in words if word)
 

@@ -185,9 +185,9 @@ def _dearest(endpoint: EndpointSection, kind: str, day: date | None) -> Decimal:
         rate = override.price.input if kind == "input" else override.price.output
         if rate is None or not _is_on(override, day):
             continue
-        when = override.when
         # An override that depends on nothing but days replaces the rate for sure.
-        certain = (when.prompt_tokens_over, when.utc_window, when.utc_days) == (None, None, None)
+        stated = override.when.model_dump(exclude_none=True)
+        certain = stated.keys() <= {"since", "until"}
         rates = [rate] if certain else [*rates, rate]
     return max(rates)
 

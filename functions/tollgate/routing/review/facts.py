@@ -89,7 +89,7 @@ def summarize_price(endpoint: EndpointSection) -> str:
     Where other units are charged for, write every rate: `image 0.02, quality high image 0.04`.
     """
     base = endpoint.price
-    if base.price.usd_per_million_pieces or base.image_output is not None:
+    if base.price.usd_per_million_pieces or {base.image_input, base.image_output} != {None}:
         free = format_rate(Decimal(0))
         stated = list_rates(endpoint).items()
         return ", ".join(f"{name} {rate}" for name, rate in stated if rate != free)
