@@ -32,7 +32,7 @@ async def test_c82_a_stream_of_pictures_without_end_is_left() -> None:
     picture = frame({"type": "image_generation.completed", "b64_json": DRAWN, "usage": USED})
     read_on = AssertionError("it was read on")
     home = await home_of_painters([picture, picture, read_on], dialect={"takes": ("stream",)})
-    reply = await draw(home, stream=True, n=1)
+    reply = await draw(home, stream=True, n=1, provider={"only": ["near"]})
     assert (reply.status, reply.json["error"]["message"]) == (
         502,
         "The provider near sent more pictures than were requested.",
