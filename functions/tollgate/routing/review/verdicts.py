@@ -1,20 +1,23 @@
 """Predict the outcome of a recorded request under one revision: its first endpoint and its cost.
 
-Exact for the first attempt, at the recorded tokens, while no endpoint rests.
+Exact for the first attempt, at the recorded usage, while no endpoint rests. Units that nobody
+counted then, because nothing was charged by them, are the likely ones.
 """
 
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.generation import total_nano_usd
+from tollgate.core.usage import Usage
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import select_rule
-from tollgate.routing.price import bill
+from tollgate.routing.price import Price, bill
 from tollgate.routing.review.traffic import RecordedRequest
 
 
@@ -47,6 +50,25 @@ class Unknown(Struct, frozen=True):
 ReplayVerdict: TypeAlias = WouldServe | WouldRefuse | Unknown
 
 
+def _estimate_unread(request: RecordedRequest, price: Price) -> Usage:
+    """Return the recorded usage, with the likely counts of units that this price is the first for.
+
+    Of work on inputs alone: its units are in its trace.
+    """
+    trace, usage = request.trace, request.tokens
+    if trace.units is None:
+        return usage
+    likely = {
+        unit: getattr(trace.units, unit)
+        for unit in price.usd_per_million_pieces
+        if getattr(usage, unit) is None
+    }
+    if not usage.total_tokens and (price.input or price.output_dearest):
+        likely["uncached_input_tokens"] = trace.estimated_input_tokens
+        likely["output_tokens"] = trace.units.output_tokens
+    return replace(usage, **likely)
+
+
 class ReplayPlanner:
     """Plans any number of recorded requests against one catalog."""
 
@@ -66,7 +88,8 @@ class ReplayPlanner:
             return WouldRefuse(survey.refusal.code if survey.refusal else ErrorCode.MODEL_NOT_FOUND)
         first = survey.plan.attempts[0]
         price = first.prices.at(when_s, request.tokens.input_tokens, wanted.picture)
-        lines = bill(request.tokens, price, request.fees) if request.billed else ()
+        usage = _estimate_unread(request, price)
+        lines = bill(usage, price, request.fees) if request.billed else ()
         target = first.target
         return WouldServe(
             target.model, target.provider, target.upstream_model, total_nano_usd(lines)

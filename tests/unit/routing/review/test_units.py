@@ -83,3 +83,28 @@ def test_c53_a_new_model_is_told_with_its_prices_by_the_piece() -> None:
     assert [facts["near/p-1"] for facts in added] == [
         "image 0.02, size 1024x1024 quality high image 0.08"
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "rates"),
+    [
+        ("speech by characters", {"input": "1", "output": "10"}),
+        ("a transcript by seconds", {"input": "1", "output": "10"}),
+    ],
+)
+async def test_c53_c65_work_costs_its_likely_tokens_where_nobody_counted_any(
+    name: str, rates: dict[str, str]
+) -> None:
+    case = next(each for label, each in CASES.items() if label.startswith(name))
+    home = await home_of(case)
+    await case.ask(home.secret).run(chat_app(home.front, Always(home.gateway), WebLimits()))
+    notes = {"source": "made up", "checked": "2026-11-21"}
+    price = {unit: Decimal(rate) for unit, rate in rates.items()} | notes
+    offers = tuple(offer | {"price": price} for offer in case.model["endpoints"])
+    head = (await home_of(replace(case, model={**case.model, "endpoints": offers}))).catalog
+    found = replay_traffic(read_traffic([line(home.record)]), home.catalog, head)
+    [flow] = found.repriced.values()
+    units = home.record.trace.units
+    assert units is not None
+    likely = home.record.trace.estimated_input_tokens * 1_000 + units.output_tokens * 10_000
+    assert flow.after_nano_usd == likely > 0
