@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from tollgate.core.request import Modality, WorkKind
+from tollgate.core.request import WorkKind
 from tollgate.core.speed import Speed
 from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.planning.catalog import Catalog
@@ -16,22 +16,11 @@ from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
 from tollgate.web.codex_model_shapes import CodexModel
+from tollgate.web.modalities import MADE_BY_KIND, SHOWN_MODALITIES
 
 _OWNER_OF_ROUTES: Final = "tollgate"
 _PER_TOKEN_EXPONENT: Final = -6
 _PER_TEXT_UNIT_EXPONENT: Final = -3
-# OpenRouter calls a document `file`; the other modalities have the same names.
-_MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
-# The output of each kind of work, by OpenRouter's names.
-_RESULTS: Final[Mapping[WorkKind, str]] = {
-    "chat": "text",
-    "embedding": "embeddings",
-    "rerank": "rerank",
-    "moderation": "moderation",
-    "image": "image",
-    "speech": "audio",
-    "transcription": "transcription",
-}
 _BY_CAPABILITY: Final = {
     "tools": frozenset({"tool_choice", "tools"}),
     "structured_output": frozenset({"structured_outputs"}),
@@ -314,8 +303,8 @@ def _measured(speed: Speed | None) -> dict[str, Any]:
 
 
 def _architecture(model: ModelSection) -> Architecture:
-    taken = [_MODALITIES.get(modality, modality) for modality in model.input]
-    return _takes(taken, [*(model.makes if model.kind == "chat" else (_RESULTS[model.kind],))])
+    taken = [SHOWN_MODALITIES.get(modality, modality) for modality in model.input]
+    return _takes(taken, [*(model.makes if model.kind == "chat" else (MADE_BY_KIND[model.kind],))])
 
 
 def _takes(taken: list[str], made: list[str]) -> Architecture:

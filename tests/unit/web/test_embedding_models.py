@@ -34,6 +34,18 @@ async def test_c3_c81_a_model_of_embeddings_says_what_it_makes() -> None:
     ):
         reply = await call("GET", f"/v1/models?output_modalities={asked}")
         assert [each["id"] for each in reply.json["data"]] == names
+    for asked, names in (
+        ("embeddings", ["acme/vec"]),
+        ("text", ["acme/large", "acme/vec"]),
+        ("text,image", ["acme/large", "acme/vec"]),
+        ("audio", []),
+    ):
+        reply = await call("GET", f"/v1/models?modality={asked}")
+        assert [each["id"] for each in reply.json["data"]] == names
+    for param in ("modality", "output_modalities"):
+        refused = await call("GET", f"/v1/models?{param}=text,nonsense")
+        assert (refused.status, refused.error["param"]) == (400, param)
+        assert "nonsense" in refused.error["message"]
     anthropic = {"anthropic-version": "2023-06-01"}
     listed = (await call("GET", "/v1/models", headers=anthropic)).json["data"]
     assert [each["id"] for each in listed] == ["acme/large"]

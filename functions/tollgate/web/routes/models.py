@@ -19,6 +19,7 @@ from tollgate.web.claude_model_shapes import (
     claude_models,
 )
 from tollgate.web.codex_model_shapes import codex_models
+from tollgate.web.modalities import parse_modalities
 from tollgate.web.model_shapes import (
     EndpointsReply,
     ModelEndpoints,
@@ -32,6 +33,14 @@ from tollgate.web.services import Services
 
 _PAGE_MAX: Final = 1_000
 AnthropicVersion = Annotated[str | None, Header(alias=ANTHROPIC_VERSION)]
+
+MadeModalities = Annotated[
+    str | None,
+    Query(max_length=64, description="Only models that make one of these: `text,rerank`."),
+]
+HandledModalities = Annotated[
+    str | None, Query(max_length=64, description="Only models that take or make one of these.")
+]
 
 
 def model_routes(services: Services) -> APIRouter:
@@ -50,10 +59,8 @@ def model_routes(services: Services) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=_PAGE_MAX)] = _PAGE_MAX,
         after_id: str | None = None,
         before_id: str | None = None,
-        output_modalities: Annotated[
-            str | None,
-            Query(max_length=64, description="Only models that make one of these: `text,rerank`."),
-        ] = None,
+        output_modalities: MadeModalities = None,
+        modality: HandledModalities = None,
     ) -> ModelsReply | ClaudeModelsReply:
         """List all models, routes and aliases, or with a key those that it may use.
 
@@ -72,9 +79,10 @@ def model_routes(services: Services) -> APIRouter:
             for name, models in usable.items()
             if not all(catalog.models[slug].is_refused_at(now_s) for slug in models)
         ]
-        shown = _making(output_modalities, shown)
+        shown = _making(parse_modalities(output_modalities, "output_modalities"), shown)
+        shown = _handling(parse_modalities(modality, "modality"), shown)
         if anthropic_version is not None:
-            chats = _making("text", shown)
+            chats = _making(frozenset({"text"}), shown)
             return claude_models(chats, limit=limit, after_id=after_id, before_id=before_id)
         if client_version is None:
             return ModelsReply(data=shown)
@@ -112,10 +120,22 @@ async def _endpoints_of(services: Services, catalog: Catalog, slug: str) -> Mode
     return model_endpoints(catalog, slug, resting=resting, speeds=speeds, now_s=now_s)
 
 
-def _making(modalities: str | None, shown: list[ModelObject]) -> list[ModelObject]:
+def _making(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
     """Return the models that make one of the named modalities; all of them if none is named."""
-    wanted = set((modalities or "all").split(","))
-    return [each for each in shown if wanted & {"all", *each.architecture.output_modalities}]
+    if not modalities:
+        return shown
+    return [each for each in shown if modalities & {*each.architecture.output_modalities}]
+
+
+def _handling(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
+    """Return the models that take or make one of the named modalities; all if none is named."""
+    if not modalities:
+        return shown
+    return [
+        each
+        for each in shown
+        if modalities & {*each.architecture.input_modalities, *each.architecture.output_modalities}
+    ]
 
 
 def _resolve(catalog: Catalog, name: str, principal: Principal | None) -> str:
