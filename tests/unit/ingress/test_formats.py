@@ -36,9 +36,11 @@ class OtherFormat(ChatCompletions):
 
 def test_names_and_paths_of_formats_are_unique_and_every_path_is_metered() -> None:
     assert len({each.name for each in FORMATS}) == len(FORMATS)
-    assert {each.path for each in FORMATS} == METERED_PATHS
-    assert len(METERED_PATHS) == len(FORMATS)
-    assert all(canonical_path(each.path) == each.path for each in FORMATS)
+    paths = [each.path for each in FORMATS]
+    paths += [each.alias.path for each in FORMATS if each.alias]
+    assert set(paths) == METERED_PATHS
+    assert len(METERED_PATHS) == len(paths)
+    assert all(canonical_path(path) == path for path in paths)
 
 
 @pytest.mark.parametrize("known", [True, False])
