@@ -8,9 +8,10 @@ from tollgate.core.clock import SystemClock
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
-from tollgate.wiring.administration import wire_administration, wire_services
+from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.services import wire_services
 from tollgate.wiring.stores import wire_stores
 
 

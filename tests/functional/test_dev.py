@@ -243,8 +243,8 @@ def test_it_says_which_providers_are_usable_and_what_the_others_need(tmp_path: P
         r"^  usable here     simulator, groq, simulator-completions$", output, re.MULTILINE
     )
     exports = dict(re.findall(r"^    export (\w+)=\.\.\. +# (.+)$", output, re.MULTILINE))
-    assert exports["OPENAI_API_KEY"] == "openai-responses, openai"
-    assert exports["AWS_SECRET_ACCESS_KEY"] == "bedrock"
+    assert exports["OPENAI_API_KEY"] == "openai, openai-responses"
+    assert exports["AWS_SECRET_ACCESS_KEY"] == "bedrock, bedrock-oregon"
     assert "GROQ_API_KEY" not in exports
 
 

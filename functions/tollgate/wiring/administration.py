@@ -1,20 +1,16 @@
-"""Wires the services of the api routes: keys, workspaces, credit and activity."""
+"""Wires the stores of keys, workspaces, credit and activity."""
 
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.engine.gateway import Journal
-from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
 from tollgate.settings import Settings
-from tollgate.stores.administration import FileStore
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.responses import AuditedResponses
-from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.stores import Stores
 
 
@@ -49,38 +45,4 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         responses=None
         if stores.responses is None
         else AuditedResponses(client, tables, stores.responses, ids=ids, clock=clock),
-    )
-
-
-def wire_services(
-    stores: Stores,
-    administration: Administration,
-    catalogs: Catalogs,
-    *,
-    files: FileStore | None,
-    clock: Clock,
-    journal: Journal,
-) -> Services:
-    """Make the services of the api routes."""
-    ids = IdSource(clock)
-    formats = Ingresses(ids)
-    return Services(
-        keys=administration.keys,
-        workspaces=administration.workspaces,
-        credits=administration.credits,
-        generations=stores.generations,
-        activity=administration.activity,
-        audit_log=administration.audit_log,
-        cooldowns=stores.cooldowns,
-        contents=stores.contents,
-        responses=administration.responses,
-        files=files,
-        answers=stores.answers,
-        catalogs=catalogs,
-        formats=formats,
-        errors=formats[CHAT_COMPLETIONS.name],
-        ids=ids,
-        journal=journal,
-        clock=clock,
-        operator_workspace=administration.operator_workspace,
     )

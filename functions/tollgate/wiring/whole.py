@@ -10,9 +10,10 @@ from tollgate.web.api_app import api_app
 from tollgate.web.local_app import LocalApp
 from tollgate.web.request_services import Gateways
 from tollgate.web.services import Catalogs
-from tollgate.wiring.administration import wire_administration, wire_services
+from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.generation import wire_chat_app
 from tollgate.wiring.limits import wire_web_limits
+from tollgate.wiring.services import wire_services
 from tollgate.wiring.stores import Stores
 
 

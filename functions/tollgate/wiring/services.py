@@ -1,0 +1,44 @@
+"""Wires the services of the api routes, apart from the stores that other functions share."""
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.engine.gateway import Journal
+from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
+from tollgate.stores.administration import FileStore
+from tollgate.web.services import Catalogs, Services
+from tollgate.wiring.administration import Administration
+from tollgate.wiring.stores import Stores
+
+
+def wire_services(
+    stores: Stores,
+    administration: Administration,
+    catalogs: Catalogs,
+    *,
+    files: FileStore | None,
+    clock: Clock,
+    journal: Journal,
+) -> Services:
+    """Make the services of the api routes."""
+    ids = IdSource(clock)
+    formats = Ingresses(ids)
+    return Services(
+        keys=administration.keys,
+        workspaces=administration.workspaces,
+        credits=administration.credits,
+        generations=stores.generations,
+        activity=administration.activity,
+        audit_log=administration.audit_log,
+        cooldowns=stores.cooldowns,
+        contents=stores.contents,
+        responses=administration.responses,
+        files=files,
+        answers=stores.answers,
+        catalogs=catalogs,
+        formats=formats,
+        errors=formats[CHAT_COMPLETIONS.name],
+        ids=ids,
+        journal=journal,
+        clock=clock,
+        operator_workspace=administration.operator_workspace,
+    )
