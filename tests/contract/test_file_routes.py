@@ -19,11 +19,12 @@ from tests.references import published_schema
 from tests.stores import TESTER, DynamoStores
 from tests.unit.web.test_api_app import Api
 from tollgate.core.files import FileCaps
-from tollgate.core.principal import KeyRole
+from tollgate.core.principal import KeyRole, Principal
 from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.objects import FolderObjects
 from tollgate.stores.files.folder import FolderFiles
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
+from tollgate.web.file_upload import read_upload
 
 PNG: Final = b"\x89PNG\r\n\x1a\n" + bytes(8)
 PDF: Final = b"%PDF-1.7\n" + bytes(8)
@@ -313,3 +314,29 @@ async def test_c70_a_host_without_a_place_for_files_says_so(desk: Desk) -> None:
     assert (reply.status, reply.error["code"]) == (404, "not_found")
     assert "no bucket for files" in reply.error["message"]
     assert json.dumps(reply.json)
+
+
+async def test_c70_an_idempotency_key_that_nothing_can_keep_is_refused(desk: Desk) -> None:
+    desk.api.changes["answers"] = None
+    refused = await desk.upload(claim="once")
+    assert (refused.status, refused.error["code"]) == (400, "invalid_request")
+    assert (await desk.call("GET")).json["data"] == []
+
+
+def test_c70_a_claim_is_of_the_workspace_that_uploads() -> None:
+    form = httpx2.Request(
+        "POST",
+        "http://gateway/v1/files",
+        data={"purpose": "user_data"},
+        files={"file": ("notes.txt", b"some text")},
+    )
+    claims = [
+        read_upload(
+            form.read(),
+            form.headers["content-type"],
+            Principal(workspace_id=workspace, key_id="k", role="inference", label=""),
+            bytes_max=900,
+        ).claim("once", "r")
+        for workspace in ("acme", "other")
+    ]
+    assert [claim.workspace_id for claim in claims] == ["acme", "other"]

@@ -25,6 +25,7 @@ from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
 
 if TYPE_CHECKING:
+    from tollgate.engine.kept_answers import AnswerStore
     from tollgate.web.file_upload import Upload
 
 _log: Final = logging.getLogger(__name__)
@@ -76,13 +77,12 @@ def _add_upload(router: APIRouter, services: Services) -> None:
             bytes_max=files.caps.file_bytes_max,
         )
         key = request.headers.get(_CLAIM_HEADER)
-        if key is None or services.answers is None:
+        if key is None:
             headers: dict[str, str] = {}
             body = await _create(files, upload)
         else:
-            body, headers = await _create_once(
-                services, files, upload, upload.claim(key, request_id_of(request.scope))
-            )
+            claim = upload.claim(key, request_id_of(request.scope))
+            body, headers = await _create_once(services.answers, files, upload, claim)
         headers |= await _usage_headers(files, principal)
         return Response(body, media_type="application/json", headers=headers)
 
@@ -198,12 +198,14 @@ async def _create(files: FileStore, upload: "Upload") -> bytes:
 
 
 async def _create_once(
-    services: Services, files: FileStore, upload: "Upload", claim: Claim
+    answers: "AnswerStore | None", files: FileStore, upload: "Upload", claim: Claim
 ) -> tuple[bytes, dict[str, str]]:
     """Store a file, or return the reply that is kept for the claim; and headers."""
-    answers = services.answers
     if answers is None:
-        raise RuntimeError("a claim without a store of answers")
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "This deployment stores no answers, which Idempotency-Key needs.",
+        )
     kept = await answers.claim(claim)
     if kept is not None:
         return kept, {_REPLAY_HEADER: "true"}
