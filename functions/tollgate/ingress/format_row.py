@@ -13,6 +13,11 @@ from tollgate.ingress.base import Ingress
 FORM: Final = "multipart/form-data"
 
 
+def is_form(content_type: str) -> bool:
+    """Return whether a body of this type is a form of parts."""
+    return content_type.partition(";")[0].strip().lower() == FORM
+
+
 class FormatModels(Struct, frozen=True, kw_only=True):
     """The models that the OpenAPI document shows of a format."""
 

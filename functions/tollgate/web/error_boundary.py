@@ -7,7 +7,7 @@ from tollgate.core.errors import GatewayError, InternalError
 from tollgate.engine.gateway import Journal
 from tollgate.engine.sink import ClientGone
 from tollgate.ingress.base import Ingress
-from tollgate.ingress.format_row import FORM
+from tollgate.ingress.format_row import is_form
 from tollgate.web.request_id import request_id_of
 
 
@@ -58,7 +58,7 @@ def _as_json(scope: Scope) -> Scope:
     Ignoring the type does not expose the api to forged cross-site requests: a key is sent as a
     header, never as a cookie.
     """
-    if dict(scope["headers"]).get(b"content-type", b"").lower().startswith(FORM.encode()):
+    if is_form(dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")):
         return scope
     headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
     return {**scope, "headers": [*headers, (b"content-type", b"application/json")]}

@@ -19,6 +19,7 @@ from tollgate.ingress.form_body import (
     Form,
     parse_form,
 )
+from tollgate.ingress.format_row import is_form
 from tollgate.ingress.shared.wire.preferences import ProviderPreferences
 from tollgate.ingress.shared.wire.request_model import Wire
 from tollgate.ingress.validation import validate_texts
@@ -230,3 +231,18 @@ def test_a_name_has_three_keys_at_most() -> None:
     assert parsed(part("a[b][c][d]", b"x")).values() == {"a": {"b": {"c": {"d": "x"}}}}
     with pytest.raises(RequestError, match="is no name of a field"):
         parsed(part("a[b][c][d][e]", b"x")).values()
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ("multipart/form-data; boundary=x", True),
+        ("Multipart/Form-Data ;boundary=x", True),
+        ("multipart/form-data", True),
+        ("multipart/form-dataX; boundary=x", False),
+        ("application/json", False),
+        ("", False),
+    ],
+)
+def test_c20_a_body_is_a_form_by_its_whole_type(stated: str, *, expected: bool) -> None:
+    assert is_form(stated) is expected

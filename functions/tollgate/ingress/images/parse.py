@@ -11,7 +11,7 @@ from tollgate.core.media_types import decode_base64, detect_media_type
 from tollgate.core.picture_files import find_picture_fault
 from tollgate.ingress.base import ParsedWork
 from tollgate.ingress.form_body import Form, parse_form
-from tollgate.ingress.format_row import FORM
+from tollgate.ingress.format_row import is_form
 from tollgate.ingress.images.wire.image_request import (
     PICTURES_MAX,
     EditBody,
@@ -44,7 +44,7 @@ def parse_generation(body: bytes) -> ParsedWork:
 
 def parse_edit(body: bytes, content_type: str) -> ParsedWork:
     """Parse a request for pictures made of others; raise RequestError with the field at fault."""
-    if content_type.lower().startswith(FORM):
+    if is_form(content_type):
         return _parse_form_edit(parse_form(body, content_type))
     asked = _checked(validate_body(EditBody, body))
     request = ImageRequest(

@@ -10,7 +10,7 @@ from tollgate.core.recording import RECORDING_BYTES_MAX
 from tollgate.core.transcription import TranscriptDetail, TranscriptionRequest
 from tollgate.ingress.base import AwaitedMedia, ParsedWork
 from tollgate.ingress.form_body import Form, parse_form
-from tollgate.ingress.format_row import FORM
+from tollgate.ingress.format_row import is_form
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.media import base64_of, decode_content, field_refusal, parse_address
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
@@ -67,7 +67,7 @@ def parse_translation(body: bytes, headers: Mapping[str, str]) -> ParsedTranscri
 
 def _read(model: type[_Body], body: bytes, headers: Mapping[str, str]) -> tuple[_Body, Form | None]:
     content_type = headers.get("content-type", "")
-    if content_type.partition(";")[0].strip().lower() != FORM:
+    if not is_form(content_type):
         return validate_body(model, body), None
     form = parse_form(body, content_type)
     return validate_texts(model, form.values(lists=_LISTS, objects=_OBJECTS)), form
