@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import boto3
 import pytest
 
+from tests.buckets import create_bucket
 from tests.dynamodb_local import dynamodb_local_url
 from tests.ministack import ministack_url
 from tests.moto_server import running_moto
@@ -92,15 +92,7 @@ async def objects(
     if request.param == "folder":
         yield FolderObjects(tmp_path)
         return
-    client = boto3.client(
-        "s3",
-        endpoint_url=moto_url,
-        region_name="us-east-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-    )
-    client.create_bucket(Bucket="objects")
-    client.close()
+    create_bucket(moto_url, "objects")
     signer = Signer("s3", REGION, lambda: Credentials("test", "test"), HandClock())
     store = S3Objects("objects", REGION, signer, endpoint_url=moto_url)
     yield store

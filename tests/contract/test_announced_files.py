@@ -7,11 +7,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import boto3
 import httpx2
 import pytest
 from msgspec.structs import replace
 
+from tests.buckets import create_bucket
 from tests.contract.files import CAPS, NEW, file_store
 from tests.stores import REGION, TESTER, DynamoStores, HandClock
 from tollgate.aws.sigv4 import Credentials
@@ -29,15 +29,7 @@ NEW_PDF = replace(NEW, filename="a.pdf", media_type="application/pdf")
 @pytest.fixture
 async def bucket(moto_url: str) -> AsyncIterator[BucketFiles]:
     owner = Credentials("test", "test")
-    client = boto3.client(
-        "s3",
-        endpoint_url=moto_url,
-        region_name="us-east-1",
-        aws_access_key_id=owner.access_key_id,
-        aws_secret_access_key=owner.secret_access_key,
-    )
-    client.create_bucket(Bucket="uploads")
-    client.close()
+    create_bucket(moto_url, "uploads")
     clock = HandClock()
     store = BucketFiles("uploads", REGION, clock=clock, credentials=owner, endpoint_url=moto_url)
     yield store

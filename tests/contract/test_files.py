@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from msgspec.structs import replace
 
+from tests.buckets import create_bucket
 from tests.contract.files import CAPS, NEW, OTHER_KEY, file_store
 from tests.stores import REGION, TESTER, DynamoStores, HandClock
 from tollgate.aws.sigv4 import Credentials
@@ -40,15 +40,7 @@ async def contents(
         yield FolderFiles(tmp_path)
         return
     owner = Credentials("test", "test")
-    client = boto3.client(
-        "s3",
-        endpoint_url=moto_url,
-        region_name="us-east-1",
-        aws_access_key_id=owner.access_key_id,
-        aws_secret_access_key=owner.secret_access_key,
-    )
-    client.create_bucket(Bucket="files")
-    client.close()
+    create_bucket(moto_url, "files")
     store = BucketFiles(
         "files", REGION, clock=HandClock(), credentials=owner, endpoint_url=moto_url
     )

@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
-import boto3
 import openai
 import pytest
 import pytest_asyncio
 from openai import AsyncOpenAI
 
+from tests.buckets import create_bucket
 from tests.deployment import PATIENCE_S, Deployment, Key, Workspace, deployed
 from tests.ministack import ministack_command, running_ministack
 from tests.upstream.speakers import SPEAKERS, Speaker
@@ -32,14 +32,7 @@ async def storing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Dep
         pytest.skip("ministack is not installed: run `make tools`")
     folder = tmp_path_factory.mktemp("storing")
     with running_ministack(folder, services="dynamodb,s3") as url:
-        objects = boto3.client(
-            "s3",
-            "us-east-1",
-            endpoint_url=url,
-            aws_access_key_id="synthetic",
-            aws_secret_access_key="synthetic",
-        )
-        objects.create_bucket(Bucket=BUCKET)
+        create_bucket(url, BUCKET)
         async with deployed(url, folder, bucket=BUCKET) as running:
             yield running
 
