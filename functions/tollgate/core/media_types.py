@@ -9,6 +9,7 @@ from typing import Final, Literal
 MediaKind = Literal["image", "audio", "document"]
 
 PDF: Final = "application/pdf"
+FORM: Final = "multipart/form-data"
 _DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _ZIP: Final = b"PK\x03\x04"
@@ -54,6 +55,11 @@ def detect_media_type(content: bytes, claimed: str | None = None) -> str | None:
     if _is_text(content):
         return claim if claim in _TEXTS else "text/plain"
     return None
+
+
+def is_form(content_type: str) -> bool:
+    """Return whether a body of this type is a form of parts."""
+    return content_type.partition(";")[0].strip().lower() == FORM
 
 
 def kind_of(type_: str) -> MediaKind:

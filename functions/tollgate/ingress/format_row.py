@@ -1,7 +1,6 @@
 """The row of a client format: its route, its code and its description."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from msgspec import Struct
 from pydantic import BaseModel
@@ -9,13 +8,6 @@ from pydantic import BaseModel
 from tollgate.core.ids import IdSource
 from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import Ingress
-
-FORM: Final = "multipart/form-data"
-
-
-def is_form(content_type: str) -> bool:
-    """Return whether a body of this type is a form of parts."""
-    return content_type.partition(";")[0].strip().lower() == FORM
 
 
 class FormatModels(Struct, frozen=True, kw_only=True):

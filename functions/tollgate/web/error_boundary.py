@@ -4,10 +4,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollgate.core.errors import GatewayError, InternalError
+from tollgate.core.media_types import is_form
 from tollgate.engine.gateway import Journal
 from tollgate.engine.sink import ClientGone
 from tollgate.ingress.base import Ingress
-from tollgate.ingress.format_row import is_form
 from tollgate.web.request_id import request_id_of
 
 

@@ -8,7 +8,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tollgate.ingress.format_row import FORM, FormatModels, IngressFormat, TokenCounting
+from tollgate.core.media_types import FORM
+from tollgate.ingress.format_row import FormatModels, IngressFormat, TokenCounting
 from tollgate.ingress.formats import FORMATS, MESSAGES
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS

@@ -10,6 +10,7 @@ from pydantic import Field
 from urllib3.filepost import encode_multipart_formdata
 
 from tollgate.core.errors import RequestError
+from tollgate.core.media_types import is_form
 from tollgate.ingress.form_body import (
     HEADER_BYTES_MAX,
     HEADERS_MAX,
@@ -19,7 +20,6 @@ from tollgate.ingress.form_body import (
     Form,
     parse_form,
 )
-from tollgate.ingress.format_row import is_form
 from tollgate.ingress.shared.wire.preferences import ProviderPreferences
 from tollgate.ingress.shared.wire.request_model import Wire
 from tollgate.ingress.validation import validate_texts

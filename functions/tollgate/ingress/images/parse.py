@@ -7,11 +7,10 @@ from msgspec.structs import replace
 
 from tollgate.core.content import Image, InlineMedia, MediaUrl
 from tollgate.core.images import MASK_TYPE, ImageRequest
-from tollgate.core.media_types import decode_base64, detect_media_type
+from tollgate.core.media_types import decode_base64, detect_media_type, is_form
 from tollgate.core.picture_files import find_picture_fault
 from tollgate.ingress.base import ParsedWork
 from tollgate.ingress.form_body import Form, parse_form
-from tollgate.ingress.format_row import is_form
 from tollgate.ingress.images.wire.image_request import (
     PICTURES_MAX,
     EditBody,

@@ -6,11 +6,11 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from tollgate.core.media_types import is_form
 from tollgate.core.recording import RECORDING_BYTES_MAX
 from tollgate.core.transcription import TranscriptDetail, TranscriptionRequest
 from tollgate.ingress.base import AwaitedMedia, ParsedWork
 from tollgate.ingress.form_body import Form, parse_form
-from tollgate.ingress.format_row import is_form
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.media import base64_of, decode_content, field_refusal, parse_address
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
