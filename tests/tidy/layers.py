@@ -22,6 +22,7 @@ LAYERS = (
         "stores.administration",
         "stores.base",
         "stores.rules",
+        "tools.base",
     ),
     ("routing",),
     ("routing.planning",),
@@ -35,7 +36,7 @@ LAYERS = (
     ("chat", "api", "sweeper", "rollup", "cli"),
 )
 _RANK = {part: rank for rank, line in enumerate(LAYERS) for part in line}
-_ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores."))}
+_ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores.", "tools."))}
 
 # Packages that have one home, and the parts of the project that are this home.
 HOMES = {
@@ -82,7 +83,7 @@ def part_of(name: str) -> str | None:
             return "core"
         case ["tollgate", "__main__", *_]:
             return "cli"
-        case ["tollgate", "providers" | "stores" as folder]:
+        case ["tollgate", "providers" | "stores" | "tools" as folder]:
             return f"{folder}.base"
         case ["tollgate", "providers", module, *_]:
             return f"providers.{module}"
@@ -90,6 +91,10 @@ def part_of(name: str) -> str | None:
             return f"stores.{module}"
         case ["tollgate", "stores", *_]:
             return "stores"
+        case ["tollgate", "tools", "base", *_]:
+            return "tools.base"
+        case ["tollgate", "tools", *_]:
+            return "tools"
         case ["tollgate", "routing", "file" | "planning" | "review" as room, *_]:
             return f"routing.{room}"
         case ["tollgate", part, *_]:

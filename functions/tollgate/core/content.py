@@ -126,4 +126,16 @@ class MadeImage(Struct, frozen=True, kw_only=True, tag="made_image"):
         return f"data:{self.source.media_type};base64,{self.source.base64}"
 
 
-Part = Text | Reasoning | Refusal | ToolCall | MadeImage
+# The tools that the gateway can run.
+ServerToolId = Literal["web_search", "web_fetch", "datetime", "image"]
+
+
+class ServerToolRun(Struct, frozen=True, kw_only=True, tag="server_tool_run"):
+    """A run of a tool of the gateway's within the answer; `arguments` is JSON text, complete."""
+
+    id: str
+    tool: ServerToolId
+    arguments: str
+
+
+Part = Text | Reasoning | Refusal | ToolCall | MadeImage | ServerToolRun

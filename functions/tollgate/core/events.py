@@ -5,17 +5,19 @@ The grammar of a stream, which `StreamGrammar` holds:
 order, then exactly one `Ended`, last, with every part closed. Parts may interleave, except that of
 texts, reasonings and refusals only one of a kind is open at a time: formats with one string for
 each could not tell in which order its pieces belong. Work that is no conversation has an `Output`
-in place of parts, once or several times, and previews of it as `Partial`.
+in place of parts, once or several times, and previews of it as `Partial`. A run of one of the
+gateway's tools is a part whose `RunResult` is a note; runs may be open side by side, as calls may.
 A stream describes one choice; code that merges several streams pairs each event with its choice.
 """
 
 from collections.abc import Mapping
-from typing import Literal, assert_never
+from typing import Final, Literal, assert_never
 
 from msgspec import Struct
 
-from tollgate.core.content import Part, Provenance, ToolCall
+from tollgate.core.content import Part, Provenance, ServerToolRun, ToolCall
 from tollgate.core.json_value import JsonValue
+from tollgate.core.server_tools import RunResult
 from tollgate.core.usage import Usage
 
 Finish = Literal["stop", "length", "tool_calls", "content_filter"]
@@ -68,11 +70,14 @@ class LogProbs(Struct, frozen=True, kw_only=True, tag="log_probs"):
     entries: tuple[Mapping[str, JsonValue], ...]
 
 
+Note = Citation | LogProbs | RunResult
+
+
 class PartNote(Struct, frozen=True, kw_only=True, tag="part_note"):
     """Something about an open part that is not its text."""
 
     index: int
-    note: Citation | LogProbs
+    note: Note
 
 
 class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
@@ -114,6 +119,10 @@ StreamEvent = (
 )
 
 
+# Kinds of parts of which several may be open at a time.
+_SIDE_BY_SIDE: Final = frozenset({ToolCall, ServerToolRun})
+
+
 class GrammarError(Exception):
     """A stream broke the grammar: a defect of the codec that made it, never of the caller."""
 
@@ -139,7 +148,8 @@ class StreamGrammar:
             case PartStart(index=index, part=part):
                 if index != self._parts:
                     raise GrammarError(f"part {index} started, expected {self._parts}")
-                if not isinstance(part, ToolCall) and type(part) in map(type, self._open.values()):
+                kind = type(part)
+                if kind not in _SIDE_BY_SIDE and kind in map(type, self._open.values()):
                     raise GrammarError(f"part {index} started while one of its kind is open")
                 self._parts += 1
                 self._open[index] = part

@@ -21,6 +21,7 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
+from tollgate.core.server_tools import ServerTool
 
 JsonObject = Mapping[str, JsonValue]
 
@@ -249,6 +250,8 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     reasoning: ReasoningOptions | None = None
     choices: int = 1
     """The number of answers to each conversation."""
+    server_tools: tuple[ServerTool, ...] = ()
+    """The tools that the gateway runs, each at most once."""
     guided: JsonObject = field(default_factory=dict)
     """Fields that only servers like vLLM know (guided decoding, chat templates), unchanged."""
     native: NativeOptions | None = None
@@ -281,7 +284,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     def capabilities(self) -> frozenset[Capability]:
         """The capabilities that a model needs to serve the request."""
         wanted: set[Capability] = set()
-        if self.tools or (self.native and self.native.tools):
+        if self.tools or self.server_tools or (self.native and self.native.tools):
             wanted.add("tools")
         if isinstance(self.output_format, SchemaOutput):
             wanted.add("structured_output")
@@ -314,7 +317,12 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     def needs(self) -> frozenset[Need]:
         """The needs of the request that a provider's format must have room for."""
         wanted: set[Need] = set()
-        if self.tools or self.output_format or not all(map(_is_one_text, self.conversations)):
+        if (
+            self.tools
+            or self.server_tools
+            or self.output_format
+            or not all(map(_is_one_text, self.conversations))
+        ):
             wanted.add("conversation")
         if self.echo:
             wanted.add("echo")

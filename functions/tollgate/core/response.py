@@ -6,12 +6,19 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.content import MadeImage, Part, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import (
+    MadeImage,
+    Part,
+    Reasoning,
+    Refusal,
+    ServerToolRun,
+    Text,
+    ToolCall,
+)
 from tollgate.core.events import (
-    Citation,
     Ended,
     Finish,
-    LogProbs,
+    Note,
     Output,
     PartDelta,
     PartEnd,
@@ -30,7 +37,7 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
 
     started: Started
     parts: tuple[Part, ...]
-    notes: Mapping[int, tuple[Citation | LogProbs, ...]]
+    notes: Mapping[int, tuple[Note, ...]]
     usage: Usage
     finish: Finish
     raw_finish: str | None
@@ -46,7 +53,7 @@ class Fold:
         self._started = Started()
         self._parts: list[Part] = []
         self._texts: list[list[str]] = []
-        self._notes: dict[int, tuple[Citation | LogProbs, ...]] = {}
+        self._notes: dict[int, tuple[Note, ...]] = {}
         self._usage = Usage()
         self._output: tuple[bytes, ...] = ()
         self._ended: Ended | None = None
@@ -109,7 +116,7 @@ def _with_text(part: Part, text: str) -> Part:
             return replace(part, text=text)
         case ToolCall():
             return replace(part, arguments=text)
-        case MadeImage():
+        case MadeImage() | ServerToolRun():
             return part
         case _:
             assert_never(part)

@@ -1,0 +1,62 @@
+"""Tools that the gateway runs within one request: the caller's wishes for one, and a run's result.
+
+A run is a part of the answer (`core.content.ServerToolRun`); its result is a note on that part.
+"""
+
+from collections.abc import Mapping
+from typing import Final, get_args
+
+from msgspec import Struct
+
+from tollgate.core.content import ResultContent, ServerToolId
+from tollgate.core.json_value import JsonValue
+
+SERVER_TOOLS: Final[tuple[ServerToolId, ...]] = get_args(ServerToolId)
+
+
+class UserLocation(Struct, frozen=True, kw_only=True):
+    """The approximate place of the user, for which a search engine looks."""
+
+    city: str | None = None
+    region: str | None = None
+    country: str | None = None
+    """The two letters of ISO 3166-1."""
+    timezone: str | None = None
+    """A name of the IANA database."""
+
+
+class ServerTool(Struct, frozen=True, kw_only=True):
+    """A tool that a caller switched on for a request; None leaves an option to routing.yaml."""
+
+    id: ServerToolId
+    uses_max: int | None = None
+    results_max: int | None = None
+    """The results of one search."""
+    allowed_domains: tuple[str, ...] = ()
+    """The only domains that are searched or fetched, their subdomains included; empty for any."""
+    blocked_domains: tuple[str, ...] = ()
+    location: UserLocation | None = None
+    events: bool = False
+    """True if the stream has frames of the tool's progress."""
+    native: Mapping[str, JsonValue] | None = None
+    """The declaration in the client's own format, for a provider of that format that runs it."""
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """A page that a run found or read, which the answer may cite."""
+
+    url: str
+    title: str = ""
+    text: str = ""
+    """The excerpt that the model was given."""
+    published: str | None = None
+    """The day or time of its publication, as the engine states it."""
+
+
+class RunResult(Struct, frozen=True, kw_only=True, tag="run_result"):
+    """The end of a run: what the model was given, and the sources behind it."""
+
+    content: tuple[ResultContent, ...] = ()
+    sources: tuple[Source, ...] = ()
+    error: str | None = None
+    """The code of the failure that the model was told of; None for a run that succeeded."""

@@ -1,0 +1,52 @@
+"""The protocol between the rounds of a generation and the tools that run within them."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from tollgate.core.content import MadeImage
+from tollgate.core.generation import Fee
+from tollgate.core.request import Tool
+from tollgate.core.server_tools import RunResult, ServerTool
+
+
+class ToolBound(Struct, frozen=True, kw_only=True):
+    """The most that one tool of a request can run, cost and say."""
+
+    uses_max: int
+    fees_nano_usd: int
+    """The fees of all its runs together."""
+    result_tokens: int
+    """The tokens of the result of one run."""
+
+
+class RunReport(Struct, frozen=True, kw_only=True):
+    """The account of one run."""
+
+    result: RunResult
+    engine: str
+    """The name of the engine that ran, as routing.yaml has it."""
+    fees: tuple[Fee, ...] = ()
+    """What the run costs the caller: nothing if the engine was not reached."""
+    made: tuple[MadeImage, ...] = ()
+    """Pictures that the run made, which are a part of the answer."""
+
+
+class ServerTools(Protocol):
+    """The tools that routing.yaml configures."""
+
+    def declare(self, tool: ServerTool) -> Tool | None:
+        """Return the tool as the model sees it; None if routing.yaml does not configure it."""
+
+    def bound(self, tool: ServerTool) -> ToolBound:
+        """Return the bound of a configured tool, by its request and by routing.yaml."""
+
+    async def run(
+        self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float
+    ) -> RunReport:
+        """Run a tool once, within the time that is left.
+
+        An engine that fails is a result with an error; a tool that routing.yaml requires raises
+        UpstreamError in its place.
+        """
