@@ -177,7 +177,7 @@ def time_and_chance_come_from_core(source: Source) -> Iterator[Finding]:
 
 
 def _is_concrete(part: str) -> bool:
-    return part.partition(".")[0] in {"providers", "stores"} and part not in _ABSTRACT
+    return part.partition(".")[0] in {"providers", "stores", "tools"} and part not in _ABSTRACT
 
 
 def _rank(part: str) -> int | None:
