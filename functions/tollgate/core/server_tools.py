@@ -1,4 +1,4 @@
-"""Tools that the gateway runs within one request: the caller's wishes for one, and a run's result.
+"""Tools that the gateway runs within one request: a caller's options of one, and a run's result.
 
 A run is a part of the answer (`core.content.ServerToolRun`); its result is a note on that part.
 """
@@ -59,4 +59,4 @@ class RunResult(Struct, frozen=True, kw_only=True, tag="run_result"):
     content: tuple[ResultContent, ...] = ()
     sources: tuple[Source, ...] = ()
     error: str | None = None
-    """The code of the failure that the model was told of; None for a run that succeeded."""
+    """The code of the failure, which the model is given too; None for a run that succeeded."""

@@ -28,7 +28,7 @@ class RunReport(Struct, frozen=True, kw_only=True):
     engine: str
     """The name of the engine that ran, as routing.yaml has it."""
     fees: tuple[Fee, ...] = ()
-    """What the run costs the caller: nothing if the engine was not reached."""
+    """The charges for the run: none if the engine was not reached."""
     made: tuple[MadeImage, ...] = ()
     """Pictures that the run made, which are a part of the answer."""
 
