@@ -6,8 +6,27 @@ from msgspec.structs import replace
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from tollgate.core.content import MadeImage, Part, Provenance, Reasoning, Refusal, Text, ToolCall
-from tollgate.core.events import Citation, Ended, LogProbs, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.content import (
+    MadeImage,
+    Part,
+    Provenance,
+    Reasoning,
+    Refusal,
+    ServerToolRun,
+    Text,
+    ToolCall,
+)
+from tollgate.core.events import (
+    Citation,
+    Ended,
+    LogProbs,
+    Note,
+    PartDelta,
+    PartEnd,
+    PartNote,
+    PartStart,
+)
+from tollgate.core.server_tools import RunResult
 from tollgate.ingress.chat_completions import answer_fields
 
 _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
@@ -115,6 +134,8 @@ class ChoiceRenderer:
             case MadeImage():
                 ordinal, self._images = self._images, self._images + 1
                 frame = self._delta({"images": [answer_fields.render_image(part, ordinal)]})
+            case ServerToolRun():
+                pass
             case _:
                 assert_never(part)
         self._parts.append(part)
@@ -122,7 +143,7 @@ class ChoiceRenderer:
         self._ordinals.append(ordinal)
         return frame
 
-    def _note(self, index: int, note: Citation | LogProbs) -> bytes:
+    def _note(self, index: int, note: Note) -> bytes:
         part = self._parts[index]
         match note:
             case Citation() if isinstance(part, Text):
@@ -138,7 +159,7 @@ class ChoiceRenderer:
                     self._delta_head,
                     to_json(log_probs),
                 )
-            case Citation() | LogProbs():
+            case Citation() | LogProbs() | RunResult():
                 # OpenAI's format has no place for notes on reasoning and on calls.
                 return b""
             case _:
@@ -178,7 +199,7 @@ class ChoiceRenderer:
     def _end(self, index: int, provenance: Provenance | None) -> bytes:
         part, ordinal = self._parts[index], self._ordinals[index]
         match part:
-            case Text() | Refusal() | MadeImage():
+            case Text() | Refusal() | MadeImage() | ServerToolRun():
                 return b""
             case Reasoning():
                 if self._excludes_reasoning:

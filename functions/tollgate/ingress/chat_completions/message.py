@@ -4,7 +4,7 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from tollgate.core.content import MadeImage, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import MadeImage, Reasoning, Refusal, ServerToolRun, Text, ToolCall
 from tollgate.core.events import Citation, LogProbs
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.chat_completions import answer_fields
@@ -60,6 +60,8 @@ def _message(
                 calls.append(_call(part))
             case MadeImage():
                 images.append(answer_fields.render_image(part, len(images)))
+            case ServerToolRun():
+                pass
             case _:
                 assert_never(part)
     message: dict[str, JsonValue] = {

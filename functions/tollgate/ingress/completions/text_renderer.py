@@ -16,12 +16,14 @@ from tollgate.core.events import (
     Ended,
     Finish,
     LogProbs,
+    Note,
     PartDelta,
     PartEnd,
     PartNote,
     PartStart,
 )
 from tollgate.core.response import GenerationResponse
+from tollgate.core.server_tools import RunResult
 from tollgate.ingress.completions.log_probs import render_legacy_log_probs
 from tollgate.ingress.shared.made_images import image_markdown
 
@@ -106,9 +108,9 @@ class TextRenderer:
         self._waiting = text
         return frame
 
-    def _noted(self, note: Citation | LogProbs) -> bytes:
+    def _noted(self, note: Note) -> bytes:
         match note:
-            case Citation():
+            case Citation() | RunResult():
                 return b""
             case LogProbs():
                 text, self._waiting = self._waiting, ""

@@ -11,7 +11,16 @@ from msgspec.structs import replace
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from tollgate.core.content import MadeImage, Part, Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import (
+    MadeImage,
+    Part,
+    Provenance,
+    Reasoning,
+    Refusal,
+    ServerToolRun,
+    Text,
+    ToolCall,
+)
 from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
@@ -61,6 +70,8 @@ def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
             }
             if part.provenance is not None:
                 yield _proof(part.id, part.provenance)
+        case ServerToolRun():
+            pass
         case _:
             assert_never(part)
 
@@ -202,6 +213,9 @@ class _Open:
                 yield from self._deltas(index, b"thinking_delta", b"thinking")
                 if self.has_ended:
                     yield from self._signed(index)
+            case ServerToolRun():
+                self.blocks = 0
+                return
             case _:
                 assert_never(self.part)
         if self.has_ended:

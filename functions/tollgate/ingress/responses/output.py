@@ -11,7 +11,16 @@ from typing import Final, assert_never
 from msgspec.structs import replace
 from pydantic_core import to_json
 
-from tollgate.core.content import MadeImage, Part, Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import (
+    MadeImage,
+    Part,
+    Provenance,
+    Reasoning,
+    Refusal,
+    ServerToolRun,
+    Text,
+    ToolCall,
+)
 from tollgate.core.events import PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import NamespacedName
@@ -39,6 +48,7 @@ class OutputWriter:
         self._of_part: dict[int, OutputItem] = {}
         self._calls: dict[int, ToolCall] = {}
         self._ids: set[str] = set()
+        self._runs: set[int] = set()
         self._done: dict[int, Json] = {}
         self._sequence = 0
 
@@ -61,6 +71,10 @@ class OutputWriter:
         return b"".join(self._feed(event))
 
     def _feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> Iterator[bytes]:
+        if isinstance(event, PartStart) and isinstance(event.part, ServerToolRun):
+            self._runs.add(event.index)
+        if event.index in self._runs:
+            return
         match event:
             case PartDelta(index=index, text=text):
                 if text:
@@ -91,7 +105,7 @@ class OutputWriter:
         """Return the items of a whole answer, by the events that it amounts to."""
         for index, part in enumerate(response.parts):
             self.feed(PartStart(index=index, part=_emptied(part)))
-            if not isinstance(part, MadeImage):
+            if not isinstance(part, MadeImage | ServerToolRun):
                 text = part.arguments if isinstance(part, ToolCall) else part.text
                 self.feed(PartDelta(index=index, text=text))
             for note in response.notes.get(index, ()):
@@ -131,6 +145,8 @@ class OutputWriter:
                 return CallItem(place, f"fc_{suffix}", part, spelled)
             case MadeImage():
                 return ImageItem(place, f"ig_{suffix}", part)
+            case ServerToolRun():
+                raise TypeError("a run of a tool has no item yet")
             case _:
                 assert_never(part)
 
@@ -164,7 +180,7 @@ class OutputWriter:
 
 
 def _emptied(part: Part) -> Part:
-    if isinstance(part, MadeImage):
+    if isinstance(part, MadeImage | ServerToolRun):
         return part
     if isinstance(part, ToolCall):
         return replace(part, arguments="")

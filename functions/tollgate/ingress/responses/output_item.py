@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.content import Part, Provenance
-from tollgate.core.events import Citation, LogProbs
+from tollgate.core.events import Note
 
 Json = dict[str, JsonValue]
 # The type of an event, and its content without the braces.
@@ -29,7 +29,7 @@ class OutputItem(Protocol):
     def grow(self, index: int, text: str) -> Iterator[Event]:
         """Add text to a part."""
 
-    def note(self, index: int, note: Citation | LogProbs) -> Iterator[Event]:
+    def note(self, index: int, note: Note) -> Iterator[Event]:
         """Add a note to a part."""
 
     def end(self, index: int, provenance: Provenance | None) -> None:
@@ -57,7 +57,7 @@ class ItemBase:
         self.open_parts.add(index)
         return iter(())
 
-    def note(self, index: int, note: Citation | LogProbs) -> Iterator[Event]:
+    def note(self, index: int, note: Note) -> Iterator[Event]:
         return iter(())
 
     def end(self, index: int, provenance: Provenance | None) -> None:

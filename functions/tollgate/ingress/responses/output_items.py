@@ -8,7 +8,7 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core.content import InlineMedia, MadeImage, Part, Refusal, Text, ToolCall
-from tollgate.core.events import Citation, LogProbs
+from tollgate.core.events import Citation, LogProbs, Note
 from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_item import Event, ItemBase, Json
 
@@ -74,7 +74,7 @@ class MessageItem(ItemBase):
         yield type_, to_json(text).join(piece.frame)
 
     @override
-    def note(self, index: int, note: Citation | LogProbs) -> Iterator[Event]:
+    def note(self, index: int, note: Note) -> Iterator[Event]:
         place, preceding = self._places[index]
         piece = self._pieces[place]
         if piece.refused:
@@ -91,9 +91,10 @@ class MessageItem(ItemBase):
                 annotation=annotation,
             )
             return
-        entries: list[JsonValue] = [_log_prob(entry) for entry in note.entries]
-        piece.log_probs += entries
-        yield self.event("output_text.delta", content_index=place, delta="", logprobs=entries)
+        if isinstance(note, LogProbs):
+            entries: list[JsonValue] = [_log_prob(entry) for entry in note.entries]
+            piece.log_probs += entries
+            yield self.event("output_text.delta", content_index=place, delta="", logprobs=entries)
 
     def close(self) -> Iterator[Event]:
         for place, piece in enumerate(self._pieces):
