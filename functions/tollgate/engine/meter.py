@@ -1,7 +1,7 @@
 """Observes a generation and makes its record: usage, timing, outcome, bill."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import reduce
 from typing import Final, assert_never
 
@@ -27,18 +27,16 @@ from tollgate.core.events import (
 from tollgate.core.generation import (
     AttemptRecord,
     BillLine,
+    Fee,
     GenerationRecord,
     Outcome,
-    UsageSource,
     total_nano_usd,
 )
-from tollgate.core.usage import Units, Usage
-from tollgate.core.work import InputWork, Work
+from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
-from tollgate.engine.stream_usage import StreamUsage
-from tollgate.engine.usage_bound import InputBound, UsageBound
+from tollgate.engine.round_account import RoundAccount, weakest_source
 from tollgate.routing.planning.plan import Attempt, Plan
-from tollgate.routing.price import Price, bill
+from tollgate.routing.price import bill, bill_fees
 from tollgate.stores.base import Hold
 
 # Strings and usage of a provider are stored in the record, which must fit into an item: a larger
@@ -73,12 +71,6 @@ def _fit(raw: JsonValue, levels: int = _RAW_USAGE_LEVELS_MAX) -> JsonValue:
             return raw
 
 
-def _echoed_bytes(work: Work) -> list[int] | None:
-    if isinstance(work, InputWork) or not work.echo:
-        return None
-    return [len(prompt.encode()) for prompt in work.prompts]
-
-
 class Meter:
     """The account of one generation; `record` can be made at any moment."""
 
@@ -97,7 +89,9 @@ class Meter:
         self._started = Started()
         self._first_token_ms: int | None = None
         self._choices = call.parsed.request.answers
-        self._accounts = [StreamUsage(self._choices)]
+        self._rounds = [RoundAccount(call.parsed.request, plan, self._created_s)]
+        # Each with the place of its round.
+        self._fees: list[tuple[int, Fee]] = []
         self._ended: dict[int, Ended] = {}
         # The tool calls of each choice.
         self._calls: Counter[int] = Counter()
@@ -119,7 +113,7 @@ class Meter:
                 error.code.value,
                 upstream=error,
                 operator_cost_nano_usd=self._reported_cost_nano_usd(
-                    self._plausible(usage, attempt), attempt
+                    self._rounds[-1].bound(usage, attempt), attempt
                 ),
             )
         )
@@ -130,11 +124,11 @@ class Meter:
         `streams` is the number of its streams, which have as many choices each, in order.
         """
         self._serving = attempt
-        self._accounts = [StreamUsage(self._choices // streams) for _ in range(streams)]
+        self._rounds[-1].serve(attempt, streams=streams)
 
     def observe(self, event: StreamEvent, choice: int = 0) -> None:
         """Record an event of the attempt that serves."""
-        self._accounts[choice * len(self._accounts) // self._choices].observe(event)
+        self._rounds[-1].observe(event, choice)
         match event:
             case PartDelta() | Output() | Partial():
                 self._mark_first_token()
@@ -169,24 +163,13 @@ class Meter:
         """Replace the hold by one with more money, for the same generation."""
         self._hold = hold
 
+    def charge(self, fee: Fee) -> None:
+        """Note a fee beside the tokens, which the caller pays unless the generation fails."""
+        self._fees.append((len(self._rounds) - 1, fee))
+
     def cost_nano_usd(self) -> int:
         """Estimate the generation's cost, in nano-dollars, if it ended now."""
-        usages, _ = self._measure()
-        return total_nano_usd(self._bill(usages))
-
-    def _input_bound(self, attempt: Attempt) -> InputBound | None:
-        """Return the most that inputs have, which is held; None for a conversation."""
-        trace, work = self._plan.trace, self._call.parsed.request
-        if not isinstance(work, InputWork):
-            return None
-        return InputBound(
-            tokens_max=min(trace.input_tokens_max, attempt.context_tokens * trace.inputs),
-            units=trace.units or Units(),
-            units_max=trace.units_max or Units(),
-            charged=frozenset(self._price(attempt, Usage()).usd_per_million_pieces),
-            likely_output_tokens=work.likely_output_tokens,
-            by_medium=work.by_medium,
-        )
+        return total_nano_usd(self._bill(account.measure()[0] for account in self._rounds))
 
     @property
     def hold(self) -> Hold:
@@ -213,9 +196,10 @@ class Meter:
 
         Its outcome is `cancelled` until the generation has ended or failed.
         """
-        usages, usage_source = self._measure()
-        usage = reduce(Usage.plus, usages)
-        lines = self._bill(usages) if self._outcome != "error" else ()
+        measured = [account.measure() for account in self._rounds]
+        usage = reduce(Usage.plus, (each for usages, _ in measured for each in usages))
+        billed = self._bill(usages for usages, _ in measured)
+        lines = billed if self._outcome != "error" else ()
         target = self._serving.target if self._serving else None
         ended = self._ended.get(min(self._ended, default=0))
         return GenerationRecord(
@@ -237,7 +221,7 @@ class Meter:
             service_tier=_truncate(self._started.service_tier),
             error=self._failure.code.value if self._failure else None,
             usage=usage,
-            usage_source=usage_source,
+            usage_source=weakest_source(source for _, source in measured),
             cost_nano_usd=total_nano_usd(lines),
             held_nano_usd=self._hold.wallet_nano_usd,
             shard=self._hold.shard,
@@ -268,60 +252,16 @@ class Meter:
             return 0
         return self._calls.total() - len(self._calls)
 
-    def _measure(self) -> tuple[list[Usage], UsageSource]:
-        """Return the usage of each stream; one estimated stream makes the whole an estimate."""
-        if self._serving is None:
-            return [Usage()], "none"
-        trace = self._plan.trace
-        sizes = [prompt.estimate for prompt in trace.prompts] or [trace.estimated_input_tokens]
-        echoed = _echoed_bytes(self._call.parsed.request)
-        streams_per_prompt = len(self._accounts) // len(sizes)
-        measured = [
-            account.measure(
-                self._serving,
-                estimated_input_tokens=sizes[place // streams_per_prompt],
-                output_tokens_max=trace.output_tokens_max,
-                echoed_bytes=echoed[place // streams_per_prompt] if echoed else 0,
-                inputs=self._input_bound(self._serving),
-            )
-            for place, account in enumerate(self._accounts)
-        ]
-        sources = {source for _, source in measured}
-        # The least certain source first: the sum is only as certain as that.
-        weakest: tuple[UsageSource, ...] = ("bounded", "estimated", "provider", "none")
-        source = next(source for source in weakest if source in sources)
-        return [usage for usage, _ in measured], source
-
-    def _bill(self, usages: Sequence[Usage]) -> tuple[BillLine, ...]:
-        """Return the lines of all streams; each has the rates of its own prompt's size.
-
-        Streams with equal rates are billed together. What is charged by the request is charged
-        once.
-        """
-        if self._serving is None:
-            return ()
-        by_price: dict[Price, Usage] = {}
-        for usage in usages:
-            price = self._price(self._serving, usage)
-            if by_price and price not in by_price:
-                price = replace(price, request=None)
-            by_price[price] = by_price[price].plus(usage) if price in by_price else usage
-        return tuple(line for price, usage in by_price.items() for line in bill(usage, price))
-
-    def _plausible(self, usage: Usage, attempt: Attempt) -> Usage:
-        """Return the usage of an attempt that failed, of which nothing was delivered."""
-        bound = UsageBound.of(
-            attempt,
-            choices=self._choices,
-            output_tokens_max=self._plan.trace.output_tokens_max,
-            shown_bytes=0,
-            reasons=True,
-            inputs=self._input_bound(attempt),
-        )
-        return bound.apply(usage).fit_parts()
+    def _bill(self, measured: Iterable[list[Usage]]) -> tuple[BillLine, ...]:
+        """Return the lines of the rounds in turn, each with the fees that it caused."""
+        lines: list[BillLine] = []
+        for place, (account, usages) in enumerate(zip(self._rounds, measured, strict=True)):
+            fees = (fee for caused_by, fee in self._fees if caused_by == place)
+            lines += (*account.bill(usages), *bill_fees(fees))
+        return tuple(lines)
 
     def _raw_usage(self) -> JsonValue:
-        reports = [account.raw_usage for account in self._accounts]
+        reports = [raw for account in self._rounds for raw in account.raw_usages]
         raw: JsonValue = reports[0] if len(reports) == 1 else reports
         try:
             size_bytes = len(to_json(raw))
@@ -378,16 +318,11 @@ class Meter:
         room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - kept)
         return withhold_prompt(words, self._call.parsed.request)[:room]
 
-    def _price(self, attempt: Attempt, usage: Usage) -> Price:
-        """Return the rates at the record's own time, so that its bill can be recalculated."""
-        picture = self._plan.trace.picture
-        return attempt.prices.at(self._created_s, usage.input_tokens, picture)
-
     def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
         """Return the cost of reported usage at an attempt's price, 0 if none was reported."""
         if usage == Usage():
             return 0
-        return total_nano_usd(bill(usage, self._price(attempt, usage)))
+        return total_nano_usd(bill(usage, self._rounds[-1].price(attempt, usage)))
 
     def _mark_first_token(self) -> None:
         if self._first_token_ms is None:

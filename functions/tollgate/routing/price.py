@@ -257,9 +257,12 @@ def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine
             lines.append(_line(item, quantity, rate))
     if price.request:
         lines.append(_fee_line(Fee(item="request", quantity=1, usd_each=price.request)))
-    # A fee of nothing has its line too: that a tool ran is part of the bill.
-    lines += [_fee_line(fee) for fee in (_searches(usage, price), *fees) if fee.quantity]
-    return tuple(lines)
+    return (*lines, *bill_fees((_searches(usage, price), *fees)))
+
+
+def bill_fees(fees: Iterable[Fee]) -> tuple[BillLine, ...]:
+    """Return a line for each fee, of nothing too: that a tool ran is part of the bill."""
+    return tuple(_fee_line(fee) for fee in fees if fee.quantity)
 
 
 def _searches(usage: Usage, price: Price) -> Fee:

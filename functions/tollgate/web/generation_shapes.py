@@ -1,5 +1,6 @@
 """Records of generations and their content, as the api shows them."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal
@@ -171,11 +172,7 @@ class GenerationObject(BaseModel):
             usage=usd(record.cost_nano_usd),
             held=usd(record.held_nano_usd),
             cost_micro_usd=_micro_usd(record.cost_nano_usd),
-            tool_costs_micro_usd={
-                line.item: _micro_usd(line.cost_nano_usd)
-                for line in record.lines
-                if line.item not in MODEL_ITEMS
-            },
+            tool_costs_micro_usd=_tool_costs(record.lines),
             cost_lines=[BillLineObject.of(line) for line in record.lines],
             latency_ms=record.duration_ms,
             first_token_ms=record.first_token_ms,
@@ -223,6 +220,15 @@ class GenerationsReply(BaseModel):
     data: list[GenerationObject]
     next_cursor: str | None
     unreadable: Unreadable
+
+
+def _tool_costs(lines: Sequence[BillLine]) -> dict[str, str]:
+    """Add up the lines of each item that is not the model's: each run has a line of its own."""
+    costs: dict[str, int] = {}
+    for line in lines:
+        if line.item not in MODEL_ITEMS:
+            costs[line.item] = costs.get(line.item, 0) + line.cost_nano_usd
+    return {item: _micro_usd(cost) for item, cost in costs.items()}
 
 
 def _micro_usd(amount_nano_usd: int) -> str:
