@@ -16,6 +16,7 @@ from tollgate.ingress.base import ParsedWork
 from tollgate.providers.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.base import CooldownStore, Ledger
+from tollgate.tools.base import ServerTools
 
 
 class ProviderDirectory(Protocol):
@@ -71,6 +72,8 @@ class Gateway(Struct, frozen=True, kw_only=True):
     timing: StreamTiming
     credits_per_usd: Decimal
     admission: Admission = "positive"
+    tools: ServerTools | None = None
+    """The tools that the gateway runs; None if routing.yaml configures none."""
 
 
 class Call(Struct, frozen=True, kw_only=True):

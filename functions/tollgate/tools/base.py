@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from tollgate.core.content import MadeImage
 from tollgate.core.generation import Fee
-from tollgate.core.request import Tool
+from tollgate.core.principal import Principal
+from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.server_tools import RunResult, ServerTool
 
 
@@ -33,8 +34,8 @@ class RunReport(Struct, frozen=True, kw_only=True):
     """Pictures that the run made, which are a part of the answer."""
 
 
-class ServerTools(Protocol):
-    """The tools that routing.yaml configures."""
+class RequestTools(Protocol):
+    """The tools of one request, which remember the URLs that the request may fetch."""
 
     def declare(self, tool: ServerTool) -> Tool | None:
         """Return the tool as the model sees it; None if routing.yaml does not configure it."""
@@ -50,3 +51,12 @@ class ServerTools(Protocol):
         An engine that fails is a result with an error; a tool that routing.yaml requires raises
         UpstreamError in its place.
         """
+
+
+class ServerTools(Protocol):
+    """The tools that routing.yaml configures."""
+
+    def open(
+        self, request: GenerationRequest, *, route: str | None, principal: Principal
+    ) -> RequestTools:
+        """Return the tools of one request, which leads to models by a route or by none."""
