@@ -112,7 +112,7 @@ def _sent(
         return None
     media = RequestMedia(ShelvedMedia({PICTURE: FetchedMedia(content=PNG)}), request)
     try:
-        inlined = asyncio.run(media.inline_urls(wire.target))
+        inlined = asyncio.run(media.inline(wire.target))
         sent = encode_request(wire.codec, inlined, wire.target)
     except GatewayError:
         return None

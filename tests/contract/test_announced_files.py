@@ -78,14 +78,14 @@ async def test_c70_an_announced_file_is_found_once_its_content_has_arrived(
     assert file is not None
     assert (file.media_type, file.size_bytes) == ("application/pdf", 100)
     assert (await store.page("acme", limit=5)).found == (file,)
-    assert await bucket.read_head(awaited_object_of(file), 10) is None
-    found = await bucket.read_head(object_of(file), 10)
+    assert await bucket.get_head(awaited_object_of(file), 10) is None
+    found = await bucket.get_head(object_of(file), 10)
     assert found is not None
     assert (found.size_bytes, found.head) == (100, PDF[:10])
     # Who still has the address changes nothing.
     await send(upload, b"x" * 100)
     assert await store.get("acme", id_) == file
-    found = await bucket.read_head(object_of(file), 10)
+    found = await bucket.get_head(object_of(file), 10)
     assert found is not None
     assert found.head == PDF[:10]
     assert await store.delete("acme", id_, by=TESTER)

@@ -152,7 +152,10 @@ async def store_responses(deployment: Deployment, workspace: Workspace) -> str:
 
 
 async def store_files(deployment: Deployment, workspace: Workspace) -> str:
-    """Upload a file twice under one Idempotency-Key, and download it; return its id."""
+    """Upload a file twice under one Idempotency-Key, and download it; return its id.
+
+    Two more are sent to the bucket: one is first looked at by its id, and one in a request.
+    """
     headers = {"authorization": f"Bearer {workspace.management.secret}"}
     url = f"{deployment.emulator.url}/v1/files"
     for _ in range(2):
@@ -162,16 +165,28 @@ async def store_files(deployment: Deployment, workspace: Workspace) -> str:
         async with deployment.http.post(url, headers=named, data=form) as said:
             file = await said.json()
             assert said.status == 200, file
-    announced = {"filename": "b.txt", "purpose": "user_data", "bytes": 5}
-    signed = (await ask(deployment, "POST", "/v1/files/presigned", workspace, 200, announced)).json
-    async with deployment.http.put(signed["url"], headers=signed["headers"], data=b"Hello") as sent:
-        assert sent.status == 200
-    await ask(deployment, "GET", f"/v1/files/{signed['id']}", workspace, 200)
+    sent_id = await send_file(deployment, workspace)
+    await ask(deployment, "GET", f"/v1/files/{sent_id}", workspace, 200)
+    part = {"type": "file", "file_id": await send_file(deployment, workspace)}
+    asked = {"model": "test/read", "messages": [{"role": "user", "content": [part]}]}
+    keyed = {"authorization": f"Bearer {workspace.inference.secret}"}
+    url_of_chat = f"{deployment.emulator.url}{CHAT}"
+    async with deployment.http.post(url_of_chat, headers=keyed, json=asked) as answered:
+        assert answered.status == 200, await answered.text()
     file_id = str(file["id"])
     async with deployment.http.get(f"{url}/{file_id}/content", headers=headers) as content:
         said = await content.read()
         assert (content.status, said) == (200, b"Hello"), (content.url, content.status, said)
     return file_id
+
+
+async def send_file(deployment: Deployment, workspace: Workspace) -> str:
+    """Announce a file and send its content to the bucket; return its id."""
+    announced = {"filename": "b.txt", "purpose": "user_data", "bytes": 5}
+    signed = (await ask(deployment, "POST", "/v1/files/presigned", workspace, 200, announced)).json
+    async with deployment.http.put(signed["url"], headers=signed["headers"], data=b"Hello") as sent:
+        assert sent.status == 200
+    return str(signed["id"])
 
 
 async def read_the_pointer_alone(deployment: Deployment) -> None:

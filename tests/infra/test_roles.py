@@ -22,6 +22,9 @@ PERMISSIONS: Final = {
             "dynamodb:PutItem",
             "dynamodb:UpdateItem",
         },
+        "CoreTable where pk begins with F#": {"dynamodb:UpdateItem"},
+        "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
+        "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject", "s3:GetObject"},
         "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
         "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
@@ -161,7 +164,7 @@ def test_no_condition_on_all_keys_is_true_without_any(any_stack: Stack) -> None:
         for statement in statements(role)
         if any("ForAllValues" in it for it in statement.get("Condition", ()))
     ]
-    assert len(conditions) == 4
+    assert len(conditions) == 5
     for condition in conditions:
         (keys,) = (it for name, it in condition.items() if name.startswith("ForAllValues"))
         assert condition["Null"] == dict.fromkeys(keys, "false")

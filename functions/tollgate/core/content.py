@@ -34,7 +34,32 @@ class MediaUrl(Struct, frozen=True, kw_only=True, tag="url"):
     url: str
 
 
-MediaSource = InlineMedia | MediaUrl
+class FileReference(Struct, frozen=True, kw_only=True, tag="file"):
+    """Bytes that were uploaded before, by the id of their file.
+
+    The engine finds the file before it plans, and puts the bytes in place of the reference before
+    it encodes an attempt: no codec sees one.
+    """
+
+    id: str
+    field: str
+    """The field of the request that has the id, which a refusal names."""
+    media_type: str | None = None
+    """By the content; None until the file is found, as the two below."""
+    size_bytes: int | None = None
+    place: str | None = None
+    """The key of the content, in the store of objects."""
+
+
+SentMedia = InlineMedia | MediaUrl
+MediaSource = SentMedia | FileReference
+
+
+def sent_media(source: MediaSource) -> SentMedia:
+    """Return media as a codec writes it; ValueError for a file, which the engine has read."""
+    if isinstance(source, FileReference):
+        raise ValueError("a file that was not read")
+    return source
 
 
 class Image(Struct, frozen=True, kw_only=True):
@@ -115,7 +140,7 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
 class MadeImage(Struct, frozen=True, kw_only=True, tag="made_image"):
     """A picture that a model made as a part of its answer, whole."""
 
-    source: MediaSource
+    source: SentMedia
     provenance: Provenance | None = None
 
     @property

@@ -43,6 +43,15 @@ class StoredFile(Struct, frozen=True, kw_only=True):
         return any(it is not None and it <= now_s for it in ends)
 
 
+class FoundFile(Struct, frozen=True, kw_only=True):
+    """A file as a request needs it: its content is there, and is read by its place."""
+
+    place: str
+    filename: str
+    media_type: str
+    size_bytes: int
+
+
 class NewFile(Struct, frozen=True, kw_only=True):
     """A file that is to be stored, without its content."""
 

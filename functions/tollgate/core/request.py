@@ -12,6 +12,7 @@ from tollgate.core.content import (
     Audio,
     CacheMark,
     Document,
+    FileReference,
     Image,
     MadeImage,
     Reasoning,
@@ -279,6 +280,15 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     def answers(self) -> int:
         """The number of answers in all, numbered conversation by conversation."""
         return self.choices * (1 + len(self.further))
+
+    @property
+    def names_files(self) -> bool:
+        """True if a part is an uploaded file, named by its id."""
+        return any(
+            isinstance(part, Image | Document) and isinstance(part.source, FileReference)
+            for message in chain.from_iterable(self.conversations)
+            for part in message.content
+        )
 
     @property
     def capabilities(self) -> frozenset[Capability]:

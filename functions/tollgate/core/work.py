@@ -32,6 +32,7 @@ class InputWork(Struct, frozen=True, kw_only=True):
     choices: ClassVar[int] = 1
     echo: ClassVar[bool] = False
     wants_single_call: ClassVar[bool] = False
+    names_files: ClassVar[bool] = False
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
     field_of_inputs: ClassVar[str] = "inputs"
     """The field of the request that a refusal of an input names."""

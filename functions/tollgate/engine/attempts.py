@@ -159,7 +159,7 @@ def _unsupported(attempt: Attempt, left_out: tuple[str, ...]) -> RequestError:
 
 async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
     provider = context.gateway.providers.provider(attempt.target.provider)
-    work = await context.media.inline_urls(attempt.target)
+    work = await context.media.inline(attempt.target)
     if not isinstance(work, InputWork):
         return encode_attempt(provider, attempt, work)
     # Imported with the first request of such a kind: most processes serve none.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
@@ -17,6 +17,9 @@ from tollgate.providers.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.base import CooldownStore, Ledger
 from tollgate.tools.base import ServerTools
+
+if TYPE_CHECKING:
+    from tollgate.core.files import FoundFile
 
 
 class ProviderDirectory(Protocol):
@@ -57,6 +60,20 @@ class Journal(Protocol):
         """Log an exception that is a defect of Tollgate."""
 
 
+class FileReader(Protocol):
+    """The uploaded files of all workspaces, to be read."""
+
+    async def find(self, workspace_id: str, file_id: str) -> "FoundFile | None":
+        """Return a file of this workspace whose content is there; None without one.
+
+        Raises RequestError for a file whose content is not what was announced, and LedgerError
+        while files cannot be reached.
+        """
+
+    async def read(self, place: str) -> bytes | None:
+        """Return a content by its key, None if it has gone; LedgerError if none can be read."""
+
+
 class Gateway(Struct, frozen=True, kw_only=True):
     """The collaborators of `generate`, chosen by the wiring."""
 
@@ -74,6 +91,8 @@ class Gateway(Struct, frozen=True, kw_only=True):
     admission: Admission = "positive"
     tools: ServerTools | None = None
     """The tools that the gateway runs; None if routing.yaml configures none."""
+    files: FileReader | None = None
+    """None where no files are kept."""
 
 
 class Call(Struct, frozen=True, kw_only=True):

@@ -42,13 +42,18 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     """
     if call.parsed.awaits is not None:
         call = replace(call, parsed=await fetch_awaited(gateway.media, call.parsed))
+    if call.parsed.request.names_files:
+        # Imported with the first such request: most processes serve none.
+        from tollgate.engine.named_files import find_files_of
+
+        call = await find_files_of(gateway, call)
     plan = gateway.planner.plan(planning_request(call), now_s=gateway.clock.now_s())
     (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan))
     meter = Meter(gateway.clock, call, plan, hold)
     context = AttemptContext(
         gateway=gateway,
         plan=plan,
-        media=RequestMedia(gateway.media, call.parsed.request),
+        media=RequestMedia(gateway.media, call.parsed.request, gateway.files),
         meter=meter,
         deadline=call.deadline,
         reports=EndpointReports(gateway.cooldowns, gateway.cooldown),

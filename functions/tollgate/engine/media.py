@@ -1,7 +1,9 @@
-"""Media behind URLs, fetched and inlined for providers that do not fetch for themselves."""
+"""Media behind URLs and in files, inlined for the providers that need their bytes."""
 
 import asyncio
 import base64
+from collections.abc import Callable, Collection
+from functools import partial
 from itertools import chain
 from typing import Final, assert_never
 
@@ -10,6 +12,7 @@ from msgspec.structs import replace
 from tollgate.core.content import (
     Audio,
     Document,
+    FileReference,
     Image,
     InlineMedia,
     MediaUrl,
@@ -21,12 +24,14 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.media_types import detect_media_type, kind_of
 from tollgate.core.request import (
     AssistantMessage,
+    GenerationRequest,
     Message,
     SystemMessage,
     ToolMessage,
     UserMessage,
 )
 from tollgate.core.work import InputWork, Work
+from tollgate.engine.gateway import FileReader
 from tollgate.ingress.base import ParsedWork
 from tollgate.providers.base import FetchedMedia, MediaFetcher, Target
 
@@ -46,38 +51,97 @@ async def fetch_awaited(fetcher: MediaFetcher, parsed: ParsedWork) -> ParsedWork
     return replace(parsed, request=awaited.complete(media.content), awaits=None)
 
 
-class RequestMedia:
-    """The media of one request; each URL is fetched once for all attempts."""
+def replace_parts(
+    request: GenerationRequest,
+    change: Callable[[UserContent], UserContent],
+    refuse: Callable[[str], RequestError],
+) -> GenerationRequest:
+    """Return a request with its texts and media changed one by one; answers stay as they are.
 
-    def __init__(self, fetcher: MediaFetcher, request: Work) -> None:
+    Raises `refuse(…)` for what has become a recording in the result of a tool.
+    """
+
+    def change_result(part: ResultContent) -> ResultContent:
+        changed = change(part)
+        if isinstance(changed, Audio):
+            raise refuse("have audio in the result of a tool")
+        return changed
+
+    def change_message(message: Message) -> Message:
+        match message:
+            case UserMessage(content=content):
+                return replace(message, content=tuple(map(change, content)))
+            case ToolMessage(content=content):
+                return replace(message, content=tuple(map(change_result, content)))
+            case SystemMessage() | AssistantMessage():
+                return message
+            case _:
+                assert_never(message)
+
+    messages, *further = (tuple(map(change_message, each)) for each in request.conversations)
+    return replace(request, messages=messages, further=tuple(further))
+
+
+async def load_file(files: FileReader | None, reference: FileReference) -> InlineMedia:
+    """Return the content of a file that was found; RequestError if it has gone since."""
+    content = None
+    if files is not None and reference.place is not None:
+        content = await files.read(reference.place)
+    if content is None:
+        raise unknown_file(reference)
+    return InlineMedia(
+        media_type=reference.media_type or "",
+        base64=base64.b64encode(content).decode("ascii"),
+    )
+
+
+def unknown_file(reference: FileReference) -> RequestError:
+    """Return the refusal of an id that stands for no file of the caller's workspace."""
+    field = reference.field
+    return RequestError(
+        ErrorCode.FILE_NOT_FOUND, f"There is no file with the id in {field}.", param=field
+    )
+
+
+class RequestMedia:
+    """The media of one request; each URL is fetched once for all attempts, each file read once."""
+
+    def __init__(
+        self, fetcher: MediaFetcher, request: Work, files: FileReader | None = None
+    ) -> None:
         self._fetcher = fetcher
+        self._files = files
         self.request = request
         self._fetched: dict[str, FetchedMedia] = {}
+        self._read: dict[str, InlineMedia] = {}
 
-    async def inline_urls(self, target: Target) -> Work:
-        """Return the request with bytes in place of URLs that the target's provider cannot fetch.
+    async def inline(self, target: Target) -> Work:
+        """Return the request with bytes in place of files, and of URLs that are not fetched.
 
         Raises RequestError for a URL that the guard refuses, or whose content has the wrong type.
         """
         request = self.request
         if isinstance(request, InputWork):
             return await self._inline_inputs(request, target)
-        urls = {
-            part.source.url
+        media = [
+            part
             for message in chain.from_iterable(request.conversations)
             for part in message.content
             if isinstance(part, Image | Document)
-            and isinstance(part.source, MediaUrl)
-            and not _fetches(target, part)
+        ]
+        urls = {
+            part.source.url
+            for part in media
+            if isinstance(part.source, MediaUrl) and not _fetches(target, part)
         }
-        if not urls:
+        sources = [part.source for part in media]
+        files = {each.id: each for each in sources if isinstance(each, FileReference)}
+        if not urls and not files:
             return request
+        if files:
+            await self._read_files(files.values())
         await self._fetch(urls)
-        messages, *further = (
-            tuple(self._message(message, urls) for message in conversation)
-            for conversation in request.conversations
-        )
-        return replace(request, messages=messages, further=tuple(further))
+        return replace_parts(request, partial(self._part, urls=urls), self._refused)
 
     async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
         # Forms of edits and bodies of other families have no room for an address.
@@ -107,34 +171,25 @@ class RequestMedia:
         if sum(len(media.content) for media in self._fetched.values()) > TOTAL_BYTES_MAX:
             raise self._refused(f"have more than {TOTAL_BYTES_MAX} bytes behind their URLs")
 
-    def _message(self, message: Message, urls: set[str]) -> Message:
-        match message:
-            case UserMessage():
-                shown = tuple(self._part(part, urls) for part in message.content)
-                return replace(message, content=shown)
-            case ToolMessage():
-                returned = tuple(self._result(part, urls) for part in message.content)
-                return replace(message, content=returned)
-            case SystemMessage() | AssistantMessage():
-                return message
-            case _:
-                assert_never(message)
-
-    def _result(self, part: ResultContent, urls: set[str]) -> ResultContent:
-        inlined = self._part(part, urls)
-        if isinstance(inlined, Audio):
-            raise self._refused("have audio in the result of a tool")
-        return inlined
+    async def _read_files(self, references: Collection[FileReference]) -> None:
+        """Read the files that no attempt before has read."""
+        if sum(each.size_bytes or 0 for each in references) > TOTAL_BYTES_MAX:
+            raise self._refused(f"have files of more than {TOTAL_BYTES_MAX} bytes together")
+        for reference in references:
+            if reference.id not in self._read:
+                self._read[reference.id] = await load_file(self._files, reference)
 
     def _part(self, part: UserContent, urls: set[str]) -> UserContent:
         match part:
+            case Image(source=FileReference(id=id_)) | Document(source=FileReference(id=id_)):
+                return replace(part, source=self._read[id_])
             case Image(source=MediaUrl(url=url)) if url in urls:
                 source = self._inline(url)
                 if kind_of(source.media_type) != "image":
                     raise self._refused("have an image_url whose content is not an image")
                 return replace(part, source=source)
             case Document(source=MediaUrl(url=url)) if url in urls:
-                return _typed_by_content(part, self._inline(url))
+                return typed_by_content(part, self._inline(url))
             case Text() | Image() | Audio() | Document():
                 return part
             case _:
@@ -155,16 +210,18 @@ class RequestMedia:
         return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {what}.", param=name)
 
 
-def _typed_by_content(part: Document, source: InlineMedia) -> Image | Audio | Document:
+def typed_by_content(
+    part: Document, source: InlineMedia | FileReference
+) -> Image | Audio | Document:
     """Return a file as the kind of part that its content is: image, audio or document."""
-    match source.media_type:
-        case "audio/wav":
+    match source:
+        case InlineMedia(media_type="audio/wav"):
             return Audio(source=source, format="wav")
-        case "audio/mpeg":
+        case InlineMedia(media_type="audio/mpeg"):
             return Audio(source=source, format="mp3")
-        case "audio/webm":
+        case InlineMedia(media_type="audio/webm"):
             return Audio(source=source, format="webm")
-        case type_ if kind_of(type_) == "image":
+        case _ if kind_of(source.media_type or "") == "image":
             return Image(source=source, cache=part.cache)
         case _:
             return replace(part, source=source)

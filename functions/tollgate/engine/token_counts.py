@@ -73,6 +73,11 @@ async def count_tokens(
     Nothing is held, billed or recorded. Raises GatewayError for what no model would be sent; a
     provider that fails or is slow leaves the estimate.
     """
+    if request.names_files:
+        # Imported with the first such request: most processes serve none.
+        from tollgate.engine.named_files import find_named_files
+
+        request = await find_named_files(gateway.files, principal.workspace_id, request)
     estimate = TokenCount(tokens=PromptSize.of(request).estimate, is_exact=False)
     try:
         attempt = _find_counting(gateway, request, principal=principal, request_id=request_id)
@@ -132,8 +137,8 @@ async def _ask(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -
     if counter is None:
         return None
     provider = gateway.providers.provider(attempt.target.provider)
-    media = RequestMedia(gateway.media, request)
-    inlined = await media.inline_urls(attempt.target)
+    media = RequestMedia(gateway.media, request, gateway.files)
+    inlined = await media.inline(attempt.target)
     if isinstance(inlined, InputWork):
         return None
     encoded = encode_attempt(provider, attempt, inlined)

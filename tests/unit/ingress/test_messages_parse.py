@@ -28,6 +28,7 @@ from tests.unit.ingress.messages_requests import (
 from tollgate.core.content import (
     CacheMark,
     Document,
+    FileReference,
     Image,
     InlineMedia,
     MediaUrl,
@@ -321,10 +322,11 @@ def test_c40_c80_an_unknown_type_is_refused_with_those_that_are_known(
     assert raised.value.message == message
 
 
-def test_c80_a_file_by_id_is_not_found() -> None:
-    refused = refusal(user({"type": "image", "source": {"type": "file", "file_id": "f"}}))
-    assert refused.code is ErrorCode.FILE_NOT_FOUND
-    assert refused.param == "messages[0].content[0].source.file_id"
+def test_c80_a_file_by_id_is_found_later() -> None:
+    image = {"type": "image", "source": {"type": "file", "file_id": "f"}}
+    parsed = request(user(image))
+    field = "messages[0].content[0].source.file_id"
+    assert parsed.messages[0].content == (Image(source=FileReference(id="f", field=field)),)
 
 
 # What the tool runner of Anthropic's SDK for Node 1.12 sends unless it is told otherwise, with

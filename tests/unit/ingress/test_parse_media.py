@@ -26,8 +26,17 @@ from tests.unit.ingress.media_samples import (
     image,
 )
 from tests.unit.ingress.requests import HELLO, WEATHER, body, refusal, understood
-from tollgate.core.content import Audio, CacheMark, Document, Image, InlineMedia, MediaUrl, Text
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.content import (
+    Audio,
+    CacheMark,
+    Document,
+    FileReference,
+    Image,
+    InlineMedia,
+    MediaUrl,
+    Text,
+)
+from tollgate.core.errors import RequestError
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.ingress.shared import media
 
@@ -188,11 +197,14 @@ def test_c11_what_is_no_media_is_refused_by_name(part: dict[str, Any], param: st
 
 
 @pytest.mark.parametrize("part", [file(file_id="file-1"), {"type": "file", "file_id": "file-1"}])
-def test_c11_a_file_that_is_not_there_is_file_not_found(part: dict[str, Any]) -> None:
-    with pytest.raises(RequestError) as missing:
-        parse(body(messages=[{"role": "user", "content": [part]}]))
-    assert missing.value.code is ErrorCode.FILE_NOT_FOUND
-    assert str(missing.value.param).endswith("file_id")
+def test_c11_a_file_by_its_id_is_found_later(part: dict[str, Any]) -> None:
+    request = parse(body(messages=[{"role": "user", "content": [part]}])).request
+    [parsed] = request.messages[0].content
+    assert isinstance(parsed, Document)
+    assert isinstance(parsed.source, FileReference)
+    assert parsed.source.id == "file-1"
+    assert parsed.source.field.endswith("file_id")
+    assert request.names_files
 
 
 def test_c11_media_have_limits() -> None:

@@ -249,8 +249,15 @@ def test_c80_a_usual_summary_is_no_option_of_its_own() -> None:
             "input[0].content[0].type",
         ),
         (
-            {"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]},
-            "input[0].content[0].file_id",
+            {
+                "input": [
+                    {
+                        "role": "user",
+                        "content": [{"type": "input_image", "file_id": "f", "image_url": "x"}],
+                    }
+                ]
+            },
+            "input[0].content[0]",
         ),
         (
             {"input": [{"role": "user", "content": [{"type": "input_file"}]}]},

@@ -12,7 +12,6 @@ from tollgate.core.content import (
     Text,
     UserContent,
 )
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.media_types import kind_of
 from tollgate.ingress.chat_completions.wire import parts as wire
 from tollgate.ingress.shared.media import (
@@ -24,6 +23,7 @@ from tollgate.ingress.shared.media import (
     field_refusal,
     parse_address,
     parse_cache_mark,
+    parse_file_id,
     parse_inline,
 )
 
@@ -105,11 +105,8 @@ def _file(
     if sum(value is not None for value in given) != 1:
         raise field_refusal(path, f"must have exactly one of {data_field}, file_url and file_id")
     if file.file_id is not None:
-        raise RequestError(
-            ErrorCode.FILE_NOT_FOUND,
-            f"There is no file with the id in {path}.file_id.",
-            param=f"{path}.file_id",
-        )
+        source = parse_file_id(file.file_id, path)
+        return Document(source=source, filename=file.filename, cache=cache)
     if file.file_url is not None:
         address = parse_address(file.file_url, f"{path}.file_url")
         return Document(source=address, filename=file.filename, cache=cache)
@@ -118,11 +115,11 @@ def _file(
         # OpenRouter's spelling of a file's address.
         address = parse_address(data, data_path)
         return Document(source=address, filename=file.filename, cache=cache)
-    source = parse_inline(data, file.mime_type, data_path)
-    match kind_of(source.media_type):
+    content = parse_inline(data, file.mime_type, data_path)
+    match kind_of(content.media_type):
         case "image":
-            return Image(source=source, cache=cache)
+            return Image(source=content, cache=cache)
         case "audio":
-            return _sound(source, data_path)
+            return _sound(content, data_path)
         case "document":
-            return Document(source=source, filename=file.filename, cache=cache)
+            return Document(source=content, filename=file.filename, cache=cache)

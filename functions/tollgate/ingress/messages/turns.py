@@ -18,7 +18,6 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.media_types import kind_of
 from tollgate.core.reasoning_details import read_detail
 from tollgate.core.request import (
@@ -39,6 +38,7 @@ from tollgate.ingress.shared.media import (
     field_refusal,
     parse_address,
     parse_cache_mark,
+    parse_file_id,
     parse_inline,
 )
 
@@ -232,11 +232,7 @@ def _source(
         case blocks.UrlSource():
             return parse_address(source.url, f"{path}.url")
         case blocks.FileSource():
-            raise RequestError(
-                ErrorCode.FILE_NOT_FOUND,
-                f"There is no file with the id in {path}.file_id.",
-                param=f"{path}.file_id",
-            )
+            return parse_file_id(source.file_id, path)
         case _:
             assert_never(source)
 

@@ -17,7 +17,6 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.media_types import kind_of
 from tollgate.core.reasoning_details import read_detail
 from tollgate.core.request import (
@@ -37,6 +36,7 @@ from tollgate.ingress.shared.media import (
     MediaCount,
     field_refusal,
     parse_address,
+    parse_file_id,
     parse_inline,
 )
 from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
@@ -198,15 +198,17 @@ def _texts(content: str | list[wire.InputPart], path: str) -> Iterator[Text]:
 
 
 def _image(part: wire.InputImage, path: str) -> Image:
+    # `original` is the largest that a model reads.
+    detail = "high" if part.detail == "original" else part.detail
     if part.file_id is not None:
-        raise _unknown_file(path)
+        if part.image_url is not None:
+            raise field_refusal(path, "must have exactly one of image_url and file_id")
+        return Image(source=parse_file_id(part.file_id, path), detail=detail)
     if part.image_url is None:
         raise field_refusal(f"{path}.image_url", "is required")
     source = _source(part.image_url, f"{path}.image_url")
     if isinstance(source, InlineMedia) and kind_of(source.media_type) != "image":
         raise field_refusal(f"{path}.image_url", f"must be {WORDS['image']}")
-    # `original` is the largest that a model reads.
-    detail = "high" if part.detail == "original" else part.detail
     return Image(source=source, detail=detail)
 
 
@@ -219,26 +221,19 @@ def _file(part: wire.InputFile, path: str) -> Image | Document:
     if sum(value is not None for value in given) != 1:
         raise field_refusal(path, "must have exactly one of file_data, file_url and file_id")
     if part.file_id is not None:
-        raise _unknown_file(path)
+        source = parse_file_id(part.file_id, path)
+        return Document(source=source, filename=part.filename)
     if part.file_url is not None:
         address = _source(part.file_url, f"{path}.file_url")
         return Document(source=address, filename=part.filename)
-    source = parse_inline(part.file_data or "", None, f"{path}.file_data")
-    match kind_of(source.media_type):
+    content = parse_inline(part.file_data or "", None, f"{path}.file_data")
+    match kind_of(content.media_type):
         case "image":
-            return Image(source=source)
+            return Image(source=content)
         case "document":
-            return Document(source=source, filename=part.filename)
+            return Document(source=content, filename=part.filename)
         case "audio":
             raise field_refusal(f"{path}.file_data", f"must be {WORDS['document']}")
-
-
-def _unknown_file(path: str) -> RequestError:
-    return RequestError(
-        ErrorCode.FILE_NOT_FOUND,
-        f"There is no file with the id in {path}.file_id.",
-        param=f"{path}.file_id",
-    )
 
 
 def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:

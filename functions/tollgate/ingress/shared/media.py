@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
 from msgspec import Struct
 
-from tollgate.core.content import CacheMark, InlineMedia, MediaUrl
+from tollgate.core.content import CacheMark, FileReference, InlineMedia, MediaUrl
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.media_types import (
     MediaKind,
@@ -87,6 +87,11 @@ def decode_content(text: str, path: str, bytes_max: int = MEDIA_BYTES_MAX) -> by
     if not found:
         raise field_refusal(path, "must not be empty")
     return found
+
+
+def parse_file_id(file_id: str, path: str) -> FileReference:
+    """Return an uploaded file by its id; the engine finds out whether there is one."""
+    return FileReference(id=file_id, field=f"{path}.file_id")
 
 
 def parse_address(url: str, path: str) -> MediaUrl:

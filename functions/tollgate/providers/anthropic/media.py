@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from pydantic import JsonValue
 
-from tollgate.core.content import Document, Image, InlineMedia, MediaUrl
+from tollgate.core.content import Document, Image, InlineMedia, MediaUrl, sent_media
 from tollgate.core.errors import ErrorCode, RequestError
 
 _IMAGE_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -19,30 +19,30 @@ def image(part: Image, fetches: Collection[str]) -> dict[str, JsonValue]:
     `fetches` are the kinds of media that the server takes by URL.
     """
     source: dict[str, JsonValue]
-    match part.source:
+    match sent_media(part.source):
         case MediaUrl(url=url):
             source = _address(url, "image_url", is_fetched="image" in fetches)
         case InlineMedia(media_type=media_type, base64=text) if media_type in _IMAGE_TYPES:
             source = {"type": "base64", "media_type": media_type, "data": text}
         case InlineMedia(media_type=media_type):
             raise _refused(f"image_url: this model does not read pictures of {media_type}")
-        case _:
-            assert_never(part.source)
+        case never:
+            assert_never(never)
     return {"type": "image", "source": source}
 
 
 def document(part: Document, fetches: Collection[str]) -> dict[str, JsonValue]:
     """Return the block of a PDF or a text file; RequestError for any other type."""
     source: dict[str, JsonValue]
-    match part.source:
+    match sent_media(part.source):
         case MediaUrl(url=url):
             source = _address(url, "file", is_fetched="file" in fetches)
         case InlineMedia(media_type="application/pdf", base64=text):
             source = {"type": "base64", "media_type": "application/pdf", "data": text}
         case InlineMedia(media_type=media_type, base64=text):
             source = {"type": "text", "media_type": "text/plain", "data": _text(media_type, text)}
-        case _:
-            assert_never(part.source)
+        case never:
+            assert_never(never)
     block: dict[str, JsonValue] = {"type": "document", "source": source}
     if part.filename:
         block["title"] = part.filename

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from tollgate.core.content import Audio, Document, Image, InlineMedia, MediaUrl, Text
+from tollgate.core.content import Audio, Document, Image, InlineMedia, SentMedia, Text, sent_media
 from tollgate.core.errors import ErrorCode, RequestError
 
 # Files that were uploaded to AI Studio: it knows what they are.
@@ -23,16 +23,16 @@ def part_of(content: Text | Image | Audio | Document) -> JsonValue:
         case Text():
             return {"text": content.text}
         case Image():
-            return _media(content.source, "image")
+            return _media(sent_media(content.source), "image")
         case Audio():
             return _media(content.source, "audio")
         case Document():
-            return _media(content.source, "file")
+            return _media(sent_media(content.source), "file")
         case _:
             assert_never(content)
 
 
-def _media(source: InlineMedia | MediaUrl, what: Literal["image", "audio", "file"]) -> JsonValue:
+def _media(source: SentMedia, what: Literal["image", "audio", "file"]) -> JsonValue:
     if isinstance(source, InlineMedia):
         return {"inlineData": {"mimeType": source.media_type, "data": source.base64}}
     if source.url.startswith(_OWN_FILES):

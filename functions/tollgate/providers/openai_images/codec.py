@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 from pydantic import JsonValue
 
-from tollgate.core.content import Image, InlineMedia
+from tollgate.core.content import Image
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.images import ImagePiece, ImageRequest
 from tollgate.core.usage import Usage
@@ -21,6 +21,7 @@ from tollgate.providers.base import FormPart, Frame, Target, WireRequest
 from tollgate.providers.media_dialects import ImageOption
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
+from tollgate.providers.shared.openai_writing import url_of
 from tollgate.providers.shared.pictures import (
     image_result,
     inline_source,
@@ -87,7 +88,7 @@ def encode_images_request(
         if "mask" not in dialect.takes or dialect.edits != "form":
             refuse_mask(work, target)
         if dialect.edits == "reference_images":
-            body["reference_images"] = [_address(image) for image in work.images]
+            body["reference_images"] = [url_of(image.source) for image in work.images]
         elif dialect.edits == "form":
             form = tuple(_form(work, body))
         else:
@@ -192,12 +193,6 @@ def _size(work: ImageRequest, target: Target, adapted: list[str]) -> dict[str, J
         case "none":
             adapted.append("size")
             return {}
-
-
-def _address(image: Image) -> str:
-    if isinstance(image.source, InlineMedia):
-        return f"data:{image.source.media_type};base64,{image.source.base64}"
-    return image.source.url
 
 
 def _form(work: ImageRequest, body: dict[str, JsonValue]) -> Iterator[FormPart]:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from tollgate.core.content import InlineMedia, MediaSource, MediaUrl
+from tollgate.core.content import InlineMedia, MediaSource, MediaUrl, sent_media
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Target
 
@@ -37,10 +37,10 @@ def limit_fields(request: GenerationRequest, target: Target) -> dict[str, JsonVa
 
 def url_of(source: MediaSource) -> str:
     """Return media as a URL, which contains the bytes if they are inline."""
-    match source:
-        case InlineMedia():
-            return f"data:{source.media_type};base64,{source.base64}"
-        case MediaUrl():
-            return source.url
-        case _:
-            assert_never(source)
+    match sent_media(source):
+        case InlineMedia(media_type=media_type, base64=text):
+            return f"data:{media_type};base64,{text}"
+        case MediaUrl(url=url):
+            return url
+        case never:
+            assert_never(never)

@@ -7,10 +7,10 @@ from msgspec import Struct
 
 from tollgate.core.content import (
     MadeImage,
-    MediaSource,
     Part,
     Provenance,
     Refusal,
+    SentMedia,
     ToolCall,
 )
 from tollgate.core.events import Citation, LogProbs, PartDelta, PartEnd, PartNote, PartStart
@@ -103,7 +103,7 @@ class Parts(Generic[_Key, _Open]):
         for key in list(self._open):
             yield from self.close(key)
 
-    def show(self, source: MediaSource, provenance: Provenance | None = None) -> Iterator[Event]:
+    def show(self, source: SentMedia, provenance: Provenance | None = None) -> Iterator[Event]:
         """Add a picture, which comes whole."""
         index, self.count = self.count, self.count + 1
         yield PartStart(index=index, part=MadeImage(source=source, provenance=provenance))

@@ -9,7 +9,7 @@ from msgspec.json import encode as encode_json
 from msgspec.structs import replace
 from pydantic import JsonValue
 
-from tollgate.core.content import Image, InlineMedia, MediaSource, MediaUrl
+from tollgate.core.content import Image, InlineMedia, MediaUrl, SentMedia
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.images import ImagePiece, ImageRequest
 from tollgate.core.media_types import NotBase64, decode_base64
@@ -110,7 +110,7 @@ def check_image(made: ImagePiece, target: Target) -> ImagePiece:
     return replace(made, b64_json=text, url=None, output_format=known, size=f"{size[0]}x{size[1]}")
 
 
-def check_shown(shown: MediaSource, provider: str) -> MediaSource:
+def check_shown(shown: SentMedia, provider: str) -> SentMedia:
     """Return a picture of an answer with its own type; UpstreamError if it is none."""
     if isinstance(shown, MediaUrl):
         if not _ADDRESS.fullmatch(shown.url):

@@ -28,18 +28,27 @@ class _Shape(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class _TextItem(_Shape):
+class _File(_Shape):
+    filename: str = ""
+
+
+class _Item(_Shape):
     text: str = ""
+    file: _File | None = None
+
+    @property
+    def shown(self) -> str:
+        return f"[{self.file.filename}]" if self.file else self.text
 
 
 class _Message(_Shape):
     role: str
-    content: str | list[_TextItem] | None = None
+    content: str | list[_Item] | None = None
 
     @property
     def text(self) -> str:
         if isinstance(self.content, list):
-            return " ".join(item.text for item in self.content)
+            return " ".join(item.shown for item in self.content)
         return self.content or ""
 
 

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 from tollgate.core.content import (
     Audio,
     Document,
+    FileReference,
     Image,
     InlineMedia,
     MadeImage,
@@ -19,6 +20,7 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
+from tollgate.core.media_types import PDF
 from tollgate.core.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
 from tollgate.core.request import GenerationRequest, Message, SchemaOutput
 from tollgate.core.work import InputWork, Work
@@ -101,6 +103,7 @@ class PromptSize(Struct, frozen=True, kw_only=True):
         images = sum(isinstance(part, Image | MadeImage) for part in parts)
         file_urls = sum(isinstance(source, MediaUrl) for source in sources)
         files = sum(len(source.base64) for source in sources if isinstance(source, InlineMedia))
+        named = [source for source in sources if isinstance(source, FileReference)]
         pictures = sum(
             len(part.source.base64)
             for part in parts
@@ -113,11 +116,26 @@ class PromptSize(Struct, frozen=True, kw_only=True):
             + _MESSAGE_TOKENS * len(request.messages)
             + images * READ_TOKENS_LIKELY
             + files // _FILE_CHARACTERS_PER_TOKEN_TYPICAL
-            + file_urls * _FILE_URL_TOKENS_TYPICAL,
+            + file_urls * _FILE_URL_TOKENS_TYPICAL
+            + sum(_named_tokens(each, _FILE_CHARACTERS_PER_TOKEN_TYPICAL) for each in named),
             most=-(-(body + files) // _BYTES_PER_TOKEN_MIN)
             + images * READ_TOKENS_MAX
-            + file_urls * _FILE_URL_TOKENS_MAX,
+            + file_urls * _FILE_URL_TOKENS_MAX
+            + sum(_named_tokens(each, _BYTES_PER_TOKEN_MIN) for each in named),
         )
+
+
+def _named_tokens(file: FileReference, characters_per_token: int) -> int:
+    """Return the tokens of an uploaded file by the length of its base64, as if it came inline.
+
+    No provider reads more of a PDF than of one behind a URL, however large its pictures are. One
+    that was not found yet is measured as a PDF of ten pages.
+    """
+    if file.size_bytes is None:
+        return _FILE_URL_TOKENS_TYPICAL
+    characters = -(-file.size_bytes // 3) * 4
+    tokens = -(-characters // characters_per_token)
+    return min(tokens, _FILE_URL_TOKENS_MAX) if file.media_type == PDF else tokens
 
 
 def _text_bytes(request: GenerationRequest) -> int:

@@ -5,10 +5,13 @@ Keys have letters, digits, `/`, `-`, `_` and `.` alone, so that they are names o
 
 import asyncio
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
 import aiohttp
+from msgspec import Struct
 from yarl import URL
 
 from tollgate.aws.sigv4 import Signer
@@ -18,14 +21,30 @@ _KEY: Final = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*", re.ASCII)
 _TIMEOUT_S: Final = 5.0
 _CONNECT_TIMEOUT_S: Final = 1.0
 _ATTEMPTS_MAX: Final = 2
+_NO_HEADERS: Final[Mapping[str, str]] = {}
 _OBJECT_BYTES_MAX: Final = 64 * 1024 * 1024
+# S3 copies half a gigabyte in some seconds.
+_MOVE_TIMEOUT_S: Final = 25.0
+
+
+class ObjectHead(Struct, frozen=True, kw_only=True):
+    """The size of an object, and its first bytes."""
+
+    size_bytes: int
+    head: bytes
 
 
 class ObjectStore(Protocol):
     """Bytes by key; every method raises StoreUnavailable when they cannot be reached."""
 
-    async def get(self, key: str) -> bytes | None:
+    async def get(self, key: str, *, timeout_s: float = _TIMEOUT_S) -> bytes | None:
         """Return the object, None if there is none."""
+
+    async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
+        """Return the size and the first bytes of an object that is not empty; None without one."""
+
+    async def move(self, key: str, to: str, media_type: str) -> None:
+        """Move an object, in place of one with that key; a repeated move may find none."""
 
     async def put(self, key: str, body: bytes) -> None:
         """Keep the object, in place of one with the same key."""
@@ -35,6 +54,13 @@ class ObjectStore(Protocol):
 
     async def close(self) -> None:
         """Close the connections."""
+
+
+class _Reply(Struct, frozen=True, kw_only=True):
+    status: int
+    body: bytes
+    range: str
+    """The header Content-Range, empty without one."""
 
 
 class S3Objects:
@@ -45,29 +71,56 @@ class S3Objects:
     ) -> None:
         host = f"https://{bucket}.s3.{region}.amazonaws.com"
         self._base = f"{endpoint_url.rstrip('/')}/{bucket}" if endpoint_url else host
+        self._bucket = bucket
         self._signer = signer
         self._session: aiohttp.ClientSession | None = None
 
-    async def get(self, key: str) -> bytes | None:
+    async def get(self, key: str, *, timeout_s: float = _TIMEOUT_S) -> bytes | None:
         """Return the object, None if there is none."""
-        status, body = await self._send("GET", key, b"")
-        if status == 404:
+        reply = await self._send("GET", key, timeout_s=timeout_s)
+        if reply.status == 404:
             return None
-        if status != 200:
-            raise StoreRejected(f"HTTP {status}", "GET of an object")
-        return body
+        if reply.status != 200:
+            raise StoreRejected(f"HTTP {reply.status}", "GET of an object")
+        return reply.body
+
+    async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
+        """Return the size and the first bytes of an object that is not empty; None without one."""
+        reply = await self._send("GET", key, headers={"range": f"bytes=0-{bytes_max - 1}"})
+        if reply.status == 404:
+            return None
+        if reply.status != 206:
+            raise StoreRejected(f"HTTP {reply.status}", "GET of an object's head")
+        return ObjectHead(size_bytes=int(reply.range.rpartition("/")[2]), head=reply.body)
+
+    async def move(self, key: str, to: str, media_type: str) -> None:
+        """Move an object, in place of one with that key; a repeated move may find none."""
+        copying = {
+            "content-type": media_type,
+            "x-amz-copy-source": f"/{self._bucket}/{_check_key(key)}",
+            "x-amz-metadata-directive": "REPLACE",
+        }
+        reply = await self._send("PUT", to, headers=copying, timeout_s=_MOVE_TIMEOUT_S)
+        if reply.status == 404:
+            return
+        # A copy that fails on its way has the status of one that began.
+        if reply.status != 200 or b"<Error>" in reply.body:
+            raise StoreRejected(f"HTTP {reply.status}", "PUT of a copy")
+        await self.delete(key)
 
     async def put(self, key: str, body: bytes) -> None:
         """Keep the object, in place of one with the same key."""
-        status, _ = await self._send("PUT", key, body)
-        if status != 200:
-            raise StoreRejected(f"HTTP {status}", "PUT of an object")
+        reply = await self._send(
+            "PUT", key, body, headers={"content-type": "application/octet-stream"}
+        )
+        if reply.status != 200:
+            raise StoreRejected(f"HTTP {reply.status}", "PUT of an object")
 
     async def delete(self, key: str) -> None:
         """Delete the object; one that does not exist is no error."""
-        status, _ = await self._send("DELETE", key, b"")
-        if status not in (200, 204, 404):
-            raise StoreRejected(f"HTTP {status}", "DELETE of an object")
+        reply = await self._send("DELETE", key)
+        if reply.status not in (200, 204, 404):
+            raise StoreRejected(f"HTTP {reply.status}", "DELETE of an object")
 
     async def close(self) -> None:
         """Close the connections."""
@@ -75,44 +128,59 @@ class S3Objects:
             await self._session.close()
             self._session = None
 
-    async def _send(self, method: str, key: str, body: bytes) -> tuple[int, bytes]:
-        """Return status and body of a request; each may be repeated without harm."""
+    async def _send(
+        self,
+        method: str,
+        key: str,
+        body: bytes = b"",
+        *,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        timeout_s: float = _TIMEOUT_S,
+    ) -> _Reply:
+        """Return the reply to a request; each may be repeated without harm."""
+        limit = aiohttp.ClientTimeout(total=timeout_s, sock_connect=_CONNECT_TIMEOUT_S)
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                status, content = await self._send_once(method, key, body)
+                reply = await self._send_once(method, key, body, headers=headers, limit=limit)
             except (aiohttp.ClientError, TimeoutError) as failed:
                 if attempt == _ATTEMPTS_MAX:
                     name = type(failed).__name__
                     raise StoreUnavailable(f"{method}: {name}", maybe_applied=True) from failed
             else:
-                if status < 500:
-                    return status, content
+                if reply.status < 500:
+                    return reply
         raise StoreUnavailable(f"{method}: HTTP error of S3", maybe_applied=True)
 
-    async def _send_once(self, method: str, key: str, body: bytes) -> tuple[int, bytes]:
+    async def _send_once(
+        self,
+        method: str,
+        key: str,
+        body: bytes,
+        *,
+        headers: Mapping[str, str],
+        limit: aiohttp.ClientTimeout,
+    ) -> _Reply:
         url = f"{self._base}/{_check_key(key)}"
-        headers: dict[str, str] = {}
-        if method == "PUT":
-            headers["content-type"] = "application/octet-stream"
         async with self._open_session().request(
             method,
             URL(url, encoded=True),
             data=body or None,
             headers=self._signer.sign(method, url, headers, body),
             allow_redirects=False,
+            timeout=limit,
         ) as response:
             content = bytearray()
             while chunk := await response.content.readany():
                 content += chunk
                 if len(content) > _OBJECT_BYTES_MAX:
                     raise StoreRejected("TooLarge", "the object is larger than anything we put")
-            return response.status, bytes(content)
+            named = response.headers.get("content-range", "")
+            return _Reply(status=response.status, body=bytes(content), range=named)
 
     def _open_session(self) -> aiohttp.ClientSession:
         """Return the session, opened within the event loop that it belongs to."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S, sock_connect=_CONNECT_TIMEOUT_S),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
                 auto_decompress=False,
@@ -126,9 +194,18 @@ class FolderObjects:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def get(self, key: str) -> bytes | None:
+    async def get(self, key: str, *, timeout_s: float = _TIMEOUT_S) -> bytes | None:
         """Return the object, None if there is none."""
         return await asyncio.to_thread(self._read, self._folder / _check_key(key))
+
+    async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
+        """Return the size and the first bytes of an object that is not empty; None without one."""
+        return await asyncio.to_thread(self._read_head, self._folder / _check_key(key), bytes_max)
+
+    async def move(self, key: str, to: str, media_type: str) -> None:
+        """Move an object, in place of one with that key; a repeated move may find none."""
+        place, target = self._folder / _check_key(key), self._folder / _check_key(to)
+        await asyncio.to_thread(self._rename, place, target)
 
     async def put(self, key: str, body: bytes) -> None:
         """Keep the object, in place of one with the same key."""
@@ -144,6 +221,17 @@ class FolderObjects:
 
     def _read(self, path: Path) -> bytes | None:
         return path.read_bytes() if path.is_file() else None
+
+    def _read_head(self, path: Path, bytes_max: int) -> ObjectHead | None:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return ObjectHead(size_bytes=path.stat().st_size, head=file.read(bytes_max))
+
+    def _rename(self, path: Path, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileNotFoundError):
+            path.replace(target)
 
     def _write(self, path: Path, body: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -13,7 +13,7 @@ from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
 from tollgate.core.files import FileDownload, SignedUpload
 from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
-from tollgate.stores.files.contents import ContentHead
+from tollgate.stores.aws.objects import ObjectHead
 
 # Of an address from which a content is downloaded. S3 checks it when the download begins.
 DOWNLOAD_S: Final = 300
@@ -98,7 +98,7 @@ class BucketFiles:
             expires_s=int(self._clock.now_s()) + UPLOAD_S,
         )
 
-    async def read_head(self, key: str, bytes_max: int) -> ContentHead | None:
+    async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
         client = await self._open()
         try:
             with _failing_as_store("GetObject"):
@@ -111,7 +111,7 @@ class BucketFiles:
             if rejected.code in ("NoSuchKey", "404"):
                 return None
             raise
-        return ContentHead(size_bytes=int(reply["ContentRange"].rpartition("/")[2]), head=head)
+        return ObjectHead(size_bytes=int(reply["ContentRange"].rpartition("/")[2]), head=head)
 
     async def move(self, key: str, to: str, media_type: str) -> None:
         client = await self._open()

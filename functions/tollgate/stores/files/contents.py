@@ -2,16 +2,8 @@
 
 from typing import Protocol
 
-from msgspec import Struct
-
 from tollgate.core.files import FileDownload, SignedUpload
-
-
-class ContentHead(Struct, frozen=True, kw_only=True):
-    """The size of a content, and its first bytes."""
-
-    size_bytes: int
-    head: bytes
+from tollgate.stores.aws.objects import ObjectHead
 
 
 class FileContents(Protocol):
@@ -34,7 +26,7 @@ class FileContents(Protocol):
         The address works for an hour.
         """
 
-    async def read_head(self, key: str, bytes_max: int) -> ContentHead | None:
+    async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
         """Return the size and the first bytes of a content; None if it is missing."""
 
     async def move(self, key: str, to: str, media_type: str) -> None:

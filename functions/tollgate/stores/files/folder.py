@@ -4,8 +4,7 @@ import asyncio
 from pathlib import Path
 
 from tollgate.core.files import FileDownload, SignedUpload
-from tollgate.stores.aws.objects import FolderObjects
-from tollgate.stores.files.contents import ContentHead
+from tollgate.stores.aws.objects import FolderObjects, ObjectHead
 
 
 class FolderFiles:
@@ -30,17 +29,11 @@ class FolderFiles:
     ) -> SignedUpload | None:
         return None
 
-    async def read_head(self, key: str, bytes_max: int) -> ContentHead | None:
-        content = await self._objects.get(key)
-        if content is None:
-            return None
-        return ContentHead(size_bytes=len(content), head=content[:bytes_max])
+    async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
+        return await self._objects.get_head(key, bytes_max)
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        content = await self._objects.get(key)
-        if content is not None:
-            await self._objects.put(to, content)
-            await self._objects.delete(key)
+        await self._objects.move(key, to, media_type)
 
     async def close(self) -> None:
         await self._objects.close()

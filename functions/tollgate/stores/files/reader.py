@@ -1,0 +1,61 @@
+"""Uploaded files as requests read them: by the signed client that other contents have."""
+
+from typing import Final
+
+from tollgate.core.clock import Clock
+from tollgate.core.files import FoundFile
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.failures import refusing_when_unavailable
+from tollgate.stores.aws.objects import ObjectStore
+from tollgate.stores.aws.tables import file_key, get_item
+from tollgate.stores.files.arrivals import Arrivals
+from tollgate.stores.files.rows import bare_id, decode_file, is_being_deleted, object_of
+
+# Of a whole content: 40 MB within a region take less than a second.
+_READ_TIMEOUT_S: Final = 30.0
+
+
+class DynamoFileReader:
+    """Implements `engine.gateway.FileReader`.
+
+    It removes nothing: a content that is not what was announced is left to the store of files.
+    """
+
+    def __init__(self, client: AwsCaller, table: str, objects: ObjectStore, clock: Clock) -> None:
+        self._client = client
+        self._table = table
+        self._objects = objects
+        self._arrivals = Arrivals(client, table, objects)
+        self._clock = clock
+
+    async def find(self, workspace_id: str, file_id: str) -> FoundFile | None:
+        """Return a file of this workspace whose content is there; None without one.
+
+        Raises RequestError for a file whose content is not what was announced.
+        """
+        bare = bare_id(file_id)
+        if bare is None:
+            return None
+        with refusing_when_unavailable():
+            item = await get_item(self._client, self._table, file_key(workspace_id, bare))
+            if item is None or is_being_deleted(item):
+                return None
+            file = decode_file(item)
+            if file.is_expired(self._clock.now_s()):
+                return None
+            if file.awaited_until_s is not None:
+                arrived = await self._arrivals.check(file)
+                if arrived is None:
+                    return None
+                file = arrived
+        return FoundFile(
+            place=object_of(file),
+            filename=file.filename,
+            media_type=file.media_type,
+            size_bytes=file.size_bytes,
+        )
+
+    async def read(self, place: str) -> bytes | None:
+        """Return a content by its key, None if it has gone."""
+        with refusing_when_unavailable():
+            return await self._objects.get(place, timeout_s=_READ_TIMEOUT_S)
