@@ -22,6 +22,7 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
+from tollgate.core.documents import DocumentOptions
 from tollgate.core.server_tools import ServerTool
 
 JsonObject = Mapping[str, JsonValue]
@@ -253,6 +254,8 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     """The number of answers to each conversation."""
     server_tools: tuple[ServerTool, ...] = ()
     """The tools that the gateway runs, each at most once."""
+    documents: DocumentOptions | None = None
+    """The caller's options of reading documents, None without any."""
     guided: JsonObject = field(default_factory=dict)
     """Fields that only servers like vLLM know (guided decoding, chat templates), unchanged."""
     native: NativeOptions | None = None
