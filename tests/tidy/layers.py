@@ -26,14 +26,14 @@ LAYERS = (
     ),
     ("routing",),
     ("routing.planning",),
-    ("concrete",),
+    ("concrete", "reading"),
     ("engine",),
     ("routing.file",),
     ("routing.review",),
     ("settings",),
     ("web", "lambda_runtime", "observability"),
     ("wiring",),
-    ("chat", "api", "sweeper", "rollup", "cli"),
+    ("chat", "api", "reader", "sweeper", "rollup", "cli"),
 )
 _RANK = {part: rank for rank, line in enumerate(LAYERS) for part in line}
 _ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores.", "tools."))}
@@ -42,11 +42,16 @@ _ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores.",
 HOMES = {
     "aiohttp": ("aws", "observability", "providers.transports", "stores"),
     "boto3": ("cli",),
+    "docx": ("reading",),
     "fastapi": ("web",),
+    "lxml": ("reading",),
     "mangum": ("api", "lambda_runtime"),
+    "openpyxl": ("reading",),
     "pydantic_settings": ("settings",),
+    "pypdfium2": ("reading",),
     "python_multipart": ("ingress",),
     "tinytag": ("ingress",),
+    "trafilatura": ("reading",),
 }
 
 # The table of formats is read by routing, below the codecs that its loaders import when called.
@@ -77,7 +82,7 @@ def part_of(name: str) -> str | None:
     apart one level down, because their protocols and their implementations are layers of their own.
     """
     match name.split("."):
-        case ["chat" | "api" | "sweeper" | "rollup" as entry, *_]:
+        case ["chat" | "api" | "reader" | "sweeper" | "rollup" as entry, *_]:
             return entry
         case ["tollgate"]:
             return "core"
@@ -177,7 +182,8 @@ def time_and_chance_come_from_core(source: Source) -> Iterator[Finding]:
 
 
 def _is_concrete(part: str) -> bool:
-    return part.partition(".")[0] in {"providers", "stores", "tools"} and part not in _ABSTRACT
+    folder = part.partition(".")[0]
+    return folder in {"providers", "reading", "stores", "tools"} and part not in _ABSTRACT
 
 
 def _rank(part: str) -> int | None:

@@ -72,6 +72,7 @@ class DocumentFault(StrEnum):
     TOO_MANY_BYTES = "too_many_bytes"
     TOO_MANY_PAGES = "too_many_pages"
     TOO_MUCH_TEXT = "too_much_text"
+    TOO_LARGE_PICTURES = "too_large_pictures"
     TOO_COMPLEX = "too_complex"
     """It unpacks, or nests, beyond every limit."""
     TOO_SLOW = "too_slow"

@@ -82,7 +82,7 @@ def read_media_type(
             param="file",
         )
     if (purpose == "vision" and kind_of(found) != "image") or (
-        purpose == "batch" and not _is_text(found)
+        purpose == "batch" and not is_text_type(found)
     ):
         wanted = "an image" if purpose == "vision" else "lines of JSON"
         raise RequestError(
@@ -96,6 +96,11 @@ def read_media_type(
 def guess_media_type(filename: str) -> str:
     """Return the media type that a name's extension stands for, or that of any bytes."""
     return _claim(filename, None) or _ANY
+
+
+def is_text_type(type_: str) -> bool:
+    """Return whether a media type is that of a text."""
+    return type_.startswith("text/") or type_ in _TEXTS or type_.endswith(("+json", "+xml"))
 
 
 def _claim(filename: str, stated: str | None) -> str | None:
@@ -113,16 +118,16 @@ def _detect(head: bytes, claim: str | None, *, is_whole: bool) -> str | None:
         # The head may end within a character.
         cuts = (detect_media_type(head[:-cut], claim) for cut in range(1, _CUT_MAX + 1))
         found = next((it for it in cuts if it is not None), None)
-    if found is not None and _is_text(found) and claim is not None and _is_text(claim):
+    if found is not None and is_text_type(found) and claim is not None and is_text_type(claim):
         return claim
     return found
 
 
 def _differs(claim: str, found: str) -> bool:
     """Return whether a claim contradicts what was found; claims of unknown types do not."""
-    if claim == found or (_is_text(claim) and _is_text(found)):
+    if claim == found or (is_text_type(claim) and is_text_type(found)):
         return False
-    return _is_text(claim) or _is_recognised(claim)
+    return is_text_type(claim) or _is_recognised(claim)
 
 
 def _is_recognised(type_: str) -> bool:
@@ -130,7 +135,3 @@ def _is_recognised(type_: str) -> bool:
     return (
         type_.partition("/")[0] in ("audio", "image", "video") or type_ == PDF or "office" in type_
     )
-
-
-def _is_text(type_: str) -> bool:
-    return type_.startswith("text/") or type_ in _TEXTS or type_.endswith(("+json", "+xml"))

@@ -10,14 +10,16 @@ MediaKind = Literal["image", "audio", "document"]
 
 PDF: Final = "application/pdf"
 FORM: Final = "multipart/form-data"
-_DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+HTML: Final = "text/html"
+XHTML: Final = "application/xhtml+xml"
+DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _ZIP: Final = b"PK\x03\x04"
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # A container's signature does not show its content: a stated type that fits the container counts.
 _IN_CONTAINER: Final = {
-    _DOCX: _ZIP,
-    _XLSX: _ZIP,
+    DOCX: _ZIP,
+    XLSX: _ZIP,
     "application/msword": _OLE,
     "application/vnd.ms-excel": _OLE,
 }

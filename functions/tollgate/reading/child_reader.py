@@ -1,0 +1,111 @@
+"""Reads documents in processes of this machine, one for each, which end with their document.
+
+A process that were kept would save some 100 ms, and carry one caller's document, and whatever it
+did to the process, to the next (decision 157).
+"""
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, cast
+
+import msgspec
+
+from tollgate.core.documents import (
+    DocumentFault,
+    ReadDocument,
+    ReaderUnavailable,
+    ReadingTask,
+    UnreadableDocument,
+)
+from tollgate.reading.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
+
+READ_SECONDS_MAX: Final = 30.0
+# Of processes at a time, each of which may take a gibibyte.
+_PROCESSES_MAX: Final = 4
+_REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
+_CHUNK_BYTES: Final = 1024 * 1024
+_COMMAND: Final = (sys.executable, "-I", "-m", "tollgate.reading.child")
+
+
+class ChildReader:
+    """A reader that starts a process for each document."""
+
+    def __init__(
+        self, *, command: tuple[str, ...] = _COMMAND, seconds_max: float = READ_SECONDS_MAX
+    ) -> None:
+        self._command = command
+        self._seconds_max = seconds_max
+        self._room = asyncio.Semaphore(_PROCESSES_MAX)
+
+    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
+        """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
+        request = ReadingRequest(
+            media_type=media_type, task=task, content=content, bytes_max=_REPLY_BYTES_MAX
+        )
+        async with self._room:
+            reply = await self._ask(msgspec.msgpack.encode(request))
+        if isinstance(reply, ReadFault):
+            raise reply.error
+        if reply.next_page is not None:
+            raise UnreadableDocument(DocumentFault.TOO_LARGE_PICTURES)
+        return ReadDocument(pages=reply.pages, pages_total=reply.pages_total, title=reply.title)
+
+    async def _ask(self, request: bytes) -> ReadBatch | ReadFault:
+        try:
+            async with asyncio.timeout(self._seconds_max), self._process() as process:
+                writing = asyncio.create_task(_write(process, request))
+                try:
+                    reply = await _read_limited(process)
+                finally:
+                    writing.cancel()
+                status = await process.wait()
+        except TimeoutError as late:
+            raise UnreadableDocument(DocumentFault.TOO_SLOW) from late
+        if status != 0:
+            raise UnreadableDocument(DocumentFault.CRASHED)
+        try:
+            decoded: ReadingReply = msgspec.msgpack.decode(reply, type=ReadingReply)
+        except msgspec.MsgspecError as broken:
+            raise UnreadableDocument(DocumentFault.CRASHED) from broken
+        return decoded
+
+    @asynccontextmanager
+    async def _process(self) -> AsyncIterator[Process]:
+        """Start a process without an environment; leaving the context ends it."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=PIPE, stdout=PIPE, stderr=asyncio.subprocess.DEVNULL, env={}
+            )
+        except OSError as failed:
+            raise ReaderUnavailable("no process could be started") from failed
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+async def _write(process: Process, request: bytes) -> None:
+    stdin = cast(asyncio.StreamWriter, process.stdin)
+    try:
+        stdin.write(request)
+        await stdin.drain()
+        stdin.close()
+    except (BrokenPipeError, ConnectionResetError):
+        # The process has ended: its status tells why.
+        return
+
+
+async def _read_limited(process: Process) -> bytes:
+    """Return what a process writes, which nothing but this limits."""
+    stdout = cast(asyncio.StreamReader, process.stdout)
+    reply = bytearray()
+    while chunk := await stdout.read(_CHUNK_BYTES):
+        reply += chunk
+        if len(reply) > 2 * _REPLY_BYTES_MAX:
+            raise UnreadableDocument(DocumentFault.CRASHED)
+    return bytes(reply)

@@ -1,0 +1,64 @@
+"""A document that is open for reading, and the cleaning of its text."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tollgate.core.documents import (
+    DOCUMENT_TEXT_BYTES_MAX,
+    DocumentFault,
+    DocumentPage,
+    UnreadableDocument,
+)
+
+# Controls, surrogates and non-characters, which some files have and no JSON or provider takes.
+_UNSHOWN: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
+
+
+class OpenedDocument:
+    """The pages of a document, each read when it is wanted."""
+
+    def __init__(
+        self,
+        pages_total: int,
+        read_page: Callable[[int], DocumentPage],
+        *,
+        title: str = "",
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.pages_total = pages_total
+        self.read_page = read_page
+        self.title = title
+        self.close = close
+
+
+def pages_of_text(texts: Sequence[str], title: str = "") -> OpenedDocument:
+    """Return a document whose pages are texts."""
+
+    def read_page(number: int) -> DocumentPage:
+        return DocumentPage(number=number, text=clean_text(texts[number - 1]))
+
+    return OpenedDocument(len(texts), read_page, title=clean_text(title))
+
+
+def clean_text(text: str) -> str:
+    """Return a text with plain line ends and without characters that are not shown."""
+    return _UNSHOWN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+class TextLimit:
+    """Counts the text of a document while it is made, so that no more is made than is taken."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def add(self, text: str) -> str:
+        """Return the text; raise UnreadableDocument once all texts are too long."""
+        self._bytes += len(text.encode(errors="replace"))
+        if self._bytes > DOCUMENT_TEXT_BYTES_MAX:
+            raise UnreadableDocument(
+                DocumentFault.TOO_MUCH_TEXT, amount=self._bytes, most=DOCUMENT_TEXT_BYTES_MAX
+            )
+        return text

@@ -1,0 +1,79 @@
+"""Read a document of any known type; the process that runs this may be ended at any moment."""
+
+from collections.abc import Iterator
+
+from tollgate.core.documents import (
+    DOCUMENT_BYTES_MAX,
+    DOCUMENT_TEXT_BYTES_MAX,
+    DocumentFault,
+    DocumentPage,
+    ReadingTask,
+    UnreadableDocument,
+)
+from tollgate.core.file_types import is_text_type
+from tollgate.core.media_types import DOCX, HTML, PDF, XHTML, XLSX
+from tollgate.reading.opened import OpenedDocument, pages_of_text
+
+# Of the pictures of all pages together: what a request to a provider has room for.
+PICTURE_BYTES_MAX = 24 * 1024 * 1024
+
+
+def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedDocument:
+    """Return a document whose pages are read one by one; raise UnreadableDocument."""
+    if len(content) > DOCUMENT_BYTES_MAX:
+        raise UnreadableDocument(
+            DocumentFault.TOO_MANY_BYTES, amount=len(content), most=DOCUMENT_BYTES_MAX
+        )
+    # Each reader is imported with the first document of its type.
+    match media_type.partition(";")[0].strip().lower():
+        case type_ if type_ == PDF:
+            from tollgate.reading.pdf import open_pdf
+
+            opened = open_pdf(content, task)
+        case type_ if type_ in (HTML, XHTML):
+            from tollgate.reading.web_page import open_web_page
+
+            opened = open_web_page(content, task)
+        case type_ if type_ in (DOCX, XLSX):
+            from tollgate.reading import office
+
+            opened = office.open_text(content) if type_ == DOCX else office.open_sheets(content)
+        case type_ if is_text_type(type_):
+            opened = pages_of_text([_decode(content)])
+        case _:
+            raise UnreadableDocument(DocumentFault.UNKNOWN_TYPE)
+    if opened.pages_total > task.pages_max and not task.cuts:
+        raise UnreadableDocument(
+            DocumentFault.TOO_MANY_PAGES, amount=opened.pages_total, most=task.pages_max
+        )
+    return opened
+
+
+def read_pages(
+    opened: OpenedDocument, task: ReadingTask, *, first: int = 1
+) -> Iterator[DocumentPage]:
+    """Yield the pages of a task from `first` on, within the limits of their text and pictures."""
+    text_bytes = picture_bytes = 0
+    for number in range(first, min(opened.pages_total, task.pages_max) + 1):
+        page = opened.read_page(number)
+        text_bytes += len(page.text.encode())
+        if text_bytes > DOCUMENT_TEXT_BYTES_MAX:
+            raise UnreadableDocument(
+                DocumentFault.TOO_MUCH_TEXT, amount=text_bytes, most=DOCUMENT_TEXT_BYTES_MAX
+            )
+        picture_bytes += len(page.picture.base64) if page.picture else 0
+        if picture_bytes > PICTURE_BYTES_MAX:
+            raise UnreadableDocument(
+                DocumentFault.TOO_LARGE_PICTURES, amount=picture_bytes, most=PICTURE_BYTES_MAX
+            )
+        yield page
+
+
+def _decode(content: bytes) -> str:
+    """Return a text; bytes that are no UTF-8 are read as the Windows code page 1252."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16", errors="replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")

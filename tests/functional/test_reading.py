@@ -1,0 +1,151 @@
+"""Documents that would break their reader: bounded in time and memory, one process each."""
+
+import asyncio
+import os
+import random
+import resource
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import documents
+from tollgate.core.documents import (
+    DocumentFault,
+    ReadDocument,
+    ReaderUnavailable,
+    ReadingTask,
+    UnreadableDocument,
+)
+from tollgate.core.media_types import HTML, PDF
+from tollgate.reading.child import MEMORY_BYTES_MAX
+from tollgate.reading.child_reader import ChildReader
+
+PICTURED = ReadingTask(pictures="all")
+SECONDS_MAX = 20
+
+
+async def _read(
+    content: bytes, type_: str = PDF, *, reader: ChildReader | None = None
+) -> ReadDocument | DocumentFault:
+    start_s = time.monotonic()
+    try:
+        return await (reader or ChildReader()).read(content, type_, PICTURED)
+    except UnreadableDocument as refused:
+        return refused.fault
+    finally:
+        assert time.monotonic() - start_s < SECONDS_MAX
+
+
+async def test_a_document_is_read_in_a_process_of_its_own() -> None:
+    read = await _read(documents.pdf(["one", "two"]))
+    assert [page.text for page in read.pages] == ["one", "two"]
+    assert all(page.picture is not None for page in read.pages)
+
+
+async def test_documents_are_read_side_by_side() -> None:
+    reader = ChildReader()
+    reads = await asyncio.gather(
+        *(_read(documents.pdf([f"document {n}"]), reader=reader) for n in range(8))
+    )
+    assert [read.pages[0].text for read in reads] == [f"document {n}" for n in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("content", "type_", "faults"),
+    [
+        (documents.bomb_pdf(400_000_000), PDF, {"crashed", "too_complex", "too_slow"}),
+        (documents.pdf(["p"] * 10_000), PDF, {"too_many_pages"}),
+        (documents.looped_pdf(), PDF, {"too_many_pages", "malformed"}),
+        (documents.image_bomb_pdf(60_000), PDF, None),
+        (documents.nested_pdf(500_000), PDF, None),
+        (b"<html>" + b"<div>" * 200_000, HTML, None),
+    ],
+    ids=["bomb", "pages", "loop", "image", "nested", "html"],
+)
+async def test_a_hostile_document_stays_within_its_limits(
+    content: bytes, type_: str, faults: set[str] | None
+) -> None:
+    found = await _read(content, type_)
+    if faults is not None:
+        assert found in faults
+    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    assert most <= MEMORY_BYTES_MAX
+
+
+async def test_a_broken_pdf_is_read_or_refused() -> None:
+    whole = documents.pdf(["one", "two"], drawn=b"10 10 200 200 re f ")
+    chance = random.Random(157)
+    broken = [whole[: chance.randrange(len(whole))] for _ in range(12)]
+    for _ in range(24):
+        changed = bytearray(whole)
+        for _ in range(chance.randrange(1, 12)):
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
+        broken.append(bytes(changed))
+    reader = ChildReader()
+    for found in await asyncio.gather(*(_read(each, reader=reader) for each in broken)):
+        assert not isinstance(found, DocumentFault) or found in {
+            DocumentFault.MALFORMED,
+            DocumentFault.ENCRYPTED,
+            DocumentFault.CRASHED,
+            DocumentFault.TOO_MANY_PAGES,
+            DocumentFault.TOO_COMPLEX,
+        }
+
+
+def _reader(program: str, *, seconds_max: float = 10) -> ChildReader:
+    return ChildReader(command=(sys.executable, "-I", "-c", program), seconds_max=seconds_max)
+
+
+@pytest.mark.parametrize(
+    ("program", "fault"),
+    [
+        ("import os; os.abort()", DocumentFault.CRASHED),
+        ("print('no reply')", DocumentFault.CRASHED),
+        ("while True: pass", DocumentFault.TOO_SLOW),
+        ("import sys\nwhile True: sys.stdout.write('x' * 1000000)", DocumentFault.CRASHED),
+    ],
+    ids=["abort", "words", "endless", "flood"],
+)
+async def test_a_reader_that_fails_costs_its_document_alone(
+    program: str, fault: DocumentFault
+) -> None:
+    reader = _reader(program, seconds_max=3)
+    assert await _read(documents.pdf(["one"]), reader=reader) is fault
+
+
+async def test_a_process_sees_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    program = "import os, sys; sys.exit(bool(set(os.environ) - {'LC_CTYPE'}))"
+    # Without a reply it has crashed as far as the reader knows; with a variable it had exited by 1.
+    process = await asyncio.create_subprocess_exec(sys.executable, "-I", "-c", program)
+    assert await process.wait() == 1
+    reader = _reader(
+        "import os, sys, time\n"
+        "sys.stdin.read()\n"
+        "time.sleep(9 if set(os.environ) - {'LC_CTYPE'} else 0)",
+        seconds_max=5,
+    )
+    assert await _read(b"", reader=reader) is DocumentFault.CRASHED
+
+
+async def test_a_caller_that_leaves_ends_the_process(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    os.mkfifo(note)
+    reader = _reader(
+        f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
+    )
+    reading = asyncio.create_task(reader.read(b"", PDF, PICTURED))
+    process = int(await asyncio.to_thread(note.read_text))
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    # The process was waited for, so that its id is free.
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+async def test_a_reader_that_does_not_start_is_unavailable() -> None:
+    with pytest.raises(ReaderUnavailable):
+        await ChildReader(command=("/nowhere/python",)).read(b"", PDF, PICTURED)
