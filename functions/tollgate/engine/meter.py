@@ -256,8 +256,9 @@ class Meter:
         """Return the lines of the rounds in turn, each with the fees that it caused."""
         lines: list[BillLine] = []
         for place, (account, usages) in enumerate(zip(self._rounds, measured, strict=True)):
-            fees = (fee for caused_by, fee in self._fees if caused_by == place)
-            lines += (*account.bill(usages), *bill_fees(fees))
+            lines += account.bill(usages)
+            if fees := [fee for caused_by, fee in self._fees if caused_by == place]:
+                lines += bill_fees(fees)
         return tuple(lines)
 
     def _raw_usage(self) -> JsonValue:
