@@ -71,8 +71,9 @@ def _grow(grown: Json, delta: Json) -> None:
             members = grown.setdefault(key, [])
             for member in more:
                 if member["index"] == len(members):
-                    members.append({})
-                _grow(members[member["index"]], member)
+                    members.append(member)
+                else:
+                    _grow(members[member["index"]], member)
         elif isinstance(more, dict):
             _grow(grown.setdefault(key, {}), more)
         elif isinstance(more, str):

@@ -5,11 +5,20 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.content import (
+    Part,
+    Provenance,
+    Reasoning,
+    Refusal,
+    ServerToolRun,
+    Text,
+    ToolCall,
+)
 from tollgate.core.events import (
     Citation,
     Ended,
     LogProbs,
+    Note,
     PartDelta,
     PartEnd,
     PartNote,
@@ -18,6 +27,7 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.server_tools import SERVER_TOOLS, RunResult, Source
 from tollgate.core.signers import CLAUDE, GEMINI, OPENAI
 from tollgate.core.usage import Usage
 
@@ -88,6 +98,29 @@ empty_parts: st.SearchStrategy[Part] = st.one_of(
     st.builds(
         ToolCall, id=names, name=names, arguments=st.just(""), provenance=st.none() | signed_calls
     ),
+    st.builds(
+        ServerToolRun,
+        id=names,
+        tool=st.sampled_from(SERVER_TOOLS),
+        arguments=st.sampled_from(
+            ["{}", '{"query":"a \\"b\\""}', '{"url":"https://example.com/a"}', "[", ""]
+        ),
+    ),
+)
+run_results: st.SearchStrategy[RunResult] = st.builds(
+    RunResult,
+    content=st.lists(st.builds(Text, text=texts), max_size=2).map(tuple),
+    sources=st.lists(
+        st.builds(
+            Source,
+            url=st.sampled_from(["https://example.com/a", "https://example.org/b?c=d"]),
+            title=texts,
+            text=texts,
+            published=st.none() | st.just("2026-11-22"),
+        ),
+        max_size=2,
+    ).map(tuple),
+    error=st.none() | st.sampled_from(["unavailable", "url_not_allowed", "invalid_input"]),
 )
 
 
@@ -118,7 +151,7 @@ notes: st.SearchStrategy[Citation | LogProbs] = st.one_of(
 
 
 def _life(
-    index: int, part: Part, said: list[str | Citation | LogProbs], ended: Provenance | None
+    index: int, part: Part, said: list[str | Note], ended: Provenance | None
 ) -> Iterator[StreamEvent]:
     yield PartStart(index=index, part=part)
     for piece in said:
@@ -129,11 +162,13 @@ def _life(
     yield PartEnd(index=index, provenance=ended)
 
 
-def _said(part: Part) -> st.SearchStrategy[list[str | Citation | LogProbs]]:
-    """Pieces of a part; reasoning that is hidden has no text."""
+def _said(part: Part) -> st.SearchStrategy[list[str | Note]]:
+    """Pieces of a part; reasoning that is hidden has no text, and a run has its result alone."""
     match part:
         case Reasoning(provenance=Provenance(data=str())):
             return st.just([])
+        case ServerToolRun():
+            return st.lists(run_results, max_size=1)
         case _:
             return st.lists(texts | notes, max_size=4)
 
@@ -142,7 +177,8 @@ def _said(part: Part) -> st.SearchStrategy[list[str | Citation | LogProbs]]:
 def event_streams(draw: st.DrawFn) -> list[StreamEvent]:
     """Any stream that the grammar allows: parts interleave, usage comes anywhere.
 
-    Only reasoning does not begin within a text, where no accumulated answer could have its place.
+    Only reasoning and runs do not begin within a text, where no accumulated answer could have their
+    place.
     """
     events: list[StreamEvent] = [draw(starts)]
     parts = draw(st.lists(empty_parts, max_size=5))
@@ -174,6 +210,6 @@ def _may_start(waiting: list[Part], running: list[Part]) -> bool:
     if not waiting:
         return False
     kinds = set(map(type, running))
-    if isinstance(waiting[0], Reasoning) and Text in kinds:
+    if isinstance(waiting[0], Reasoning | ServerToolRun) and Text in kinds:
         return False
-    return isinstance(waiting[0], ToolCall) or type(waiting[0]) not in kinds
+    return isinstance(waiting[0], ToolCall | ServerToolRun) or type(waiting[0]) not in kinds

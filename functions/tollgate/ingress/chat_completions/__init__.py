@@ -43,6 +43,7 @@ class ChatCompletions:
             choices=call.request.choices,
             tells_routing=call.tells_routing,
             excludes_reasoning=bool(call.request.reasoning and call.request.reasoning.exclude),
+            told_tools=[tool.id for tool in call.request.server_tools if tool.events],
         )
 
     def error(

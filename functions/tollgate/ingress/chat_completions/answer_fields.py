@@ -11,18 +11,20 @@ from tollgate.core.signers import BOUND_TO_MODEL, GEMINI
 
 
 def render_reasoning_detail(
-    index: int, reasoning: Reasoning, *, model: str, text_length: int, calls: int
+    index: int, reasoning: Reasoning, *, model: str, text_length: int, calls: int, runs: int
 ) -> dict[str, JsonValue]:
-    """Render an entry of `reasoning_details` of a model, after so much text and so many calls.
+    """Render an entry of `reasoning_details` of a model, at its place.
 
-    The format has one list for reasoning and another for calls: the place of the reasoning among
-    text and calls, which its signer checks, is stated where it is not the beginning.
+    The format has one list for reasoning and others for calls and for runs of the gateway's tools:
+    the place of the reasoning among these and the text, which its signer checks, is stated where it
+    is not the beginning.
     """
     detail = write_detail(reasoning, index)
     if reasoning.provenance is not None and reasoning.provenance.signer in BOUND_TO_MODEL:
         detail["model"] = model
-    if text_length or calls:
-        detail["after"] = {"text": text_length, "calls": calls}
+    if text_length or calls or runs:
+        after: dict[str, JsonValue] = {"text": text_length, "calls": calls}
+        detail["after"] = after | ({"runs": runs} if runs else {})
     return detail
 
 

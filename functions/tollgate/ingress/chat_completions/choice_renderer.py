@@ -1,6 +1,7 @@
 """Renders the frames of one choice of a stream."""
 
-from typing import Final, assert_never
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec.structs import replace
 from pydantic import JsonValue
@@ -29,6 +30,9 @@ from tollgate.core.events import (
 from tollgate.core.server_tools import RunResult
 from tollgate.ingress.chat_completions import answer_fields
 
+if TYPE_CHECKING:
+    from tollgate.ingress.chat_completions.run_frames import RunFrames
+
 _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
 # The fields of a detail that are sent as its part ends, and those sent as soon as they are known.
 # The signer is sent last: some clients join the texts of all pieces, others keep the last piece's.
@@ -37,9 +41,20 @@ _STATED_ONCE: Final = ("id", "model")
 
 
 class ChoiceRenderer:
-    """Renders the frames of one choice; `head` is the beginning of every frame of the reply."""
+    """Renders the frames of one choice; `head` is the beginning of every frame of the reply.
 
-    def __init__(self, choice: int, head: bytes, *, model: str, excludes_reasoning: bool) -> None:
+    `told_tools` are the gateway's tools whose progress has frames.
+    """
+
+    def __init__(
+        self,
+        choice: int,
+        head: bytes,
+        *,
+        model: str,
+        excludes_reasoning: bool,
+        told_tools: Collection[str] = (),
+    ) -> None:
         self._choice = choice
         self._model = model
         self._excludes_reasoning = excludes_reasoning
@@ -52,6 +67,8 @@ class ChoiceRenderer:
         self._thoughts = 0
         self._images = 0
         self._citations = 0
+        self._told_tools = told_tools
+        self._runs: RunFrames | None = None
         # Characters of text so far, and those of them before the open part.
         self._text_length = 0
         self._preceding = 0
@@ -87,6 +104,17 @@ class ChoiceRenderer:
 
     def _delta(self, delta: dict[str, JsonValue]) -> bytes:
         return self._delta_head + to_json(delta)[1:-1] + _DELTA_END
+
+    def _deltas(self, deltas: Iterator[dict[str, JsonValue]]) -> bytes:
+        return b"".join(map(self._delta, deltas))
+
+    def _run_frames(self) -> "RunFrames":
+        if self._runs is None:
+            # Imported with the first run: most starts do without.
+            from tollgate.ingress.chat_completions.run_frames import RunFrames
+
+            self._runs = RunFrames(self._told_tools)
+        return self._runs
 
     def _more(self, index: int, text: str) -> bytes:
         if not text:
@@ -125,17 +153,18 @@ class ChoiceRenderer:
                 if not part.is_text:
                     self._without_arguments.add(len(self._parts))
                 # Some clients read a signature only where the call has its name.
-                begun = {
+                call = {
                     "index": ordinal,
                     **answer_fields.render_call(part, ""),
                     **answer_fields.render_extra_content(part.provenance),
                 }
-                frame = self._delta({"tool_calls": [begun]})
+                frame = self._delta({"tool_calls": [call]})
             case MadeImage():
                 ordinal, self._images = self._images, self._images + 1
                 frame = self._delta({"images": [answer_fields.render_image(part, ordinal)]})
             case ServerToolRun():
-                pass
+                begun = self._run_frames().start(len(self._parts), part, self._text_length)
+                frame = self._deltas(begun)
             case _:
                 assert_never(part)
         self._parts.append(part)
@@ -159,6 +188,9 @@ class ChoiceRenderer:
                     self._delta_head,
                     to_json(log_probs),
                 )
+            case RunResult() if isinstance(part, ServerToolRun):
+                self._run_frames().note(index, note)
+                return b""
             case Citation() | LogProbs() | RunResult():
                 # OpenAI's format has no place for notes on reasoning and on calls.
                 return b""
@@ -172,6 +204,7 @@ class ChoiceRenderer:
             model=self._model,
             text_length=self._text_length,
             calls=self._calls,
+            runs=self._runs.started if self._runs else 0,
         )
 
     def _begin_thought(self, part: Reasoning, ordinal: int) -> bytes:
@@ -199,8 +232,10 @@ class ChoiceRenderer:
     def _end(self, index: int, provenance: Provenance | None) -> bytes:
         part, ordinal = self._parts[index], self._ordinals[index]
         match part:
-            case Text() | Refusal() | MadeImage() | ServerToolRun():
+            case Text() | Refusal() | MadeImage():
                 return b""
+            case ServerToolRun():
+                return self._deltas(self._run_frames().end(index))
             case Reasoning():
                 if self._excludes_reasoning:
                     return b""

@@ -33,6 +33,7 @@ def _message(
     details: list[JsonValue] = []
     calls: list[JsonValue] = []
     images: list[JsonValue] = []
+    runs: list[JsonValue] = []
     for place, part in enumerate(response.parts):
         match part:
             case Text(text=text):
@@ -53,6 +54,7 @@ def _message(
                             model=model,
                             text_length=len(content),
                             calls=len(calls),
+                            runs=len(runs),
                         )
                     )
                     thoughts.append(part)
@@ -61,7 +63,17 @@ def _message(
             case MadeImage():
                 images.append(answer_fields.render_image(part, len(images)))
             case ServerToolRun():
-                pass
+                # Imported with the first run: most starts do without.
+                from tollgate.ingress.chat_completions.run_frames import render_run
+
+                runs.append(
+                    render_run(
+                        len(runs),
+                        part,
+                        response.notes.get(place, ()),
+                        text_length=len(content),
+                    )
+                )
             case _:
                 assert_never(part)
     message: dict[str, JsonValue] = {
@@ -76,6 +88,8 @@ def _message(
         message["tool_calls"] = calls
     if images:
         message["images"] = images
+    if runs:
+        message["server_tool_calls"] = runs
     return message
 
 

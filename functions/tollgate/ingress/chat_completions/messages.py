@@ -27,7 +27,7 @@ from tollgate.ingress.shared.media import MediaCount, field_refusal, parse_cache
 def parse_messages(wire_messages: list[wire.Message]) -> tuple[Message, ...]:
     """Parse all messages; raise RequestError with the field at fault."""
     count = MediaCount()
-    parsed = []
+    parsed: list[Message] = []
     called: set[str] = set()
     for n, message in enumerate(wire_messages):
         if isinstance(message, wire.AssistantMessage):
@@ -36,18 +36,18 @@ def parse_messages(wire_messages: list[wire.Message]) -> tuple[Message, ...]:
             raise field_refusal(
                 f"messages[{n}].tool_call_id", "must be the id of a call in an earlier message"
             )
-        parsed.append(_message(message, f"messages[{n}]", count))
+        parsed += _message(message, f"messages[{n}]", count)
     return tuple(parsed)
 
 
-def _message(message: wire.Message, path: str, count: MediaCount) -> Message:
+def _message(message: wire.Message, path: str, count: MediaCount) -> Iterator[Message]:
     match message:
         case wire.SystemMessage() | wire.DeveloperMessage():
-            return SystemMessage(
+            yield SystemMessage(
                 content=_texts(message.content), role=message.role, name=message.name
             )
         case wire.UserMessage():
-            return UserMessage(
+            yield UserMessage(
                 content=(Text(text=message.content),)
                 if isinstance(message.content, str)
                 else tuple(
@@ -57,9 +57,12 @@ def _message(message: wire.Message, path: str, count: MediaCount) -> Message:
                 name=message.name,
             )
         case wire.AssistantMessage():
-            return _assistant(message, path, count)
+            if message.server_tool_calls:
+                yield from _rounds(message, path, count)
+            else:
+                yield _assistant(message, path, count)
         case wire.ToolMessage():
-            return _result(message, path, count)
+            yield _result(message, path, count)
         case _:
             assert_never(message)
 
@@ -91,13 +94,9 @@ def _result(message: wire.ToolMessage, path: str, count: MediaCount) -> ToolMess
 
 
 def _assistant(message: wire.AssistantMessage, path: str, count: MediaCount) -> AssistantMessage:
-    calls = [*_calls(message)]
     content = (
-        *place_thoughts(read_thoughts(message), _visible(message), calls),
-        *(
-            _made_image(image, f"{path}.images[{n}]", count)
-            for n, image in enumerate(message.images or ())
-        ),
+        *place_thoughts(read_thoughts(message), _visible(message), [*_calls(message)]),
+        *_made_images(message, path, count),
     )
     if not content:
         raise RequestError(
@@ -106,6 +105,27 @@ def _assistant(message: wire.AssistantMessage, path: str, count: MediaCount) -> 
             param=f"{path}.content",
         )
     return AssistantMessage(content=content, name=message.name)
+
+
+def _rounds(message: wire.AssistantMessage, path: str, count: MediaCount) -> Iterator[Message]:
+    """Yield an answer within which the gateway ran tools, as the messages of its rounds."""
+    # Imported with the first run that comes back: most starts do without.
+    from tollgate.ingress.chat_completions.returned_runs import parse_rounds
+
+    yield from parse_rounds(
+        message,
+        thoughts=read_thoughts(message),
+        visible=[*_visible(message)],
+        calls=[*_calls(message)],
+        images=[*_made_images(message, path, count)],
+    )
+
+
+def _made_images(
+    message: wire.AssistantMessage, path: str, count: MediaCount
+) -> Iterator[MadeImage]:
+    for n, image in enumerate(message.images or ()):
+        yield _made_image(image, f"{path}.images[{n}]", count)
 
 
 def _made_image(image: wire.MadeImage, path: str, count: MediaCount) -> MadeImage:
@@ -120,7 +140,7 @@ def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
     content = message.content
     if isinstance(content, str):
         # Beside calls an empty string means null, and providers refuse empty text.
-        if content or not message.tool_calls:
+        if content or not (message.tool_calls or message.server_tool_calls):
             yield Text(text=content)
     else:
         for part in content or ():

@@ -4,7 +4,7 @@ A stream is a role frame, deltas, a finish frame, one frame with usage and accou
 broken one ends with an error frame in place of those that claim success.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 
@@ -48,6 +48,7 @@ class ChatRenderer(CompletionFrames):
         choices: int = 1,
         tells_routing: bool = False,
         excludes_reasoning: bool = False,
+        told_tools: Collection[str] = (),
     ) -> None:
         super().__init__(
             served,
@@ -60,7 +61,11 @@ class ChatRenderer(CompletionFrames):
         self._started = Started()
         self._choices = [
             ChoiceRenderer(
-                choice, self._head, model=served.model, excludes_reasoning=excludes_reasoning
+                choice,
+                self._head,
+                model=served.model,
+                excludes_reasoning=excludes_reasoning,
+                told_tools=told_tools,
             )
             for choice in range(choices)
         ]

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 
 class PlacedThought(Struct, frozen=True):
-    """Reasoning, and the calls and the characters of text before it."""
+    """Reasoning, and the calls, the characters of text and the gateway's runs before it."""
 
     reasoning: Reasoning
     calls: int = 0
     text_length: int = 0
+    runs: int = 0
 
 
 def read_thoughts(message: wire.AssistantMessage) -> list[PlacedThought]:
@@ -31,7 +32,7 @@ def read_thoughts(message: wire.AssistantMessage) -> list[PlacedThought]:
     if text and _is_remnant(details):
         details = ()
     thoughts = [
-        PlacedThought(reasoning, after.calls, after.text)
+        PlacedThought(reasoning, after.calls, after.text, after.runs)
         for detail, after in _join(details)
         if (reasoning := _reasoning(detail)).text or _is_signed(reasoning)
     ]

@@ -117,14 +117,14 @@ class OutputWriter:
     def _start(self, index: int, part: Part) -> Iterator[bytes]:
         item = self._items[-1] if self._items else None
         if item is None or item.index in self._done or not item.takes(part):
-            item = self._item(part)
+            item = self._item(index, part)
             self._items.append(item)
             yield self._added(item)
         self._of_part[index] = item
         yield from self._frames(item.start(index, part))
         yield from self._close_all(but_last=True)
 
-    def _item(self, part: Part) -> OutputItem:
+    def _item(self, index: int, part: Part) -> OutputItem:
         place = len(self._items)
         suffix = f"{self._generation_id}_{place}"
         match part:
@@ -138,7 +138,7 @@ class OutputWriter:
                 self._ids.add(id_)
                 return ReasoningItem(place, id_)
             case ToolCall():
-                self._calls[len(self._of_part)] = part
+                self._calls[index] = part
                 spelled = self._namespaces.get(part.name)
                 if part.is_text:
                     return TextCallItem(place, f"ctc_{suffix}", part, spelled)

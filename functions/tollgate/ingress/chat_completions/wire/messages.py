@@ -3,12 +3,14 @@
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tollgate.core.content import ServerToolId
 from tollgate.ingress.chat_completions.wire.parts import AssistantPart, TextPart, ToolPart, UserPart
 from tollgate.ingress.shared.wire.request_model import (
+    NAME_LENGTH_MAX,
     Name,
     String,
     Wire,
@@ -109,10 +111,11 @@ ToolCall = Annotated[
 
 
 class Position(Wire):
-    """The place of a part of the reasoning: the text and the calls before it."""
+    """The place of a part of the reasoning: the text, the calls and the runs before it."""
 
     text: Annotated[int, Field(ge=0)] = 0
     calls: Annotated[int, Field(ge=0)] = 0
+    runs: Annotated[int, Field(ge=0)] = 0
 
 
 class ReasoningDetail(Wire):
@@ -131,6 +134,27 @@ class ReasoningDetail(Wire):
     data: str | None = None
     model: str | None = None
     after: Position | None = None
+
+
+class RunPosition(Wire):
+    """The place of a run: the text before it."""
+
+    text: Annotated[int, Field(ge=0)] = 0
+
+
+class ReturnedRun(Wire):
+    """A run of one of the gateway's tools, as an answer had it."""
+
+    id: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
+    type: Literal["server_tool"] = "server_tool"
+    index: int | None = None
+    name: ServerToolId
+    arguments: str = Field(description="JSON text, as the model wrote it.")
+    status: Literal["completed", "failed"] = "completed"
+    result: str = Field(default="", description="The text that the model was given.")
+    error: str | None = None
+    sources: list[Any] | None = Field(default=None, description="Has no effect.")
+    after: RunPosition | None = None
 
 
 class SystemMessage(Wire):
@@ -187,6 +211,9 @@ class AssistantMessage(Wire):
     )
     images: Annotated[list[MadeImage], Field(max_length=IMAGES_MAX)] | None = Field(
         default=None, description="Pictures of the answer, as the answer had them."
+    )
+    server_tool_calls: Annotated[list[ReturnedRun], Field(max_length=CALLS_MAX)] | None = Field(
+        default=None, description="Runs of the gateway's tools, as the answer had them."
     )
     function_call: None = Field(default=None, description="Not supported: use `tool_calls`.")
     audio: None = Field(default=None, description="Not supported.")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from tollgate.core.content import ServerToolId
 from tollgate.ingress.shared.wire.reply_models import (
     Accounts,
     Answer,
@@ -57,10 +58,11 @@ class CalledCustomTool(Answer):
 
 
 class Position(Answer):
-    """The place of a part of the reasoning: the text and the calls before it."""
+    """The place of a part of the reasoning: the text, the calls and the runs before it."""
 
     text: int = Field(description="Characters of `content`.")
     calls: int = Field(description="Entries of `tool_calls`.")
+    runs: int | None = Field(default=None, description="Entries of `server_tool_calls`.")
 
 
 class ReasoningDetail(Answer):
@@ -137,6 +139,48 @@ class AnswerImage(Answer):
     )
 
 
+class RunPosition(Answer):
+    """The place of a run: the text before it."""
+
+    text: int = Field(description="Characters of `content`.")
+
+
+class RunSource(Answer):
+    """A page that a run found or read."""
+
+    url: str
+    title: str
+    published: str | None = None
+
+
+class ServerToolCall(Answer):
+    """A run of one of the gateway's tools; sent back, the model has its result again."""
+
+    index: int
+    id: str
+    type: Literal["server_tool"]
+    name: ServerToolId
+    arguments: str = Field(description="JSON text, as the model wrote it.")
+    status: Literal["completed", "failed"]
+    result: str = Field(description="The text that the model was given.")
+    sources: list[RunSource] | None = None
+    error: str | None = Field(default=None, description="The code of a run that failed.")
+    after: RunPosition | None = Field(default=None, description="Null at the beginning.")
+
+
+class ServerToolEvent(Answer):
+    """The progress of a run, for callers who request it."""
+
+    index: int
+    id: str
+    type: Literal["server_tool"]
+    tool: ServerToolId
+    status: Literal["started", "completed", "failed"]
+    arguments: str | None = Field(default=None, description="Of a run that started: JSON text.")
+    sources: list[RunSource] | None = None
+    error: str | None = None
+
+
 class ChoiceMessage(Answer):
     """The message of the model."""
 
@@ -149,6 +193,7 @@ class ChoiceMessage(Answer):
     annotations: list[Annotation] | None = None
     tool_calls: list[CalledTool | CalledCustomTool] | None = None
     images: list[AnswerImage] | None = None
+    server_tool_calls: list[ServerToolCall] | None = None
 
 
 class Choice(Answer):
@@ -218,6 +263,8 @@ class Delta(Answer):
     reasoning_details: list[ReasoningDetail] | None = None
     annotations: list[AnnotationDelta] | None = None
     tool_calls: list[CalledToolDelta] | None = None
+    server_tool_calls: list[ServerToolCall] | None = None
+    server_tool_events: list[ServerToolEvent] | None = None
 
 
 class ChunkChoice(Answer):

@@ -1,0 +1,108 @@
+"""Parses an answer within which the gateway ran tools: the messages of its rounds.
+
+Text, reasoning, calls and runs come back in a list each. Their positions say which of them belong
+to one round; every round but the last ends with its runs and their results.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from msgspec.structs import replace
+
+from tollgate.core.content import MadeImage, Refusal, Text, ToolCall
+from tollgate.core.request import AssistantContent, AssistantMessage, Message
+from tollgate.ingress.chat_completions.thoughts import PlacedThought, place_thoughts
+from tollgate.ingress.chat_completions.wire import messages as wire
+from tollgate.ingress.shared.tool_runs import FinishedRun
+
+
+def parse_rounds(
+    message: wire.AssistantMessage,
+    *,
+    thoughts: Sequence[PlacedThought],
+    visible: Sequence[Text | Refusal],
+    calls: Sequence[ToolCall],
+    images: Sequence[MadeImage],
+) -> Iterator[Message]:
+    """Yield the messages of an answer with runs."""
+    runs = message.server_tool_calls or []
+    firsts = _first_runs(runs, thoughts)
+    text_start = 0
+    waiting = [thought for thought in thoughts if thought.runs >= len(runs)]
+    for first, after in pairwise((*firsts, len(runs))):
+        text_end = max(text_start, _text_before(runs[first]))
+        # A thought belongs before the first run of a group.
+        own = [thought for thought in thoughts if thought.runs == first]
+        content = [*_said(own, visible, text_start, text_end)]
+        text_start = text_end
+        group = runs[first:after]
+        content += [_finished(run).call(run.id) for run in group]
+        if after == len(runs) and not waiting and _length(visible) <= text_start:
+            # The caller's calls of the same round stand beside the runs.
+            content += calls
+            calls = ()
+        yield AssistantMessage(content=tuple(content), name=message.name)
+        for run in group:
+            yield _finished(run).result(run.id)
+    rest = [
+        *_said(waiting, visible, text_start, None, calls=calls),
+        *(part for part in visible if isinstance(part, Refusal)),
+        *images,
+    ]
+    if rest:
+        yield AssistantMessage(content=tuple(rest), name=message.name)
+
+
+def _first_runs(
+    runs: Sequence[wire.ReturnedRun], thoughts: Sequence[PlacedThought]
+) -> Iterator[int]:
+    """Yield the places of runs before which the model said or thought something."""
+    thought_before = {thought.runs for thought in thoughts}
+    furthest = -1
+    for place, run in enumerate(runs):
+        if _text_before(run) > furthest or place in thought_before:
+            yield place
+        furthest = max(furthest, _text_before(run))
+
+
+def _said(
+    thoughts: Sequence[PlacedThought],
+    visible: Sequence[Text | Refusal],
+    start: int,
+    end: int | None,
+    *,
+    calls: Sequence[ToolCall] = (),
+) -> Iterator[AssistantContent]:
+    """Yield the text between two characters, with the thoughts within it and the calls after it."""
+    placed = [
+        PlacedThought(thought.reasoning, thought.calls, max(0, thought.text_length - start))
+        for thought in thoughts
+    ]
+    yield from place_thoughts(placed, _cut(visible, start, end), calls)
+
+
+def _cut(visible: Sequence[Text | Refusal], start: int, end: int | None) -> Iterator[Text]:
+    at = 0
+    for part in visible:
+        if not isinstance(part, Text):
+            continue
+        begin = max(start - at, 0)
+        kept = part.text[begin : None if end is None else max(end - at, 0)]
+        at += len(part.text)
+        if kept:
+            # A cache mark ends the prompt up to it, so that it belongs to the last piece.
+            ends_here = end is None or at <= end
+            yield replace(part, text=kept, cache=part.cache if ends_here else None)
+
+
+def _length(visible: Sequence[Text | Refusal]) -> int:
+    return sum(len(part.text) for part in visible if isinstance(part, Text))
+
+
+def _text_before(run: wire.ReturnedRun) -> int:
+    return run.after.text if run.after else 0
+
+
+def _finished(run: wire.ReturnedRun) -> FinishedRun:
+    error = run.error or ("unavailable" if run.status == "failed" else None)
+    return FinishedRun(tool=run.name, arguments=run.arguments, text=run.result, error=error)
