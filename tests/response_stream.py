@@ -7,6 +7,16 @@ from typing import Any
 Json = dict[str, Any]
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
+# Events that say nothing that the item does not have.
+_OF_RUNS = (
+    "response.image_generation_call.completed",
+    "response.web_search_call.in_progress",
+    "response.web_search_call.searching",
+    "response.web_search_call.completed",
+    "response.mcp_call.in_progress",
+    "response.mcp_call.completed",
+    "response.mcp_call.failed",
+)
 # The field of a piece or of an item that grows, by the beginning of the event's type.
 _GROWS = {
     "response.output_text.": "text",
@@ -66,11 +76,18 @@ def _take(event: Json, output: list[Json], ended: set[int]) -> None:
         if done["type"] == "image_generation_call":
             # The picture comes with the item's end alone.
             known["result"] = done["result"]
+        if done["type"] == "web_search_call" and "sources" in done["action"]:
+            known["action"] = {**item["action"], "sources": done["action"]["sources"]}
+        if done["type"] == "mcp_call":
+            known["output"] = done["output"]
         assert done == (known if sealed is None else {**known, "encrypted_content": sealed})
         output[place] = done
         return
     assert event["item_id"] == item["id"]
-    if kind == "response.image_generation_call.completed":
+    if kind in _OF_RUNS:
+        return
+    if kind == "response.mcp_call_arguments.done":
+        assert item["arguments"] == event["arguments"]
         return
     pieces = _pieces(event, item)
     match kind.rpartition(".")[2]:

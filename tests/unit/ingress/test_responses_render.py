@@ -35,7 +35,7 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.core.request import AssistantContent, AssistantMessage
+from tollgate.core.request import AssistantContent, AssistantMessage, ToolMessage
 from tollgate.core.response import Fold
 from tollgate.core.signers import CLAUDE, GEMINI, OPENAI
 from tollgate.core.usage import Usage
@@ -67,14 +67,20 @@ def answered(*parts: list[StreamEvent], end: Ended | None = None, **asked: Any) 
 
 
 def returned(output: list[Any], **asked: Any) -> tuple[AssistantContent, ...]:
-    """The parts of the answer whose items a client sends back."""
+    """The parts of the answer whose items a client sends back; its runs apart."""
     turn = [{"role": "user", "content": "Hi"}, *output]
     _, *answers = FORMAT.parse(
         json.dumps(ASKED | asked | {"input": turn}, default=str).encode()
     ).request.messages
+    runs = {item["id"] for item in output if item["type"] in ("web_search_call", "mcp_call")}
+    parts: list[AssistantContent] = []
     for answer in answers:
+        if isinstance(answer, ToolMessage):
+            assert answer.call_id in runs
+            continue
         assert isinstance(answer, AssistantMessage)
-    return tuple(part for answer in answers for part in answer.content)  # type: ignore[misc]
+        parts += answer.content
+    return tuple(part for part in parts if not (isinstance(part, ToolCall) and part.id in runs))
 
 
 @settings(deadline=None)

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.strategies import signers
 from tollgate.core.content import (
@@ -90,15 +91,25 @@ def history_of(rounds: Sequence[Round], ids: Sequence[str]) -> list[Message]:
         numbered = [(waiting.pop(0), run, result) for run, result in each.runs]
         calls = [ToolCall(id=i, name=run.tool, arguments=run.arguments) for i, run, _ in numbered]
         if each.said or calls:
-            # The calls of one message are unordered: the gateway's come first.
-            said = [part for part in each.said if not isinstance(part, ToolCall)]
-            own = [part for part in each.said if isinstance(part, ToolCall)]
-            messages.append(AssistantMessage(content=(*said, *calls, *own)))  # type: ignore[arg-type]
+            messages.append(AssistantMessage(content=(*each.said, *calls)))  # type: ignore[arg-type]
         messages += [
             ToolMessage(call_id=i, content=result.content, failed=result.error is not None)  # type: ignore[arg-type]
             for i, _, result in numbered
         ]
-    return messages
+    return unordered(messages)
+
+
+def unordered(messages: Sequence[Message]) -> list[Message]:
+    """The messages with the calls of each answer last, and by their ids."""
+    found = []
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            said = [part for part in message.content if not isinstance(part, ToolCall)]
+            calls = [part for part in message.content if isinstance(part, ToolCall)]
+            calls.sort(key=lambda call: call.id)
+            message = replace(message, content=(*said, *calls))
+        found.append(message)
+    return found
 
 
 words = st.text(min_size=1, max_size=6)

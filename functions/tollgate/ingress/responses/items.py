@@ -71,6 +71,9 @@ class _Conversation:
     def __init__(self, names: ToolNames, proofs: Mapping[str, Provenance]) -> None:
         self._messages: list[Message] = []
         self._answer: list[AssistantContent] = []
+        # Of the runs in that answer, which are messages of their own behind it.
+        self._results: list[ToolMessage] = []
+        self._has_call = False
         self._names = names
         self._proofs = proofs
         self._count = MediaCount()
@@ -87,7 +90,9 @@ class _Conversation:
             case wire.CallOutputItem():
                 self._add_output(item, path)
             case wire.ReasoningItem():
-                self._answer += _thoughts(item)
+                self._say(_thoughts(item))
+            case wire.SearchItem() | wire.ToolRunItem():
+                self._run(item)
             case wire.AddedToolsItem() | wire.ItemReference() | wire.LeftOutItem():
                 pass
             case _:
@@ -101,11 +106,34 @@ class _Conversation:
         if self._answer:
             self._messages.append(AssistantMessage(content=tuple(self._answer)))
             self._answer = []
+        self._messages += self._results
+        self._results = []
+        self._has_call = False
+
+    def _say(self, content: Iterable[Text | Refusal | Reasoning]) -> None:
+        """Add text or thoughts; after runs they belong to the next round."""
+        said = [*content]
+        # The results of the caller's calls come right behind the answer that has the calls.
+        if said and self._results and not self._has_call:
+            self._end_answer()
+        self._answer += said
+
+    def _run(self, item: wire.SearchItem | wire.ToolRunItem) -> None:
+        # Imported with the first run that comes back: most starts do without.
+        from tollgate.ingress.responses.returned_runs import read_run
+
+        run = read_run(item)
+        if run is None:
+            return
+        made = f"ws_{len(self._messages)}_{len(self._answer)}"
+        id_ = item.id if isinstance(item.id, str) and item.id else made
+        self._answer.append(run.call(id_))
+        self._results.append(run.result(id_))
 
     def _add_message(self, item: wire.MessageItem, path: str) -> None:
         match item.role:
             case "assistant":
-                self._answer += _said(item.content, f"{path}.content")
+                self._say(_said(item.content, f"{path}.content"))
                 return
             case "user":
                 content = tuple(self._content(item.content, f"{path}.content"))
@@ -126,6 +154,7 @@ class _Conversation:
         is_text: bool,
     ) -> None:
         self._open_calls.add(item.call_id)
+        self._has_call = True
         self._answer.append(
             ToolCall(
                 id=item.call_id,

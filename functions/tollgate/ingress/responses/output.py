@@ -48,7 +48,6 @@ class OutputWriter:
         self._of_part: dict[int, OutputItem] = {}
         self._calls: dict[int, ToolCall] = {}
         self._ids: set[str] = set()
-        self._runs: set[int] = set()
         self._done: dict[int, Json] = {}
         self._sequence = 0
 
@@ -71,10 +70,6 @@ class OutputWriter:
         return b"".join(self._feed(event))
 
     def _feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> Iterator[bytes]:
-        if isinstance(event, PartStart) and isinstance(event.part, ServerToolRun):
-            self._runs.add(event.index)
-        if event.index in self._runs:
-            return
         match event:
             case PartDelta(index=index, text=text):
                 if text:
@@ -146,7 +141,10 @@ class OutputWriter:
             case MadeImage():
                 return ImageItem(place, f"ig_{suffix}", part)
             case ServerToolRun():
-                raise TypeError("a run of a tool has no item yet")
+                # Imported with the first run: most starts do without.
+                from tollgate.ingress.responses.run_items import run_item
+
+                return run_item(place, suffix, part)
             case _:
                 assert_never(part)
 

@@ -185,6 +185,13 @@ def _unknown_of_item(item: input_items.Item) -> Iterator[str]:
         case input_items.LeftOutItem():
             yield f"input[]:{item.type}"
             return
+        case input_items.SearchItem() | input_items.ToolRunItem():
+            # Imported with the first run that comes back: most starts do without.
+            from tollgate.ingress.responses.returned_runs import read_run
+
+            if read_run(item) is None:
+                yield f"input[]:{item.type}"
+            return
         case input_items.MessageItem(content=list() as parts):
             for part in parts:
                 yield from extra_fields(part, "input[].content[].")

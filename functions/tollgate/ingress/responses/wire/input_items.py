@@ -7,9 +7,17 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tollgate.core.content import ServerToolId
 from tollgate.ingress.responses.wire.tool_models import Tool
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX
-from tollgate.ingress.shared.wire.request_model import Name, String, Wire, by_shape, tag_of
+from tollgate.ingress.shared.wire.request_model import (
+    NAME_LENGTH_MAX,
+    Name,
+    String,
+    Wire,
+    by_shape,
+    tag_of,
+)
 
 PARTS_MAX: Final = 10_000
 
@@ -20,7 +28,6 @@ LeftOutType = Literal[
     "image_generation_call",
     "mcp_list_tools",
     "tool_search_call",
-    "web_search_call",
 ]
 LEFT_OUT: Final = frozenset(LeftOutType.__args__)  # type: ignore[attr-defined]
 
@@ -174,6 +181,25 @@ class ItemReference(Wire):
         return self.id.startswith("rs_")
 
 
+class SearchItem(Wire):
+    """A search of an earlier answer; one that was not run here is left out."""
+
+    type: Literal["web_search_call"]
+    id: Any = None
+    encrypted_content: str | None = None
+
+
+class ToolRunItem(Returned):
+    """A run of another of the gateway's tools in an earlier answer."""
+
+    type: Literal["mcp_call"]
+    id: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
+    server_label: Literal["tollgate"]
+    name: ServerToolId
+    arguments: str
+    output: str | None = None
+
+
 class LeftOutItem(Wire):
     """A call of a hosted tool in an earlier answer; it is left out."""
 
@@ -190,6 +216,8 @@ _TAGS: Final = {
     "additional_tools": "<tools>",
     "tool_search_output": "<tools>",
     "item_reference": "<reference>",
+    "mcp_call": "<run>",
+    "web_search_call": "<search>",
 } | dict.fromkeys(LEFT_OUT, "<left_out>")
 
 
@@ -213,6 +241,8 @@ Item = Annotated[
     | Annotated[ReasoningItem, Tag("<reasoning>")]
     | Annotated[AddedToolsItem, Tag("<tools>")]
     | Annotated[ItemReference, Tag("<reference>")]
+    | Annotated[SearchItem, Tag("<search>")]
+    | Annotated[ToolRunItem, Tag("<run>")]
     | Annotated[LeftOutItem, Tag("<left_out>")],
     Discriminator(
         _item_tag,

@@ -164,6 +164,31 @@ class ImageCompleted(_OfItem):
     type: Literal["response.image_generation_call.completed"]
 
 
+class SearchEvent(_OfItem):
+    """A search begins, or is complete; the item has it."""
+
+    type: Literal[
+        "response.web_search_call.in_progress",
+        "response.web_search_call.searching",
+        "response.web_search_call.completed",
+    ]
+
+
+class ToolRunEvent(_OfItem):
+    """A run of another of the gateway's tools begins, or has ended; the item has it."""
+
+    type: Literal[
+        "response.mcp_call.in_progress", "response.mcp_call.completed", "response.mcp_call.failed"
+    ]
+
+
+class ToolRunArguments(_OfItem):
+    """The arguments of a run."""
+
+    type: Literal["response.mcp_call_arguments.done"]
+    arguments: str
+
+
 class StreamError(_Numbered):
     """The error with which a response fails."""
 
@@ -198,6 +223,9 @@ _Event = Annotated[
     | FunctionCallDone
     | CustomToolCallDone
     | ImageCompleted
+    | SearchEvent
+    | ToolRunEvent
+    | ToolRunArguments
     | StreamError
     | KeepAlive,
     Field(discriminator="type"),

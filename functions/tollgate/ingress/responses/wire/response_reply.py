@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from tollgate.core.content import ServerToolId
 from tollgate.ingress.shared.wire.reply_models import (
     Answer,
     ErrorEnvelope,
@@ -113,8 +114,60 @@ class OutputImage(Answer):
     result: str | None
 
 
+class SearchSource(Answer):
+    """A page that a search found."""
+
+    type: Literal["url"]
+    url: str
+
+
+class SearchAction(Answer):
+    """A search."""
+
+    type: Literal["search"]
+    query: str
+    queries: list[str]
+    sources: list[SearchSource] | None = None
+
+
+class OpenPageAction(Answer):
+    """A page that was read."""
+
+    type: Literal["open_page"]
+    url: str | None
+
+
+class OutputSearch(Answer):
+    """A search of the web, or a page of it that was read; send it back untouched."""
+
+    type: Literal["web_search_call"]
+    id: str
+    status: Literal["in_progress", "completed", "failed"]
+    action: Annotated[SearchAction | OpenPageAction, Field(discriminator="type")]
+    encrypted_content: str | None = None
+
+
+class OutputToolRun(Answer):
+    """A run of another of the gateway's tools; send it back untouched."""
+
+    type: Literal["mcp_call"]
+    id: str
+    status: Literal["in_progress", "completed", "failed"]
+    server_label: Literal["tollgate"]
+    name: ServerToolId
+    arguments: str
+    output: str | None
+    error: None
+
+
 OutputItemModel = Annotated[
-    OutputMessage | OutputReasoning | OutputFunctionCall | OutputCustomToolCall | OutputImage,
+    OutputMessage
+    | OutputReasoning
+    | OutputFunctionCall
+    | OutputCustomToolCall
+    | OutputImage
+    | OutputSearch
+    | OutputToolRun,
     Field(discriminator="type"),
 ]
 

@@ -1,0 +1,115 @@
+"""Runs of the gateway's tools as items of an answer, in the forms of tools that OpenAI runs.
+
+A search and a page that was read are `web_search_call`; a tool for which OpenAI has no type is
+`mcp_call`, whose server is the gateway: clients show it, and none tries to run it.
+https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
+"""
+
+from collections.abc import Iterator
+
+from typing_extensions import override
+
+from tollgate.core.content import Part, ServerToolRun
+from tollgate.core.events import Note
+from tollgate.core.server_tools import RunResult
+from tollgate.ingress.responses.output_item import Event, ItemBase, Json
+from tollgate.ingress.shared.tool_runs import (
+    SERVER_LABEL,
+    finished_run,
+    pack_run,
+    run_argument,
+    run_result,
+)
+
+
+def run_item(place: int, suffix: str, run: ServerToolRun) -> "SearchItem | ToolRunItem":
+    """Return the item of a run."""
+    if run.tool in ("web_search", "web_fetch"):
+        return SearchItem(place, f"ws_{suffix}", run)
+    return ToolRunItem(place, f"mcp_{suffix}", run)
+
+
+class _RunItem(ItemBase):
+    """A run, and its result when it has ended."""
+
+    def __init__(self, index: int, id_: str, run: ServerToolRun) -> None:
+        super().__init__(index, id_)
+        self._run = run
+        self._notes: list[Note] = []
+
+    @property
+    def _result(self) -> RunResult:
+        return run_result(self._notes)
+
+    def _status(self) -> str:
+        return "completed" if self._result.error is None else "failed"
+
+    def grow(self, index: int, text: str) -> Iterator[Event]:
+        return iter(())
+
+    @override
+    def note(self, index: int, note: Note) -> Iterator[Event]:
+        self._notes.append(note)
+        return iter(())
+
+
+class SearchItem(_RunItem):
+    """A search of the web, or a page of it that was read."""
+
+    @override
+    def start(self, index: int, part: Part) -> Iterator[Event]:
+        self.open_parts.add(index)
+        yield self.event("web_search_call.in_progress")
+        yield self.event("web_search_call.searching")
+
+    def close(self) -> Iterator[Event]:
+        # OpenAI has no event for a search that failed: the item says so.
+        if self._result.error is None:
+            yield self.event("web_search_call.completed")
+
+    def render(self, status: str) -> Json:
+        item: Json = {"type": "web_search_call", "id": self.id}
+        if status == "in_progress":
+            return item | {"status": status, "action": self._action()}
+        return item | {
+            "status": self._status(),
+            "action": self._action() | self._sources(),
+            "encrypted_content": pack_run(finished_run(self._run, self._result)),
+        }
+
+    def _action(self) -> Json:
+        if self._run.tool == "web_fetch":
+            return {"type": "open_page", "url": run_argument(self._run, "url") or None}
+        query = run_argument(self._run, "query")
+        return {"type": "search", "query": query, "queries": [query]}
+
+    def _sources(self) -> Json:
+        if self._run.tool == "web_fetch":
+            return {}
+        return {"sources": [{"type": "url", "url": source.url} for source in self._result.sources]}
+
+
+class ToolRunItem(_RunItem):
+    """A run of a tool for which OpenAI has no type."""
+
+    @override
+    def start(self, index: int, part: Part) -> Iterator[Event]:
+        self.open_parts.add(index)
+        yield self.event("mcp_call.in_progress")
+        yield self.event("mcp_call_arguments.done", arguments=self._run.arguments)
+
+    def close(self) -> Iterator[Event]:
+        yield self.event(f"mcp_call.{self._status()}")
+
+    def render(self, status: str) -> Json:
+        begun = status == "in_progress"
+        return {
+            "type": "mcp_call",
+            "id": self.id,
+            "status": status if begun else self._status(),
+            "server_label": SERVER_LABEL,
+            "name": self._run.tool,
+            "arguments": self._run.arguments,
+            "output": None if begun else finished_run(self._run, self._result).text,
+            "error": None,
+        }
