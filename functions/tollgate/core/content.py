@@ -62,7 +62,7 @@ def sent_media(source: MediaSource) -> SentMedia:
     return source
 
 
-class Image(Struct, frozen=True, kw_only=True):
+class Image(Struct, frozen=True, kw_only=True, tag="image"):
     """A picture; `detail` is OpenAI's word for how closely to look."""
 
     source: MediaSource
@@ -77,7 +77,7 @@ class Audio(Struct, frozen=True, kw_only=True):
     format: Literal["wav", "mp3", "pcm16", "webm"]
 
 
-class Document(Struct, frozen=True, kw_only=True):
+class Document(Struct, frozen=True, kw_only=True, tag="document"):
     """A file to read, most often a PDF."""
 
     source: MediaSource
