@@ -1,6 +1,6 @@
 """Files that requests name by their ids, through the deployed path, by the official SDKs.
 
-Keeps C11, C70, C80.
+Keeps C11, C68, C70, C80.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from tests.buckets import create_bucket
-from tests.deployment import PATIENCE_S, Deployment, Workspace, deployed
+from tests.deployment import PATIENCE_S, Deployment, Key, Workspace, deployed
 from tests.ministack import ministack_command, running_ministack
 from tests.upstream import Script
 from tests.upstream.answers import Answer, in_chat
@@ -182,3 +182,53 @@ async def test_c11_c80_a_deleted_file_is_not_found(keeping: Deployment, tenant: 
         with pytest.raises(openai.BadRequestError) as refused:
             await client.responses.create(model=MODEL, input=asked)
     assert refused.value.code == "file_not_found"
+
+
+async def test_c70_c80_a_stored_response_has_the_id_and_later_turns_find_the_file(
+    keeping: Deployment, tenant: Workspace
+) -> None:
+    content = b"%PDF-1.7 " + os.urandom(91)
+    file_id = await send_file(keeping, tenant, content)
+    settings = {"name": "stores", "response_days": 7}
+    key = await keeping.ask("POST", "/v1/keys", tenant.management, body=settings)
+    answers(keeping, "One", "Two")
+    part: Any = {"type": "input_file", "file_id": file_id}
+    async with (
+        keeping.client(Key(id="", secret=key.json["key"])) as client,
+        asyncio.timeout(PATIENCE_S),
+    ):
+        asked: Any = [{"role": "user", "content": [part]}]
+        first = await client.responses.create(model=MODEL, input=asked)
+        items = await client.responses.input_items.list(first.id)
+        assert base64.b64encode(content).decode() not in items.model_dump_json()
+        assert file_id in items.model_dump_json()
+        await client.responses.create(model=MODEL, input="On", previous_response_id=first.id)
+        messages = keeping.upstreams.alpha.received[-1].json["messages"]
+        assert base64.b64encode(content).decode() in messages[0]["content"][0]["file"]["file_data"]
+        await client.files.delete(file_id)
+        with pytest.raises(openai.BadRequestError) as refused:
+            await client.responses.create(model=MODEL, input="On", previous_response_id=first.id)
+    assert refused.value.code == "file_not_found"
+
+
+async def test_c68_c70_an_idempotency_key_knows_a_file_by_its_id(
+    keeping: Deployment, tenant: Workspace
+) -> None:
+    ids = [await send_file(keeping, tenant, b"%PDF-1.7 " + bytes(91)) for _ in range(2)]
+    answers(keeping, "One")
+
+    async def ask(file_id: str) -> tuple[int, Any]:
+        part = {"type": "file", "file_id": file_id}
+        body = {"model": MODEL, "messages": [{"role": "user", "content": [part]}]}
+        headers = {
+            "authorization": f"Bearer {tenant.inference.secret}",
+            "idempotency-key": "once",
+        }
+        url = f"{keeping.emulator.url}/v1/chat/completions"
+        async with keeping.http.post(url, headers=headers, json=body) as said:
+            return said.status, await said.json()
+
+    assert (await ask(ids[0]))[0] == 200
+    assert (await ask(ids[0]))[0] == 200
+    assert (await ask(ids[1]))[0] == 422
+    assert keeping.upstreams.alpha.unplayed == 0

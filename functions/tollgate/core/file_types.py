@@ -17,10 +17,17 @@ _SAME: Final = {
     "audio/wave": "audio/wav",
     "audio/vnd.wave": "audio/wav",
     "audio/x-wav": "audio/wav",
+    "application/ogg": "audio/ogg",
+    "audio/m4a": "audio/mp4",
+    "audio/opus": "audio/ogg",
+    "audio/x-flac": "audio/flac",
+    "audio/x-m4a": "audio/mp4",
     "image/jpg": "image/jpeg",
     "image/pjpeg": "image/jpeg",
     "application/x-pdf": PDF,
     # The container of both is the same.
+    "video/mp4": "audio/mp4",
+    "video/ogg": "audio/ogg",
     "video/webm": "audio/webm",
 }
 # Texts whose types do not begin with `text/`; a type that ends in `+json` or `+xml` is a text too.
@@ -47,8 +54,12 @@ _TEXTS: Final = frozenset(
 )
 # Extensions that the standard library's own table lacks or leaves to the machine.
 _BY_EXTENSION: Final = {
+    ".flac": "audio/flac",
     ".jsonl": "application/jsonl",
+    ".m4a": "audio/mp4",
     ".md": "text/markdown",
+    ".ogg": "audio/ogg",
+    ".opus": "audio/ogg",
     ".webp": "image/webp",
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
@@ -113,7 +124,7 @@ def _claim(filename: str, stated: str | None) -> str | None:
 
 
 def _detect(head: bytes, claim: str | None, *, is_whole: bool) -> str | None:
-    found = detect_media_type(head, claim)
+    found = _sound(head) or detect_media_type(head, claim)
     if found is None and not is_whole:
         # The head may end within a character.
         cuts = (detect_media_type(head[:-cut], claim) for cut in range(1, _CUT_MAX + 1))
@@ -121,6 +132,18 @@ def _detect(head: bytes, claim: str | None, *, is_whole: bool) -> str | None:
     if found is not None and is_text_type(found) and claim is not None and is_text_type(claim):
         return claim
     return found
+
+
+def _sound(head: bytes) -> str | None:
+    """Return the type of a recording that models write down, and no conversation has.
+
+    RFC 3533, RFC 9639 and ISO/IEC 14496-12.
+    """
+    if head.startswith(b"OggS"):
+        return "audio/ogg"
+    if head.startswith(b"fLaC"):
+        return "audio/flac"
+    return "audio/mp4" if head[4:8] == b"ftyp" else None
 
 
 def _differs(claim: str, found: str) -> bool:

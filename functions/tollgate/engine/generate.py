@@ -5,8 +5,6 @@ from collections.abc import Coroutine
 from contextlib import aclosing
 from typing import Any, Final, TypeVar
 
-from msgspec.structs import replace
-
 from tollgate.core.errors import (
     ErrorCode,
     GatewayError,
@@ -41,7 +39,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     comes before the last byte: the platform may freeze the process as soon as that byte has left.
     """
     if call.parsed.awaits is not None:
-        call = replace(call, parsed=await fetch_awaited(gateway.media, call.parsed))
+        call = await fetch_awaited(gateway, call)
     if call.parsed.request.names_files:
         # Imported with the first such request: most processes serve none.
         from tollgate.engine.named_files import find_files_of

@@ -2,10 +2,10 @@
 
 import asyncio
 import base64
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import chain
-from typing import Final, assert_never
+from typing import Final, Literal, assert_never
 
 from msgspec.structs import replace
 
@@ -31,24 +31,44 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.work import InputWork, Work
-from tollgate.engine.gateway import FileReader
-from tollgate.ingress.base import ParsedWork
+from tollgate.engine.gateway import Call, FileReader, Gateway
 from tollgate.providers.base import FetchedMedia, MediaFetcher, Target
 
 URLS_MAX: Final = 16
 TOTAL_BYTES_MAX: Final = 40 * 1024 * 1024
+# The recordings that a conversation can have.
+SOUND_FORMATS: Final[Mapping[str, Literal["wav", "mp3", "webm"]]] = {
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/webm": "webm",
+}
 
 
-async def fetch_awaited(fetcher: MediaFetcher, parsed: ParsedWork) -> ParsedWork:
-    """Return a request with the media that it names by URL, by which its work is measured.
+async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
+    """Return a call with the media that it names elsewhere, by which its work is measured.
 
     This is before any money is held: the hold is of the size that is found.
     """
+    parsed = call.parsed
     awaited = parsed.awaits
     if awaited is None:
-        return parsed
-    media = await fetcher.fetch(awaited.url, field=awaited.field, bytes_max=awaited.bytes_max)
-    return replace(parsed, request=awaited.complete(media.content), awaits=None)
+        return call
+    if isinstance(awaited.source, MediaUrl):
+        fetched = await gateway.media.fetch(
+            awaited.source.url, field=awaited.field, bytes_max=awaited.bytes_max
+        )
+        content = fetched.content
+    else:
+        # Imported with the first such request: most processes serve none.
+        from tollgate.engine.named_files import load_named_file
+
+        content = await load_named_file(
+            gateway.files,
+            call.principal.workspace_id,
+            awaited.source,
+            bytes_max=awaited.bytes_max,
+        )
+    return replace(call, parsed=replace(parsed, request=awaited.complete(content), awaits=None))
 
 
 def replace_parts(
@@ -84,15 +104,21 @@ def replace_parts(
 
 async def load_file(files: FileReader | None, reference: FileReference) -> InlineMedia:
     """Return the content of a file that was found; RequestError if it has gone since."""
+    content = await load_content(files, reference)
+    return InlineMedia(
+        media_type=reference.media_type or "",
+        base64=base64.b64encode(content).decode("ascii"),
+    )
+
+
+async def load_content(files: FileReader | None, reference: FileReference) -> bytes:
+    """Return the bytes of a file that was found; RequestError if it has gone since."""
     content = None
     if files is not None and reference.place is not None:
         content = await files.read(reference.place)
     if content is None:
         raise unknown_file(reference)
-    return InlineMedia(
-        media_type=reference.media_type or "",
-        base64=base64.b64encode(content).decode("ascii"),
-    )
+    return content
 
 
 def unknown_file(reference: FileReference) -> RequestError:
@@ -215,12 +241,8 @@ def typed_by_content(
 ) -> Image | Audio | Document:
     """Return a file as the kind of part that its content is: image, audio or document."""
     match source:
-        case InlineMedia(media_type="audio/wav"):
-            return Audio(source=source, format="wav")
-        case InlineMedia(media_type="audio/mpeg"):
-            return Audio(source=source, format="mp3")
-        case InlineMedia(media_type="audio/webm"):
-            return Audio(source=source, format="webm")
+        case InlineMedia(media_type=type_) if type_ in SOUND_FORMATS:
+            return Audio(source=source, format=SOUND_FORMATS[type_])
         case _ if kind_of(source.media_type or "") == "image":
             return Image(source=source, cache=part.cache)
         case _:

@@ -15,7 +15,9 @@ from tollgate.core.media_types import kind_of
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.gateway import Call, FileReader, Gateway
 from tollgate.engine.media import (
+    SOUND_FORMATS,
     TOTAL_BYTES_MAX,
+    load_content,
     load_file,
     replace_parts,
     typed_by_content,
@@ -56,6 +58,9 @@ async def find_named_files(
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures
     found = dict(zip(named, (task.result() for task in tasks), strict=True))
+    for id_, file in found.items():
+        if _is_sound(file) and file.media_type not in SOUND_FORMATS:
+            raise _unheard(named[id_], file)
     sounds = [_with_place(named[id_], file) for id_, file in found.items() if _is_sound(file)]
     if sum(each.size_bytes or 0 for each in sounds) > TOTAL_BYTES_MAX:
         raise _refused(f"have recordings of more than {TOTAL_BYTES_MAX} bytes together")
@@ -64,6 +69,22 @@ async def find_named_files(
     # What is read by now is measured as if it had come with the body.
     more = sum(len(heard[each.id].base64) for each in _references(request) if each.id in heard)
     return replace(changed, size_bytes=request.size_bytes + more)
+
+
+async def load_named_file(
+    files: FileReader | None, workspace_id: str, reference: FileReference, *, bytes_max: int
+) -> bytes:
+    """Return the content of a file; RequestError for an unknown one, or one that is too large."""
+    if files is None:
+        raise unknown_file(reference)
+    found = await _find(files, workspace_id, reference)
+    if found.size_bytes > bytes_max:
+        raise RequestError(
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            f"{reference.field} must be of a file of at most {bytes_max:,} bytes.",
+            param=reference.field,
+        )
+    return await load_content(files, _with_place(reference, found))
 
 
 def _references(request: GenerationRequest) -> Iterator[FileReference]:
@@ -115,6 +136,15 @@ def _with_place(reference: FileReference, file: FoundFile) -> FileReference:
 
 def _is_sound(file: FoundFile) -> bool:
     return kind_of(file.media_type) == "audio"
+
+
+def _unheard(reference: FileReference, file: FoundFile) -> RequestError:
+    return RequestError(
+        ErrorCode.INVALID_REQUEST,
+        f"{reference.field} must be the id of a WAV, MP3 or WebM recording where it is one, and "
+        f"that file is {file.media_type}.",
+        param=reference.field,
+    )
 
 
 def _refused(what: str) -> RequestError:

@@ -6,6 +6,7 @@ from typing import Any, Final, Protocol, Self
 
 from msgspec import Struct, field
 
+from tollgate.core.content import FileReference, MediaUrl
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import AttemptRecord, GenerationRecord
@@ -29,9 +30,9 @@ class NamespacedName(Struct, frozen=True, kw_only=True):
 
 
 class AwaitedMedia(Struct, frozen=True, kw_only=True):
-    """Media that a request names by URL, without which the size of its work is not known."""
+    """Media behind a URL or in a file, without which the size of the work is not known."""
 
-    url: str
+    source: MediaUrl | FileReference
     field: str
     bytes_max: int
     complete: Callable[[bytes], Work]

@@ -30,6 +30,7 @@ TYPES = {
     "cat": ("image/png", PNG),
     "song": ("audio/mpeg", MP3),
     "table": ("text/csv", b"a,b\n1,2\n"),
+    "flute": ("audio/flac", b"fLaC"),
     "drawing": ("image/svg+xml", b"<svg/>"),
 }
 
@@ -122,6 +123,7 @@ async def test_c11_a_host_that_keeps_no_files_finds_none() -> None:
         (*messages("report", type_="image"), "messages[0].content[0].source.file_id"),
         (*messages("drawing", type_="image"), "messages[0].content[0].source.file_id"),
         (*messages("song", type_="image"), "messages[0].content[0].source.file_id"),
+        (*chat("flute"), "messages[0].content[0].file.file_id"),
     ],
 )
 async def test_c11_c80_what_is_no_picture_is_refused_by_its_field(

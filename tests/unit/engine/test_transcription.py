@@ -7,9 +7,11 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from urllib3.filepost import encode_multipart_formdata
 
 from tests.gateways import ShelvedMedia
+from tests.memory.files import shelved
 from tests.scripted import frame, refuses
 from tests.unit.engine.scribes import (
     FULL,
@@ -26,8 +28,9 @@ from tests.unit.engine.scribes import (
     sent_form,
     write_down,
 )
-from tests.unit.ingress.media_samples import b64, data_url
+from tests.unit.ingress.media_samples import PNG, b64, data_url
 from tests.unit.ingress.recordings import mp3
+from tollgate.core.recording import RECORDING_BYTES_MAX
 from tollgate.ingress.sound_formats import TRANSCRIPTIONS, TRANSLATIONS
 from tollgate.providers.base import FetchedMedia, Frame
 
@@ -292,6 +295,27 @@ async def test_c82_a_recording_is_fetched_from_its_address_once() -> None:
     assert (reply.status, media.asked) == (200, [URL])
     assert home.record.usage.audio_seconds == 12
     assert "files.example" not in repr(home.record)
+
+
+async def test_c70_c82_an_uploaded_recording_is_named_by_its_id() -> None:
+    home = await home_of_scribes(refuses(529), far=[frame(VERBOSE)])
+    files = shelved("acme", talk=("audio/wav", SOUND), cat=("image/png", PNG))
+    home.gateway = replace(home.gateway, files=files)
+    reply = await write_down(home, file=None, file_id="talk", response_format="verbose_json")
+    assert (reply.status, files.read_places) == (200, ["files/kept/talk"])
+    assert home.record.usage.audio_seconds == 12
+    for refused, code in (("other", "file_not_found"), ("cat", "invalid_request")):
+        reply = await write_down(home, file=None, file_id=refused)
+        assert (reply.status, reply.error["code"]) == (400, code)
+        assert reply.error["param"] == "file_id"
+
+
+async def test_c8_c82_an_uploaded_recording_has_the_limit_of_any_other() -> None:
+    home = await home_of_scribes([frame(VERBOSE)])
+    files = shelved("acme", talk=("audio/wav", SOUND + bytes(RECORDING_BYTES_MAX)))
+    home.gateway = replace(home.gateway, files=files)
+    reply = await write_down(home, file=None, file_id="talk")
+    assert (reply.status, reply.error["param"], files.read_places) == (413, "file_id", [])
 
 
 @pytest.mark.parametrize(

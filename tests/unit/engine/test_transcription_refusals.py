@@ -35,6 +35,8 @@ async def test_c41_c82_an_address_without_a_recording_is_refused(content: bytes 
         ({"file": b"no sound"}, "file"),
         ({"file": SOUND[:100]}, "file"),
         ({"url": URL}, "url"),
+        ({"file_id": "file-1"}, "file_id"),
+        ({"file": None, "url": URL, "file_id": "file-1"}, "url"),
         ({"file": None, "url": "ftp://files.example/a"}, "url"),
         ({"model": ""}, "model"),
         ({"temperature": "2"}, "temperature"),

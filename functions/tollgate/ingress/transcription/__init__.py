@@ -17,9 +17,7 @@ from tollgate.ingress.transcription.parse import (
 )
 from tollgate.ingress.transcription.render import TranscriptRenderer
 
-_BODY_HINT: Final = (
-    "Send a url in place of file, from which the recording is fetched, such as a presigned one."
-)
+_BODY_HINT: Final = "Send a file_id (POST /v1/files/presigned) or url in place of file."
 _RECORDING_HINT: Final = "Cut it into pieces, or compress it."
 _Parse = Callable[[bytes, Mapping[str, str]], ParsedTranscription]
 

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from tollgate.core.content import FileReference
 from tollgate.core.media_types import is_form
 from tollgate.core.recording import RECORDING_BYTES_MAX
 from tollgate.core.transcription import TranscriptDetail, TranscriptionRequest
@@ -120,17 +121,20 @@ def _with_input(
         described=b"" if form is None else form.described(),
     )
     content = form.file("file") if form else _decoded(asked.file)
-    if asked.url is None:
+    if asked.url is None and asked.file_id is None:
         if content is None:
             raise field_refusal("file", "is required")
         return replace(parsed, request=_with_recording(request, "file", content))
-    if content is not None:
-        raise field_refusal("url", "cannot be beside file")
+    field = "file_id" if asked.url is None else "url"
+    if content is not None or (asked.url is not None and asked.file_id is not None):
+        raise field_refusal(field, "cannot be beside file, url or file_id")
     awaited = AwaitedMedia(
-        url=parse_address(asked.url, "url").url,
-        field="url",
+        source=FileReference(id=asked.file_id or "", field=field)
+        if asked.url is None
+        else parse_address(asked.url, field),
+        field=field,
         bytes_max=RECORDING_BYTES_MAX,
-        complete=partial(_with_recording, request, "url"),
+        complete=partial(_with_recording, request, field),
     )
     return replace(parsed, awaits=awaited)
 

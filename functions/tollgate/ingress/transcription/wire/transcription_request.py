@@ -31,6 +31,9 @@ class _RecordingFields(EndUser, RoutingFields):
         description="Where the recording is fetched from, in place of `file`: a public address, "
         "such as a presigned one.",
     )
+    file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        default=None, description="The id of an uploaded file, in place of `file`."
+    )
     prompt: Annotated[str, Field(max_length=_PROMPT_LENGTH_MAX)] | None = None
     temperature: Annotated[float, Field(ge=0, le=1)] | None = None
     stream: bool | None = None
