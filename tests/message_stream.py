@@ -48,7 +48,7 @@ def accumulated(stream: bytes) -> Json:
             case "content_block_stop":
                 assert open_block is not None
                 assert event["index"] == len(message["content"]) - 1
-                if open_block["type"] == "tool_use":
+                if open_block["type"] in ("tool_use", "server_tool_use"):
                     open_block["input"] = _input("".join(inputs))
                 open_block = None
             case "message_delta":

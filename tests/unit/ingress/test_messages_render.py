@@ -133,7 +133,8 @@ def test_c80_what_a_client_sends_back_is_what_was_said(said: list[StreamEvent]) 
     body = {"model": "m", "max_tokens": 5, "messages": turns}
     _, *answers = FORMAT.parse(json.dumps(body, default=str).encode()).request.messages
     returned = [part for answer in answers for part in answer.content]
-    assert [part for part in returned if isinstance(part, ToolCall)] == [
+    own = [part for part in returned if isinstance(part, ToolCall) and not is_run(part)]
+    assert own == [
         replace(part, arguments=_normal(part.arguments))
         for part in fold.parts
         if isinstance(part, ToolCall)
@@ -143,6 +144,10 @@ def test_c80_what_a_client_sends_back_is_what_was_said(said: list[StreamEvent]) 
         for part in fold.parts
         if isinstance(part, Reasoning)
     ]
+
+
+def is_run(call: ToolCall) -> bool:
+    return call.id.startswith("srvtoolu_tollgate_")
 
 
 def _normal(arguments: str) -> str:

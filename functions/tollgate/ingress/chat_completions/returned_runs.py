@@ -35,15 +35,15 @@ def parse_rounds(
         own = [thought for thought in thoughts if thought.runs == first]
         content = [*_said(own, visible, text_start, text_end)]
         text_start = text_end
-        group = runs[first:after]
-        content += [_finished(run).call(run.id) for run in group]
+        group = [_finished(run) for run in runs[first:after]]
+        content += [run.call for run in group]
         if after == len(runs) and not waiting and _length(visible) <= text_start:
             # The caller's calls of the same round stand beside the runs.
             content += calls
             calls = ()
         yield AssistantMessage(content=tuple(content), name=message.name)
         for run in group:
-            yield _finished(run).result(run.id)
+            yield run.result
     rest = [
         *_said(waiting, visible, text_start, None, calls=calls),
         *(part for part in visible if isinstance(part, Refusal)),
@@ -105,4 +105,6 @@ def _text_before(run: wire.ReturnedRun) -> int:
 
 def _finished(run: wire.ReturnedRun) -> FinishedRun:
     error = run.error or ("unavailable" if run.status == "failed" else None)
-    return FinishedRun(tool=run.name, arguments=run.arguments, text=run.result, error=error)
+    return FinishedRun(
+        id=run.id, tool=run.name, arguments=run.arguments, text=run.result, error=error
+    )

@@ -30,7 +30,7 @@ def render_run(
         "name": run.tool,
         "arguments": run.arguments,
         "status": _status(result),
-        "result": finished_run(run, result).text,
+        "result": finished_run(run, result, run.id).text,
         **_outcome(result),
     }
     if text_length:

@@ -4,12 +4,12 @@ Blocks of a stream follow each other: what another part says while one is open i
 has ended, since clients of this format know one open block.
 """
 
-from collections.abc import Iterator
-from typing import Final, assert_never
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 from pydantic import JsonValue
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from tollgate.core.content import (
     MadeImage,
@@ -21,31 +21,36 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
-from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.events import Citation, Note, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
+from tollgate.ingress.messages.block_frames import (
+    RenderedBlock,
+    block_delta,
+    block_start,
+    block_stop,
+    frame,
+    whole_block,
+)
 from tollgate.ingress.messages.signatures import thinking_signature
 from tollgate.ingress.shared.made_images import image_markdown
 from tollgate.ingress.shared.signatures import Packed, pack
 
-RenderedBlock = dict[str, JsonValue]
-
-_STOP: Final = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
-_DELTA: Final = (
-    b"event: content_block_delta\n"
-    b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"%b","%b":%b}}\n\n'
-)
+if TYPE_CHECKING:
+    from tollgate.ingress.messages.run_blocks import OpenRun
 
 
-def frame(type_: str, content: RenderedBlock) -> bytes:
-    """Return one server-sent event."""
-    return b"event: %b\ndata: %b\n\n" % (type_.encode(), to_json({"type": type_, **content}))
-
-
-def render_blocks(response: GenerationResponse, *, hides_thinking: bool) -> Iterator[RenderedBlock]:
+def render_blocks(
+    response: GenerationResponse, generation_id: str, *, hides_thinking: bool
+) -> Iterator[RenderedBlock]:
     """Yield the blocks of a whole answer."""
+    runs = 0
     for place, part in enumerate(response.parts):
         noted = response.notes.get(place, ())
+        if isinstance(part, ServerToolRun):
+            yield from _run(part, noted, generation_id, runs)
+            runs += 1
+            continue
         shown = replace(part, text="") if hides_thinking and isinstance(part, Reasoning) else part
         yield from _whole(shown, [note for note in noted if isinstance(note, Citation)])
 
@@ -71,9 +76,18 @@ def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
             if part.provenance is not None:
                 yield _proof(part.id, part.provenance)
         case ServerToolRun():
-            pass
+            raise TypeError("a run is rendered apart")
         case _:
             assert_never(part)
+
+
+def _run(
+    run: ServerToolRun, notes: Sequence[Note], generation_id: str, ordinal: int
+) -> Iterator[RenderedBlock]:
+    # Imported with the first run: most starts do without.
+    from tollgate.ingress.messages.run_blocks import render_run_blocks, run_id
+
+    yield from render_run_blocks(run, notes, run_id(generation_id, ordinal))
 
 
 def _thought(part: Reasoning) -> RenderedBlock:
@@ -131,16 +145,18 @@ class BlockWriter:
     `hides_thinking`: thinking blocks have a signature and no text, as `display: omitted` asks.
     """
 
-    def __init__(self, *, hides_thinking: bool) -> None:
+    def __init__(self, generation_id: str, *, hides_thinking: bool) -> None:
+        self._generation_id = generation_id
         self._hides_thinking = hides_thinking
         self._written = 0
-        self._queue: list[_Open] = []
-        self._by_index: dict[int, _Open] = {}
+        self._runs = 0
+        self._queue: list[_Open | OpenRun] = []
+        self._by_index: dict[int, _Open | OpenRun] = {}
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
         """Return the events of one event of a part; empty while another block is open."""
         if isinstance(event, PartStart):
-            opened = self._by_index[event.index] = _Open(event.part)
+            opened = self._by_index[event.index] = self._open(event.part)
             self._queue.append(opened)
         else:
             opened = self._by_index[event.index]
@@ -148,6 +164,15 @@ class BlockWriter:
         if not (hidden and isinstance(event, PartDelta)):
             opened.take(event)
         return b"".join(self._drain())
+
+    def _open(self, part: Part) -> "_Open | OpenRun":
+        if not isinstance(part, ServerToolRun):
+            return _Open(part)
+        # Imported with the first run: most starts do without.
+        from tollgate.ingress.messages.run_blocks import OpenRun, run_id
+
+        ordinal, self._runs = self._runs, self._runs + 1
+        return OpenRun(part, run_id(self._generation_id, ordinal))
 
     def _drain(self) -> Iterator[bytes]:
         while self._queue:
@@ -214,23 +239,22 @@ class _Open:
                 if self.has_ended:
                     yield from self._signed(index)
             case ServerToolRun():
-                self.blocks = 0
-                return
+                raise TypeError("a run is written apart")
             case _:
                 assert_never(self.part)
         if self.has_ended:
-            yield _STOP % index
+            yield block_stop(index)
             yield from self._proof_of_call(index + 1)
 
     def _start(self, index: int, block: RenderedBlock) -> Iterator[bytes]:
         if not self._has_begun:
             self._has_begun = True
-            yield frame("content_block_start", {"index": index, "content_block": block})
+            yield block_start(index, block)
 
     def _deltas(self, index: int, kind: bytes, field: bytes) -> Iterator[bytes]:
         for text in self._text[self._said :]:
             if text:
-                yield _DELTA % (index, kind, field, to_json(text))
+                yield block_delta(index, kind, field, text)
         self._said = len(self._text)
 
     def _citations(self, index: int) -> Iterator[bytes]:
@@ -242,26 +266,16 @@ class _Open:
     def _signed(self, index: int) -> Iterator[bytes]:
         signature = thinking_signature(Reasoning(text="", provenance=self._provenance))
         if signature:
-            yield _DELTA % (index, b"signature_delta", b"signature", to_json(signature))
+            yield block_delta(index, b"signature_delta", b"signature", signature)
 
     def _unsaid(self, index: int) -> Iterator[bytes]:
         """Yield the whole block of a reasoning that had no text until its end."""
         if not self.has_ended:
             return
-        yield from _unsaid_block(index, _thought(Reasoning(text="", provenance=self._provenance)))
+        yield from whole_block(index, _thought(Reasoning(text="", provenance=self._provenance)))
 
     def _proof_of_call(self, index: int) -> Iterator[bytes]:
         if not isinstance(self.part, ToolCall) or self._provenance is None:
             return
         self.blocks = 2
-        yield from _unsaid_block(index, _proof(self.part.id, self._provenance))
-
-
-def _unsaid_block(index: int, block: RenderedBlock) -> Iterator[bytes]:
-    """Yield the events of a block without text; a signature has an event of its own."""
-    signature = block.get("signature")
-    begun = block if signature is None else {**block, "signature": ""}
-    yield frame("content_block_start", {"index": index, "content_block": begun})
-    if signature:
-        yield _DELTA % (index, b"signature_delta", b"signature", to_json(signature))
-    yield _STOP % index
+        yield from whole_block(index, _proof(self.part.id, self._provenance))

@@ -11,6 +11,7 @@ from typing import Final, assert_never
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from tollgate.core.content import ServerToolRun
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import (
     Ended,
@@ -28,10 +29,12 @@ from tollgate.core.events import (
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text, usd_text
 from tollgate.core.response import GenerationResponse
+from tollgate.core.server_tools import RunResult
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import Routed, ServedBy
 from tollgate.ingress.errors import tollgate_metadata
-from tollgate.ingress.messages.blocks import BlockWriter, RenderedBlock, frame, render_blocks
+from tollgate.ingress.messages.block_frames import RenderedBlock, frame
+from tollgate.ingress.messages.blocks import BlockWriter, render_blocks
 from tollgate.ingress.messages.errors import anthropic_error
 
 _STOP_REASONS: Final[Mapping[Finish, str]] = {
@@ -71,7 +74,9 @@ class MessageRenderer:
         self._usage = Usage()
         self._ended = Ended(finish="stop")
         self._hides_thinking = hides_thinking
-        self._blocks = BlockWriter(hides_thinking=hides_thinking)
+        self._blocks = BlockWriter(served.generation_id, hides_thinking=hides_thinking)
+        self._runs: dict[int, ServerToolRun] = {}
+        self._uses: list[str] = []
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
         """Render one event; an event without frames gives no bytes."""
@@ -82,6 +87,7 @@ class MessageRenderer:
                 self._usage = self._usage.update(usage)
                 return b""
             case PartStart() | PartDelta() | PartNote() | PartEnd():
+                self._count(event)
                 return self._begin() + self._blocks.feed(event)
             case Ended():
                 self._ended = event
@@ -121,7 +127,15 @@ class MessageRenderer:
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed."""
         (response,) = responses
-        blocks: list[JsonValue] = [*render_blocks(response, hides_thinking=self._hides_thinking)]
+        blocks: list[JsonValue] = [
+            *render_blocks(
+                response, self._served.generation_id, hides_thinking=self._hides_thinking
+            )
+        ]
+        for index, part in enumerate(response.parts):
+            self._count(PartStart(index=index, part=part))
+            for note in response.notes.get(index, ()):
+                self._count(PartNote(index=index, note=note))
         body = self._message(blocks) | _stop(response.finish, response)
         return b'%b,"usage":%b,%b}' % (
             to_json(body)[:-1],
@@ -129,13 +143,23 @@ class MessageRenderer:
             self._accounts(record),
         )
 
+    def _count(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
+        """Keep the tool of each run that succeeded."""
+        match event:
+            case PartStart(index=index, part=ServerToolRun() as run):
+                self._runs[index] = run
+            case PartNote(index=index, note=RunResult(error=None)) if index in self._runs:
+                self._uses.append(self._runs[index].tool)
+            case _:
+                pass
+
     def _begin(self) -> bytes:
         """Return `message_start` the first time, with the usage that is known by then."""
         if self._has_begun:
             return b""
         self._has_begun = True
         unknown: RenderedBlock = {"stop_reason": None, "stop_sequence": None}
-        message = self._message([]) | unknown | {"usage": _usage(self._usage)}
+        message = self._message([]) | unknown | {"usage": _usage(self._usage, ())}
         return frame("message_start", {"message": message})
 
     def _message(self, content: list[JsonValue]) -> RenderedBlock:
@@ -149,7 +173,7 @@ class MessageRenderer:
 
     def _usage_of(self, record: GenerationRecord) -> bytes:
         """Return the usage with its price, which is written digit by digit."""
-        usage = _usage(record.usage)
+        usage = _usage(record.usage, self._uses)
         if record.service_tier in _TIERS:
             usage["service_tier"] = record.service_tier
         cost = usd_text(record.cost_nano_usd).encode()
@@ -181,8 +205,8 @@ def _stop(finish: Finish, ended: Ended | GenerationResponse) -> RenderedBlock:
     return {"stop_reason": reason, "stop_sequence": ended.stop_sequence}
 
 
-def _usage(usage: Usage) -> RenderedBlock:
-    """Return usage by Anthropic's classes, which do not overlap."""
+def _usage(usage: Usage, uses: Sequence[str]) -> RenderedBlock:
+    """Return usage by Anthropic's classes, which do not overlap; `uses` are tools that ran here."""
     counted: RenderedBlock = {
         "input_tokens": usage.uncached_input_tokens or 0,
         "cache_creation_input_tokens": usage.cache_write_input_tokens,
@@ -195,6 +219,10 @@ def _usage(usage: Usage) -> RenderedBlock:
     }
     if usage.reasoning_tokens is not None:
         counted["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
-    if usage.web_searches is not None:
-        counted["server_tool_use"] = {"web_search_requests": usage.web_searches}
+    searches, fetches = uses.count("web_search"), uses.count("web_fetch")
+    if usage.web_searches is not None or searches or fetches:
+        counted["server_tool_use"] = {
+            "web_search_requests": (usage.web_searches or 0) + searches,
+            "web_fetch_requests": fetches,
+        }
     return counted

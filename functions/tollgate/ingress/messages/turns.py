@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Final, assert_never
 
 from msgspec.structs import replace
-from pydantic_core import to_json
 
 from tollgate.core.content import (
     CacheMark,
@@ -12,24 +11,19 @@ from tollgate.core.content import (
     Image,
     InlineMedia,
     MediaSource,
-    Provenance,
-    Reasoning,
     ResultContent,
     Text,
     ToolCall,
 )
 from tollgate.core.media_types import kind_of
-from tollgate.core.reasoning_details import read_detail
 from tollgate.core.request import (
-    AssistantContent,
     AssistantMessage,
     Message,
     SystemMessage,
     ToolMessage,
     UserMessage,
 )
-from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
-from tollgate.ingress.messages.signatures import read_signature
+from tollgate.ingress.messages.answers import AnswerRounds
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
 from tollgate.ingress.shared.media import (
@@ -74,7 +68,7 @@ class _Turns:
             case wire.SystemMessage():
                 self.add_system(message.content)
             case wire.AssistantMessage():
-                self._add_answer(message)
+                self._add_answer(message, path)
             case wire.UserMessage(content=str(text)):
                 self.messages.append(UserMessage(content=(Text(text=text),)))
             case wire.UserMessage(content=list(content)):
@@ -183,14 +177,14 @@ class _Turns:
         yield from parts[:-1]
         yield replace(parts[-1], cache=mark or parts[-1].cache)
 
-    def _add_answer(self, message: wire.AssistantMessage) -> None:
+    def _add_answer(self, message: wire.AssistantMessage, path: str) -> None:
         if isinstance(message.content, str):
-            content: tuple[AssistantContent, ...] = (Text(text=message.content),)
-        else:
-            content = tuple(_answer(message.content))
-        self._open_calls |= {part.id for part in content if isinstance(part, ToolCall)}
-        if content:
-            self.messages.append(AssistantMessage(content=content))
+            self.messages.append(AssistantMessage(content=(Text(text=message.content),)))
+            return
+        self.messages += AnswerRounds(message.content).parse(f"{path}.content")
+        self._open_calls |= {
+            block.id for block in message.content if isinstance(block, blocks.ToolUseBlock)
+        }
 
 
 def _texts(content: str | list[blocks.TextBlock]) -> Iterator[Text]:
@@ -235,55 +229,6 @@ def _source(
             return parse_file_id(source.file_id, path)
         case _:
             assert_never(source)
-
-
-def _answer(content: list[blocks.AssistantBlock]) -> Iterator[AssistantContent]:
-    proofs = dict(_proofs_of_calls(content))
-    for block in content:
-        match block:
-            case blocks.TextBlock():
-                # Anthropic's own clients send back empty texts, which no provider takes.
-                if block.text:
-                    yield _text(block)
-            case blocks.ThinkingBlock():
-                yield from _thought(block)
-            case blocks.RedactedThinkingBlock():
-                yield Reasoning(text="", provenance=Provenance(signer=CLAUDE, data=block.data))
-            case blocks.ToolUseBlock():
-                yield ToolCall(
-                    id=block.id,
-                    name=block.name,
-                    arguments=to_json(block.input).decode(),
-                    cache=parse_cache_mark(block.cache_control),
-                    provenance=proofs.get(block.id),
-                )
-            case blocks.OwnBlock():
-                whole = to_json(block.model_dump()).decode()
-                yield Reasoning(text="", provenance=Provenance(signer=ANTHROPIC_BLOCKS, data=whole))
-            case _:
-                assert_never(block)
-
-
-def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
-    if block.format is not None:
-        yield read_detail({**block.model_dump(), "text": block.thinking})
-        return
-    packed = read_signature(block.signature) if block.signature else None
-    if packed is None:
-        yield Reasoning(text=block.thinking)
-    elif packed.call_id is None:
-        yield Reasoning(text=block.thinking, provenance=packed.provenance)
-
-
-def _proofs_of_calls(
-    content: list[blocks.AssistantBlock],
-) -> Iterator[tuple[str, Provenance]]:
-    """Yield the provenance of each call that a thinking block carries."""
-    for block in content:
-        if isinstance(block, blocks.ThinkingBlock) and block.signature:
-            packed = read_signature(block.signature)
-            if packed is not None and packed.call_id is not None:
-                yield packed.call_id, packed.provenance
 
 
 def _mark_last(messages: list[Message], mark: CacheMark) -> Iterator[Message]:

@@ -125,10 +125,8 @@ class _Conversation:
         run = read_run(item)
         if run is None:
             return
-        made = f"ws_{len(self._messages)}_{len(self._answer)}"
-        id_ = item.id if isinstance(item.id, str) and item.id else made
-        self._answer.append(run.call(id_))
-        self._results.append(run.result(id_))
+        self._answer.append(run.call)
+        self._results.append(run.result)
 
     def _add_message(self, item: wire.MessageItem, path: str) -> None:
         match item.role:

@@ -10,5 +10,5 @@ def read_run(item: wire.SearchItem | wire.ToolRunItem) -> FinishedRun | None:
         return unpack_run(item.encrypted_content or "")
     error = "unavailable" if item.status == "failed" else None
     return FinishedRun(
-        tool=item.name, arguments=item.arguments, text=item.output or "", error=error
+        id=item.id, tool=item.name, arguments=item.arguments, text=item.output or "", error=error
     )

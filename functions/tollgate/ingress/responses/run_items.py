@@ -74,7 +74,7 @@ class SearchItem(_RunItem):
         return item | {
             "status": self._status(),
             "action": self._action() | self._sources(),
-            "encrypted_content": pack_run(finished_run(self._run, self._result)),
+            "encrypted_content": pack_run(finished_run(self._run, self._result, self.id)),
         }
 
     def _action(self) -> Json:
@@ -110,6 +110,6 @@ class ToolRunItem(_RunItem):
             "server_label": SERVER_LABEL,
             "name": self._run.tool,
             "arguments": self._run.arguments,
-            "output": None if begun else finished_run(self._run, self._result).text,
+            "output": None if begun else finished_run(self._run, self._result, self.id).text,
             "error": None,
         }

@@ -27,19 +27,24 @@ _UNFINISHED: Final = RunResult(error="unavailable")
 class FinishedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run with the text that the model was given, as the next request needs it."""
 
+    id: str
     tool: ServerToolId
     arguments: str
     text: str = ""
     error: str | None = None
 
-    def call(self, id_: str) -> ToolCall:
-        """Return the run as a call of the model's."""
-        return ToolCall(id=id_, name=self.tool, arguments=self.arguments or "{}")
+    @property
+    def call(self) -> ToolCall:
+        """The run as a call of the model's."""
+        return ToolCall(id=self.id, name=self.tool, arguments=self.arguments or "{}")
 
-    def result(self, id_: str) -> ToolMessage:
-        """Return the result of that call."""
+    @property
+    def result(self) -> ToolMessage:
+        """The result of that call."""
         text = self.text or (f"The tool failed: {self.error}." if self.error else "")
-        return ToolMessage(call_id=id_, content=(Text(text=text),), failed=self.error is not None)
+        return ToolMessage(
+            call_id=self.id, content=(Text(text=text),), failed=self.error is not None
+        )
 
 
 def run_result(notes: Iterable[Note]) -> RunResult:
@@ -47,10 +52,15 @@ def run_result(notes: Iterable[Note]) -> RunResult:
     return next((note for note in notes if isinstance(note, RunResult)), _UNFINISHED)
 
 
-def finished_run(run: ServerToolRun, result: RunResult) -> FinishedRun:
-    """Return a run as the next request needs it; content that is no text is left out."""
+def finished_run(run: ServerToolRun, result: RunResult, id_: str) -> FinishedRun:
+    """Return a run as the next request needs it, by the id that it has in a format.
+
+    Content that is no text is left out.
+    """
     text = "".join(part.text for part in result.content if isinstance(part, Text))
-    return FinishedRun(tool=run.tool, arguments=run.arguments, text=text, error=result.error)
+    return FinishedRun(
+        id=id_, tool=run.tool, arguments=run.arguments, text=text, error=result.error
+    )
 
 
 def run_arguments(run: ServerToolRun) -> dict[str, JsonValue]:
@@ -69,13 +79,18 @@ def run_argument(run: ServerToolRun, name: str) -> str:
 
 
 def pack_run(run: FinishedRun) -> str:
-    """Return a text that carries a run through a client."""
+    """Return a text that carries a run through a client that knows no such field."""
     return _PREFIX + binascii.b2a_base64(msgspec.json.encode(run), newline=False).decode()
+
+
+def is_packed_run(text: str) -> bool:
+    """Return whether a text was packed here; any other text is somebody else's."""
+    return text.startswith(_PREFIX)
 
 
 def unpack_run(text: str) -> FinishedRun | None:
     """Return the run that a text carries; None for a text that was not made here, or changed."""
-    if not text.startswith(_PREFIX):
+    if not is_packed_run(text):
         return None
     try:
         encoded = binascii.a2b_base64(text.removeprefix(_PREFIX), strict_mode=True)

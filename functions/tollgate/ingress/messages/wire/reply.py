@@ -71,9 +71,10 @@ class OutputDetails(Answer):
 
 
 class ServerToolUse(Answer):
-    """Uses of tools that the provider ran."""
+    """Uses of tools that the provider or the gateway ran, without those that failed."""
 
     web_search_requests: int
+    web_fetch_requests: int
 
 
 class MessageUsage(Answer):

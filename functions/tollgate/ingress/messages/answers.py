@@ -1,0 +1,124 @@
+"""Parses an earlier answer of a Messages request: one message, or one for each round with runs."""
+
+from collections.abc import Iterable, Iterator
+
+from pydantic_core import to_json
+
+from tollgate.core.content import Provenance, Reasoning, Text, ToolCall
+from tollgate.core.reasoning_details import read_detail
+from tollgate.core.request import AssistantContent, AssistantMessage, Message
+from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
+from tollgate.ingress.messages.signatures import read_signature
+from tollgate.ingress.messages.wire import blocks
+from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
+from tollgate.ingress.shared.tool_runs import FinishedRun, is_packed_run, unpack_run
+
+
+class AnswerRounds:
+    """The rounds of one answer: each but the last ends with runs of the gateway's tools."""
+
+    def __init__(self, content: list[blocks.AssistantBlock]) -> None:
+        self._blocks = content
+        self._proofs = dict(_proofs_of_calls(content))
+        self._said: list[AssistantContent] = []
+        self._runs: dict[str, FinishedRun] = {}
+        self._has_call = False
+        self.messages: list[Message] = []
+
+    def parse(self, path: str) -> list[Message]:
+        """Return the messages; raise RequestError with the field at fault."""
+        for number, block in enumerate(self._blocks):
+            match block:
+                case blocks.OwnBlock():
+                    self._add_own(block, f"{path}[{number}]")
+                case blocks.ThinkingBlock(signature=signature) if is_packed_run(signature):
+                    run = unpack_run(signature)
+                    if run is not None:
+                        self._runs[run.id] = run
+                case _:
+                    self._say(_parts(block, self._proofs))
+        self._end()
+        return self.messages
+
+    def _add_own(self, block: blocks.OwnBlock, path: str) -> None:
+        # Imported with the first block of a tool that comes back: most starts do without.
+        from tollgate.ingress.messages.returned_runs import read_use, run_of_result, with_result
+
+        begun = read_use(block, path)
+        if begun is not None:
+            self._runs[begun.id] = begun
+            return
+        ended = run_of_result(block)
+        if ended is None:
+            whole = to_json(block.model_dump()).decode()
+            known = Provenance(signer=ANTHROPIC_BLOCKS, data=whole)
+            self._say([Reasoning(text="", provenance=known)])
+            return
+        if ended not in self._runs:
+            raise field_refusal(
+                f"{path}.tool_use_id", "must be the id of a `server_tool_use` block before it"
+            )
+        self._runs[ended] = with_result(self._runs[ended], block)
+
+    def _say(self, parts: Iterable[AssistantContent]) -> None:
+        """Add what the model said; after runs it belongs to the next round."""
+        for part in parts:
+            is_call = isinstance(part, ToolCall)
+            # The results of the caller's calls come right behind the answer that has the calls.
+            if self._runs and not (is_call or self._has_call):
+                self._end()
+            self._said.append(part)
+            self._has_call = self._has_call or is_call
+
+    def _end(self) -> None:
+        content = (*self._said, *(run.call for run in self._runs.values()))
+        if content:
+            self.messages.append(AssistantMessage(content=content))
+        self.messages += [run.result for run in self._runs.values()]
+        self._said, self._runs, self._has_call = [], {}, False
+
+
+def _parts(
+    block: blocks.AssistantBlock, proofs: dict[str, Provenance]
+) -> Iterator[AssistantContent]:
+    match block:
+        case blocks.TextBlock():
+            # Anthropic's own clients send back empty texts, which no provider takes.
+            if block.text:
+                yield Text(text=block.text, cache=parse_cache_mark(block.cache_control))
+        case blocks.ThinkingBlock():
+            yield from _thought(block)
+        case blocks.RedactedThinkingBlock():
+            yield Reasoning(text="", provenance=Provenance(signer=CLAUDE, data=block.data))
+        case blocks.ToolUseBlock():
+            yield ToolCall(
+                id=block.id,
+                name=block.name,
+                arguments=to_json(block.input).decode(),
+                cache=parse_cache_mark(block.cache_control),
+                provenance=proofs.get(block.id),
+            )
+        case _:
+            raise TypeError(f"a block of the type {block.type}")
+
+
+def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
+    if block.format is not None:
+        yield read_detail({**block.model_dump(), "text": block.thinking})
+        return
+    packed = read_signature(block.signature) if block.signature else None
+    if packed is None:
+        yield Reasoning(text=block.thinking)
+    elif packed.call_id is None:
+        yield Reasoning(text=block.thinking, provenance=packed.provenance)
+
+
+def _proofs_of_calls(
+    content: list[blocks.AssistantBlock],
+) -> Iterator[tuple[str, Provenance]]:
+    """Yield the provenance of each call that a thinking block carries."""
+    for block in content:
+        if isinstance(block, blocks.ThinkingBlock) and block.signature:
+            packed = read_signature(block.signature)
+            if packed is not None and packed.call_id is not None:
+                yield packed.call_id, packed.provenance

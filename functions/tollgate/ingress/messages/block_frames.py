@@ -1,0 +1,48 @@
+"""Writes server-sent events of content blocks."""
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+from pydantic_core import to_json
+
+RenderedBlock = dict[str, JsonValue]
+
+
+def frame(type_: str, content: RenderedBlock) -> bytes:
+    """Return one server-sent event."""
+    return b"event: %b\ndata: %b\n\n" % (type_.encode(), to_json({"type": type_, **content}))
+
+
+def block_start(index: int, block: RenderedBlock) -> bytes:
+    """Return the event with which a block begins."""
+    return frame("content_block_start", {"index": index, "content_block": block})
+
+
+def block_delta(index: int, kind: bytes, field: bytes, text: str) -> bytes:
+    """Return the event with more of a block."""
+    return (
+        b"event: content_block_delta\n"
+        b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"%b","%b":%b}}\n\n'
+    ) % (index, kind, field, to_json(text))
+
+
+def block_stop(index: int) -> bytes:
+    """Return the event with which a block ends."""
+    return b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n' % index
+
+
+def whole_block(index: int, block: RenderedBlock) -> Iterator[bytes]:
+    """Yield the events of a block that comes whole; signature and input have their own events."""
+    signature, inputs = block.get("signature"), block.get("input")
+    begun = dict(block)
+    if signature is not None:
+        begun["signature"] = ""
+    if inputs is not None:
+        begun["input"] = {}
+    yield block_start(index, begun)
+    if signature:
+        yield block_delta(index, b"signature_delta", b"signature", str(signature))
+    if inputs:
+        written = to_json(inputs).decode()
+        yield block_delta(index, b"input_json_delta", b"partial_json", written)
+    yield block_stop(index)

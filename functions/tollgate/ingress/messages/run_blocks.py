@@ -1,0 +1,167 @@
+"""Renders runs of the gateway's tools as content blocks.
+
+A search and a page that was read are the blocks of Anthropic's own tools. A run of a tool for which
+the format has no type is not shown: a thinking block without text carries it through the client.
+https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool and
+/web-fetch-tool (2026-11-22)
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from pydantic import JsonValue
+
+from tollgate.core.content import ServerToolId, ServerToolRun
+from tollgate.core.events import Note, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.server_tools import RunResult, Source
+from tollgate.ingress.messages.block_frames import RenderedBlock, whole_block
+from tollgate.ingress.shared.tool_runs import (
+    FinishedRun,
+    finished_run,
+    pack_run,
+    run_argument,
+    run_arguments,
+    run_result,
+)
+
+OWN_ID: Final = "srvtoolu_tollgate_"
+# The codes that Anthropic's clients know of each tool; any other failure is `unavailable`.
+_SEARCH_ERRORS: Final = frozenset(
+    {"max_uses_exceeded", "query_too_long", "request_too_large", "too_many_requests"}
+)
+_FETCH_ERRORS: Final = frozenset(
+    {
+        "content_too_large",
+        "max_uses_exceeded",
+        "too_many_requests",
+        "unsupported_content_type",
+        "url_not_accessible",
+        "url_not_allowed",
+        "url_not_in_prior_context",
+        "url_too_long",
+    }
+)
+_ERRORS: Final[Mapping[ServerToolId, frozenset[str]]] = {
+    "web_search": _SEARCH_ERRORS,
+    "web_fetch": _FETCH_ERRORS,
+}
+
+
+def run_id(generation_id: str, ordinal: int) -> str:
+    """Return the id of a run in blocks, of the characters that Anthropic's ids have."""
+    return f"{OWN_ID}{generation_id.replace('-', '_')}_{ordinal}"
+
+
+def render_run_blocks(
+    run: ServerToolRun, notes: Iterable[Note], id_: str
+) -> Iterator[RenderedBlock]:
+    """Yield the blocks of a run that has ended."""
+    if run.tool in _ERRORS:
+        yield _use(run, id_)
+        yield _result(run, notes, id_)
+    else:
+        yield _carrier(run, notes, id_)
+
+
+class OpenRun:
+    """One run of a stream: the events that it still has to say."""
+
+    def __init__(self, run: ServerToolRun, id_: str) -> None:
+        self.part = run
+        self._id = id_
+        self._notes: list[Note] = []
+        self._said = 0
+        self.has_ended = False
+        self.blocks = 2 if run.tool in _ERRORS else 1
+
+    def take(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
+        """Keep what an event says of the run."""
+        match event:
+            case PartNote(note=note):
+                self._notes.append(note)
+            case PartEnd():
+                self.has_ended = True
+            case _:
+                pass
+
+    def frames(self, index: int) -> Iterator[bytes]:
+        """Yield the events that are due, of the blocks from an index on."""
+        if self.part.tool in _ERRORS and self._said == 0:
+            self._said = 1
+            yield from whole_block(index, _use(self.part, self._id))
+        if self.has_ended:
+            blocks = [*render_run_blocks(self.part, self._notes, self._id)]
+            yield from whole_block(index + self._said, blocks[self._said])
+
+
+def _use(run: ServerToolRun, id_: str) -> RenderedBlock:
+    return {
+        "type": "server_tool_use",
+        "id": id_,
+        "name": run.tool,
+        "input": run_arguments(run),
+        "caller": {"type": "direct"},
+    }
+
+
+def _result(run: ServerToolRun, notes: Iterable[Note], id_: str) -> RenderedBlock:
+    result = run_result(notes)
+    finished = finished_run(run, result, id_)
+    content: JsonValue
+    if result.error is not None:
+        content = {
+            "type": f"{run.tool}_tool_result_error",
+            "error_code": _error_code(run.tool, result.error),
+        }
+    elif run.tool == "web_search":
+        content = _found(result.sources, finished)
+    else:
+        content = _page(run, result, finished)
+    return {
+        "type": f"{run.tool}_tool_result",
+        "tool_use_id": id_,
+        "content": content,
+        "caller": {"type": "direct"},
+    }
+
+
+def _carrier(run: ServerToolRun, notes: Iterable[Note], id_: str) -> RenderedBlock:
+    packed = pack_run(finished_run(run, run_result(notes), id_))
+    return {"type": "thinking", "thinking": "", "signature": packed}
+
+
+def _error_code(tool: ServerToolId, error: str) -> str:
+    if error == "invalid_input":
+        return "invalid_tool_input"
+    return error if error in _ERRORS[tool] else "unavailable"
+
+
+def _found(sources: Iterable[Source], finished: FinishedRun) -> list[JsonValue]:
+    """Return the results of a search; the first one carries the run."""
+    found: list[JsonValue] = []
+    for source in sources:
+        found.append(
+            {
+                "type": "web_search_result",
+                "url": source.url,
+                "title": source.title,
+                "page_age": source.published,
+                "encrypted_content": "" if found else pack_run(finished),
+            }
+        )
+    return found
+
+
+def _page(run: ServerToolRun, result: RunResult, finished: FinishedRun) -> RenderedBlock:
+    source = next(iter(result.sources), Source(url=run_argument(run, "url")))
+    return {
+        "type": "web_fetch_result",
+        "url": source.url,
+        "retrieved_at": None,
+        "content": {
+            "type": "document",
+            "source": {"type": "text", "media_type": "text/plain", "data": finished.text},
+            "title": source.title or None,
+            "citations": None,
+        },
+    }
