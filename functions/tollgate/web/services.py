@@ -10,7 +10,7 @@ from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.content_log import ContentLog
-from tollgate.engine.gateway import Journal
+from tollgate.engine.gateway import FileReader, Journal
 from tollgate.ingress.base import Ingress
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import KeyTierSection
@@ -56,6 +56,8 @@ class Services(Struct, frozen=True, kw_only=True):
     responses: ResponseStore | None
     # Uploaded files, and replies to an Idempotency-Key, of a deployment with a bucket or a folder.
     files: FileStore | None
+    # The same files as requests read them.
+    named_files: FileReader | None
     answers: "AnswerStore | None"
     catalogs: Catalogs
     # By name: they parse bodies for explanations.

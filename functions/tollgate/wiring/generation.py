@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from starlette.types import ASGIApp
@@ -10,7 +9,7 @@ from starlette.types import ASGIApp
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import CredentialPlace
-from tollgate.engine.gateway import FileReader, Gateway, Journal, StreamTiming
+from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.ingress.formats import Ingresses
 from tollgate.providers.registry import CatalogProviders, ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
@@ -19,16 +18,12 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.settings import Settings, environment_variable, lambda_runtime_api
 from tollgate.stores.aws.aws_json import AwsJson
-from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.request_services import Gateways, RequestServices
 from tollgate.wiring.aws import aws_json, credentials, rotating_credentials
 from tollgate.wiring.stores import Stores
-
-if TYPE_CHECKING:
-    from tollgate.core.files import FoundFile
 
 
 class Upstream(Struct, frozen=True, kw_only=True):
@@ -98,29 +93,8 @@ def wire_gateway(
         ),
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
-        files=None if stores.objects is None else _NamedFiles(stores, stores.objects, clock),
+        files=stores.named_files,
     )
-
-
-class _NamedFiles(Struct, frozen=True):
-    """Implements `engine.gateway.FileReader`; imports the store of files with the first one."""
-
-    stores: Stores
-    objects: ObjectStore
-    clock: Clock
-
-    async def find(self, workspace_id: str, file_id: str) -> "FoundFile | None":
-        return await self._reader.find(workspace_id, file_id)
-
-    async def read(self, place: str) -> bytes | None:
-        return await self._reader.read(place)
-
-    @property
-    def _reader(self) -> FileReader:
-        from tollgate.stores.files.reader import DynamoFileReader
-
-        stores = self.stores
-        return DynamoFileReader(stores.client, stores.tables.core, self.objects, self.clock)
 
 
 def wire_chat_app(

@@ -33,6 +33,7 @@ def wire_services(
         contents=stores.contents,
         responses=administration.responses,
         files=files,
+        named_files=stores.named_files,
         answers=stores.answers,
         catalogs=catalogs,
         formats=formats,

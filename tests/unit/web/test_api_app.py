@@ -64,6 +64,7 @@ class Api:
             "contents": None,
             "responses": None,
             "files": None,
+            "named_files": None,
             "answers": None,
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{name: getattr(home.stores, name) for name in SHARED_STORES},

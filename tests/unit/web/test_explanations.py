@@ -4,6 +4,7 @@ Keeps C6, C40, C53, C80, C81.
 """
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from urllib3.filepost import encode_multipart_formdata
 
 from tests.asgi import Exchange, request
 from tests.gateways import store_is_away
+from tests.memory.files import shelved
+from tests.unit.ingress.media_samples import PDF, PNG
 from tests.unit.ingress.recordings import wav
 from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
@@ -282,3 +285,22 @@ async def test_c41_a_form_where_json_is_due_is_refused() -> None:
     sent = {"authorization": f"Bearer {call.management}", "content-type": type_}
     reply = await request(call.app, "POST", "/v1/keys", headers=sent, body=body)
     assert (reply.status, reply.error["code"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("file_id", "removed"),
+    [("cat", "does not take image input"), ("report", "does not take pdf input")],
+)
+async def test_c11_c53_an_uploaded_file_is_planned_with_as_what_it_is(
+    file_id: str, removed: str
+) -> None:
+    files = shelved("acme", cat=("image/png", PNG), report=("application/pdf", PDF))
+    call = replace(await api(), changes={"named_files": files})
+    part = {"type": "file", "file": {"file_id": file_id}}
+    reply = await ask(call, "best", messages=[{"role": "user", "content": [part]}])
+    assert reply.status == 200
+    assert {why for _, _, why in considered(reply)} == {removed}
+    assert files.read_places == []
+    part["file"] = {"file_id": "unknown"}
+    reply = await ask(call, "best", messages=[{"role": "user", "content": [part]}])
+    assert (reply.status, reply.error["code"]) == (400, "file_not_found")

@@ -8,7 +8,10 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.principal import Principal
+from tollgate.core.request import GenerationRequest
 from tollgate.core.speed import Speed
+from tollgate.core.work import Work
 from tollgate.engine.simulation import Fault
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
@@ -47,7 +50,7 @@ def explanation_routes(services: Services) -> APIRouter:
         faults = [Fault.parse(fault) for fault in simulate]
         parsed = _ingress(services, format).parse(await request.body(), request.headers)
         wanted = PlanningRequest.of(
-            parsed.request,
+            await _with_files(services, principal, parsed.request),
             principal=principal,
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
@@ -73,6 +76,16 @@ def explanation_routes(services: Services) -> APIRouter:
         )
 
     return router
+
+
+async def _with_files(services: Services, principal: Principal, asked: Work) -> Work:
+    """Return a request whose uploaded files are found: their kinds decide what can serve it."""
+    if not isinstance(asked, GenerationRequest) or not asked.names_files:
+        return asked
+    # Imported with the first such request, as in the streaming function.
+    from tollgate.engine.named_files import find_named_files
+
+    return await find_named_files(services.named_files, principal.workspace_id, asked)
 
 
 def _ingress(services: Services, name: str) -> Ingress:
