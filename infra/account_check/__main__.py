@@ -18,7 +18,7 @@ from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.cli.stack.probe import Probe
 from tollgate.core.clock import SystemClock
 from tollgate.routing.file.compile import compile_catalog
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 _ROOT: Final = Path(__file__).parents[2]
 _COST: Final = (

@@ -12,7 +12,7 @@ from infra.artefact.openapi import write_openapi_document
 from infra.artefact.site import Site
 from tollgate.providers.base import Auth
 from tollgate.routing.file.compile import compile_catalog
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 
 ROUTING_FILE: Final = "routing.json"

@@ -20,7 +20,7 @@ from tollgate.core.publication import Publications, Signature, publish_to_all
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.price import bill
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 from tollgate.wiring.stores import wire_stores
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

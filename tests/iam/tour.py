@@ -48,8 +48,8 @@ from tollgate.ingress.formats import (
 from tollgate.ingress.formats import RESPONSES as RESPONSES_FORMAT
 from tollgate.ingress.sound_formats import TRANSCRIPTIONS
 from tollgate.routing.file.compile import canonical_json, compile_catalog
+from tollgate.routing.routing_file import Routing
 from tollgate.routing.scalars import merge_section
-from tollgate.routing.schema import Routing
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 CHAT: Final = CHAT_ROUTES[0].removeprefix("POST ")

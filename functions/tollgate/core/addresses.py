@@ -1,8 +1,12 @@
-"""Network addresses and hosts: which are public, in a private network, or of this machine."""
+"""Network addresses and hosts: public, in a private network or of this machine; and domains."""
 
 import re
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 # https://www.iana.org/assignments/iana-ipv4-special-registry (2026-11-21), and private services at
 # public addresses: on every virtual machine of Azure, 168.63.129.16 is Azure itself.
@@ -57,6 +61,10 @@ _PRIVATE_NAMES: Final = re.compile(
 )
 # Hosts that a resolver may take for an address: decimal, octal, hexadecimal, short.
 _NUMERIC: Final = re.compile(r"(.*\.)?(0[xX][0-9a-fA-F]*|[0-9]+)\.?")
+# In ASCII, as a URL has it: labels of letters, digits and dashes, without scheme, path or dot at
+# the end. Two labels at least, so that no list allows `localhost` or a whole top-level domain.
+DOMAIN: Final = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$"
+DOMAIN_CHARACTERS_MAX: Final = 253
 
 
 def is_public(address: str) -> bool:
@@ -108,3 +116,49 @@ def _find_reach_of_name(name: str) -> Reach:
     if is_disguised(name) or ":" in name or _LOCAL_NAMES.fullmatch(name):
         return "local"
     return "private" if _PRIVATE_NAMES.fullmatch(name) else "public"
+
+
+class DomainRules(Struct, frozen=True, kw_only=True):
+    """The domains that one list allows or blocks."""
+
+    allowed: tuple[str, ...] = ()
+    """The only domains, their subdomains included; empty for any."""
+    blocked: tuple[str, ...] = ()
+    admits_none: bool = False
+    """True where two lists allow nothing in common."""
+
+    def admits(self, host: str) -> bool:
+        """Return whether a host may be reached."""
+        name = host.rstrip(".").lower()
+        if self.admits_none or _is_in(name, self.blocked):
+            return False
+        return not self.allowed or _is_in(name, self.allowed)
+
+    def narrow(self, other: "DomainRules") -> "DomainRules":
+        """Return the rules that admit what both admit."""
+        # Of a domain and its subdomain the subdomain is what both lists allow.
+        common = (
+            *(domain for domain in self.allowed if _is_in(domain, other.allowed)),
+            *(domain for domain in other.allowed if _is_in(domain, self.allowed)),
+        )
+        both = bool(self.allowed and other.allowed)
+        allowed = common if both else self.allowed or other.allowed
+        return DomainRules(
+            allowed=tuple(dict.fromkeys(allowed)),
+            blocked=tuple(dict.fromkeys((*self.blocked, *other.blocked))),
+            admits_none=self.admits_none or other.admits_none or (both and not common),
+        )
+
+
+def host_of(url: str) -> str | None:
+    """Return the host of an http(s) URL, None if it is none."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return None
+    return host if parts.scheme.lower() in ("http", "https") and host else None
+
+
+def _is_in(name: str, domains: Iterable[str]) -> bool:
+    return any(name == domain or name.endswith(f".{domain}") for domain in domains)

@@ -5,10 +5,12 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema, model_validator
 
+from tollgate.core.addresses import DomainRules
 from tollgate.core.request import Capability, Modality
 from tollgate.routing.scalars import (
     MODEL_SLUG,
     Dollars,
+    Domains,
     ModelSlug,
     Percent,
     Seconds,
@@ -20,6 +22,9 @@ from tollgate.routing.scalars import (
 )
 
 _CERTAIN: Final = 100
+
+# Tools that have domains.
+ToolOfWeb = Literal["web_search", "web_fetch"]
 
 NextOn = Literal[
     "provider_rate_limit",
@@ -147,6 +152,25 @@ class PromiseSection(Strict):
     )
 
 
+class RouteDomainsSection(Strict):
+    """The domains of a tool on a route, each list in place of the tool's own."""
+
+    allowed_domains: Domains | None = Field(
+        default=None, description="The only domains that are searched or fetched; empty for any."
+    )
+    blocked_domains: Domains | None = Field(
+        default=None, description="Domains that are neither searched nor fetched."
+    )
+
+    def merge(self, rules: DomainRules) -> DomainRules:
+        """Return the rules with the lists that are stated here."""
+        allowed, blocked = self.allowed_domains, self.blocked_domains
+        return DomainRules(
+            allowed=rules.allowed if allowed is None else allowed,
+            blocked=rules.blocked if blocked is None else blocked,
+        )
+
+
 class RouteSection(
     Strict, json_schema_extra={"oneOf": [{"required": ["try"]}, {"required": ["rules"]}]}
 ):
@@ -166,6 +190,9 @@ class RouteSection(
     promise: PromiseSection | None = None
     guardrail: GuardrailSection | None = Field(
         default=None, description="For every endpoint of the route that has none of its own."
+    )
+    server_tools: Mapping[ToolOfWeb, RouteDomainsSection] = Field(
+        default={}, description="Domains of server tools on this route, by the tool."
     )
 
     @model_validator(mode="after")

@@ -62,6 +62,10 @@ class DefaultsSection(Strict):
         description="Output tokens that are held for a request without a limit of its own. The "
         "provider may answer more.",
     )
+    rounds_max: Annotated[int, Field(ge=1, le=20)] = Field(
+        default=6,
+        description="Answers of a model within one request that runs tools of the gateway's.",
+    )
     early_commit_after_s: Seconds = Field(
         default=10.0,
         description="Silence after which a stream answers 200 before its first content; 0: never.",

@@ -21,6 +21,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
+from tollgate.core.addresses import DOMAIN, DOMAIN_CHARACTERS_MAX
+from tollgate.core.secret import SecretReference
+
 _DOLLARS_MAX: Final = Decimal(1_000_000)
 _FRACTION_DIGITS_MAX: Final = 12
 _SLUG: Final = r"^[a-z0-9][a-z0-9._-]*$"
@@ -113,6 +116,8 @@ BaseUrl = Annotated[
         pattern=rf"^https?://{_HOST}(:[0-9]{{1,5}})?(/[^\s/?#@\\]+)*$", max_length=256
     ),
 ]
+Domain = Annotated[str, StringConstraints(pattern=DOMAIN, max_length=DOMAIN_CHARACTERS_MAX)]
+Domains = Annotated[tuple[Domain, ...], Field(max_length=256)]
 # Half open: the last minute is not included. Over midnight if it is before the first.
 UtcWindow = Annotated[
     str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$")
@@ -128,6 +133,22 @@ class Strict(BaseModel):
     """A section in which every key is known and no value is converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+
+class KeySection(Strict):
+    """A reference to a provider's key, never the key itself."""
+
+    secret: SecretName | None = Field(
+        default=None, description="Name of a secret in AWS Secrets Manager."
+    )
+    env: VariableName | None = Field(
+        default=None, description="Environment variable, which is read before the secret."
+    )
+
+    @property
+    def reference(self) -> SecretReference:
+        """The reference as the transports take it."""
+        return SecretReference(env=self.env, secret=self.secret)
 
 
 _Section = TypeVar("_Section", bound=BaseModel)

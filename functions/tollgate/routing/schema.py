@@ -15,7 +15,6 @@ from pydantic import AfterValidator, Field, StringConstraints
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality, OutputModality, WorkKind
-from tollgate.core.secret import SecretReference
 from tollgate.providers.base import Auth, ProviderRow
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.formats import TRANSPORT_NEEDS, FormatName, TransportName
@@ -29,20 +28,18 @@ from tollgate.routing.scalars import (
     Day,
     Dimensions,
     Dollars,
-    FileGlob,
     Glob,
     GoogleName,
+    KeySection,
     ModelSlug,
     Name,
     Percent,
     Region,
-    SecretName,
     Sentence,
     Slug,
     Stated,
     Strict,
     Tokens,
-    VariableName,
 )
 
 
@@ -57,22 +54,6 @@ class BillingSection(Strict):
     credits_per_usd: Annotated[Dollars, Field(gt=0)] = Field(
         default=Decimal(1), description="Credits that a caller sees for one dollar."
     )
-
-
-class KeySection(Strict):
-    """A reference to a provider's key, never the key itself."""
-
-    secret: SecretName | None = Field(
-        default=None, description="Name of a secret in AWS Secrets Manager."
-    )
-    env: VariableName | None = Field(
-        default=None, description="Environment variable, which is read before the secret."
-    )
-
-    @property
-    def reference(self) -> SecretReference:
-        """The reference as the transports take it."""
-        return SecretReference(env=self.env, secret=self.secret)
 
 
 class ProviderSection(Strict):
@@ -108,6 +89,11 @@ class ProviderSection(Strict):
         "to another.",
     )
     dialect: Dialect = Field(default_factory=Dialect)
+
+    @property
+    def address(self) -> str | None:
+        """The address to which paths are appended; None where its transport knows it."""
+        return self.base_url
 
     @property
     def sends_credentials(self) -> bool:
@@ -272,14 +258,6 @@ class KeyTierSection(Strict):
         )
 
 
-class DevSection(Strict):
-    """Files that `tollgate dev` and `tollgate check` read and production leaves out."""
-
-    include: tuple[FileGlob, ...] = Field(
-        default=(), description="Globs of files beside this one, in the same repository."
-    )
-
-
 class IncludedFile(Strict):
     """A file that adds providers, models, names and tiers to the main one."""
 
@@ -335,8 +313,8 @@ AttributionSource = Annotated[
 ]
 
 
-class Routing(IncludedFile):
-    """The whole file, or its compiled form, in which everything is written out."""
+class MainFile(IncludedFile):
+    """The sections that only the main file has, but for those that few requests need."""
 
     defaults: DefaultsSection = Field(default_factory=DefaultsSection)
     billing: BillingSection = Field(default_factory=BillingSection)
@@ -349,19 +327,11 @@ class Routing(IncludedFile):
     )
 
 
-class CompiledRouting(Routing):
-    """The compiled form as functions read it: also that of a catalog published earlier."""
+class CompiledRouting(MainFile):
+    """The compiled form as functions read it at their start: also of a catalog published earlier.
 
-    # Earlier versions wrote these two sections into every catalog, with nothing in them.
+    The section `server_tools` is not among these: it is read at its first use.
+    """
+
+    # Earlier versions wrote this section into every catalog, with nothing in it.
     plugins: Mapping[str, object] = Field(default={}, max_length=0, exclude=True)
-    server_tools: Mapping[str, object] = Field(default={}, max_length=0, exclude=True)
-
-
-class RoutingFile(Routing):
-    """routing.yaml: the models, their providers, prices and limits that a gateway serves."""
-
-    include: tuple[FileGlob, ...] = Field(
-        default=(),
-        description="Globs of files beside this one, with more of `providers` to `key_tiers`.",
-    )
-    dev: DevSection = Field(default_factory=DevSection)

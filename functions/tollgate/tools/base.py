@@ -1,15 +1,110 @@
-"""The protocol between the rounds of a generation and the tools that run within them."""
+"""The protocols between the rounds of a generation, the tools that run in them, and their I/O."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
+from tollgate.core.addresses import DomainRules
 from tollgate.core.content import MadeImage
 from tollgate.core.generation import Fee
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.server_tools import RunResult, ServerTool
+
+if TYPE_CHECKING:
+    # Known to few processes: the engine imports this module with its first request.
+    from tollgate.core.images import ImageRequest
+
+# The codes of failed runs that the model, the record and the caller are given. They are those of
+# Anthropic's two web tools (platform.claude.com/docs, "Web search tool" and "Web fetch tool",
+# 2026-11-22), so that a client of that format knows them.
+RunFault = Literal[
+    "invalid_input",
+    "max_uses_exceeded",
+    "query_too_long",
+    "too_many_requests",
+    "unavailable",
+    "unsupported_content_type",
+    "url_not_accessible",
+    "url_not_allowed",
+    "url_not_in_prior_context",
+    "url_too_long",
+]
+
+
+class RunFailure(Exception):
+    """Raised by a tool or its I/O for a run that failed; `words` are for the model.
+
+    The words name no key, no address of the operator's and nothing that an engine replied.
+    """
+
+    def __init__(self, fault: RunFault, words: str) -> None:
+        super().__init__(words)
+        self.fault: RunFault = fault
+        self.words = words
+
+
+class EngineRequest(Struct, frozen=True, kw_only=True):
+    """A request to a search engine, with its key among the headers; `url` is escaped already."""
+
+    method: Literal["GET", "POST"]
+    url: str
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+class EngineCalls(Protocol):
+    """Sends requests to search engines."""
+
+    async def exchange(
+        self, engine: str, request: EngineRequest, *, bytes_max: int, timeout_s: float
+    ) -> bytes:
+        """Return the whole body of a reply with status 200; RunFailure for any other outcome."""
+
+
+class FetchedPage(Struct, frozen=True, kw_only=True):
+    """The content behind a URL, after redirects."""
+
+    url: str
+    """The address that answered."""
+    content: bytes
+    claimed_type: str | None = None
+
+
+class PageLimits(Struct, frozen=True, kw_only=True):
+    """The limits of one fetch."""
+
+    domains: DomainRules
+    """Of the address and of every redirect."""
+    bytes_max: int
+    timeout_s: float
+
+
+class PageFetcher(Protocol):
+    """Fetches pages from public addresses only."""
+
+    async def fetch_page(self, url: str, limits: PageLimits) -> FetchedPage:
+        """Return the page behind a URL; RunFailure for one that must not or cannot be fetched."""
+
+
+class Painted(Struct, frozen=True, kw_only=True):
+    """Pictures that a model made, and its fees."""
+
+    images: tuple[MadeImage, ...]
+    fees: tuple[Fee, ...]
+
+
+class Painter(Protocol):
+    """Asks image models of the catalog."""
+
+    def fees_max_nano_usd(self, work: "ImageRequest", principal: Principal) -> int:
+        """Return the most that the work can cost; GatewayError if no model may do it."""
+
+    async def paint(
+        self, work: "ImageRequest", principal: Principal, *, timeout_s: float
+    ) -> Painted:
+        """Return the pictures; RunFailure if no endpoint makes them in time."""
 
 
 class ToolBound(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import Clock
+from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import CredentialPlace
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
@@ -19,11 +20,13 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.settings import Settings, environment_variable, lambda_runtime_api
 from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.stores.base import SecretStore
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.request_services import Gateways, RequestServices
 from tollgate.wiring.aws import aws_json, credentials, rotating_credentials
 from tollgate.wiring.stores import Stores
+from tollgate.wiring.tools import WiredTools
 
 
 class Upstream(Struct, frozen=True, kw_only=True):
@@ -32,12 +35,25 @@ class Upstream(Struct, frozen=True, kw_only=True):
     registry: Registry
     pool: HttpPool
     secrets: AwsJson | None
+    keys: SecretStore
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
         """Return, for each provider, where its credentials are missing; None if it is usable."""
         rows = catalog.providers
         places = await asyncio.gather(*map(self.registry.find_missing_key, rows.values()))
         return dict(zip(rows, places, strict=True))
+
+    async def find_missing_tool_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace]:
+        """Return, for each server tool without its key, where that is missing."""
+        search = catalog.tools.section.web_search
+        if search is None or search.key is None:
+            return {}
+        reference = search.key.reference
+        try:
+            found = await self.keys.read(reference)
+        except LedgerError:
+            found = None
+        return {} if found else {"web_search": self.keys.place(reference)}
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -53,22 +69,23 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
     secrets = None
     if endpoint_url or settings.aws_access_key_id or rotating_credentials(settings):
         secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
+    keys = AwsSecretStore(
+        secrets,
+        environment_variable,
+        clock,
+        variables=settings.variables,
+        region=settings.aws_region,
+        prefers_secrets=lambda_runtime_api() is not None,
+    )
     services = ProviderServices(
         pool=pool,
-        secrets=AwsSecretStore(
-            secrets,
-            environment_variable,
-            clock,
-            variables=settings.variables,
-            region=settings.aws_region,
-            prefers_secrets=lambda_runtime_api() is not None,
-        ),
+        secrets=keys,
         credentials=lambda: credentials(settings),
         aws_region=settings.aws_region,
         google_file=settings.google_file,
         clock=clock,
     )
-    return Upstream(registry=Registry(services), pool=pool, secrets=secrets)
+    return Upstream(registry=Registry(services), pool=pool, secrets=secrets, keys=keys)
 
 
 def wire_gateway(
@@ -76,13 +93,15 @@ def wire_gateway(
 ) -> Gateway:
     """Make the gateway of one catalog."""
     defaults = catalog.defaults
+    planner, guard = Planner(catalog), MediaGuard()
+    providers = CatalogProviders(catalog, upstream.registry)
     return Gateway(
         ledger=stores.ledger,
         cooldowns=stores.cooldowns,
         cooldown=defaults.cooldown.policy,
-        planner=Planner(catalog),
-        providers=CatalogProviders(catalog, upstream.registry),
-        media=MediaGuard(),
+        planner=planner,
+        providers=providers,
+        media=guard,
         clock=clock,
         ids=IdSource(clock),
         journal=journal,
@@ -94,6 +113,16 @@ def wire_gateway(
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
         files=stores.named_files,
+        tools=WiredTools(
+            catalog=catalog,
+            planner=planner,
+            providers=providers,
+            pool=upstream.pool,
+            secrets=upstream.keys,
+            guard=guard,
+            reader=None,
+            clock=clock,
+        ),
     )
 
 

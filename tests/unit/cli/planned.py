@@ -11,7 +11,7 @@ from tollgate.routing.review.diff import find_differing_days
 from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.review import Review, find_differences
 from tollgate.routing.review.traffic import read_traffic
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 TODAY = date(2026, 11, 21)
 BEFORE = (Path(__file__).parent / "explained.yaml").read_text().replace("2027-01-01", "2099-01-01")

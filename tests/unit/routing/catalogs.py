@@ -12,7 +12,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 # Saturday 2026-11-21, 12:30:01 UTC.
 NOW_S = 1795264201.0

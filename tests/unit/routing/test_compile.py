@@ -14,7 +14,7 @@ from tests.unit.routing.catalogs import catalog, endpoint, model, provider, rout
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "routing.yaml"
@@ -123,7 +123,7 @@ def test_a_bad_file_is_not_compiled(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [0, 1, 100, -1])
 def test_a_cut_or_foreign_catalog_is_refused(cut: int) -> None:
-    with pytest.raises(ValueError, match="Routing"):
+    with pytest.raises(ValueError, match=r"Routing|truncated|malformed"):
         Catalog.from_json(canonical_json(routing())[:cut])
 
 
@@ -131,7 +131,7 @@ def test_a_catalog_of_another_version_or_with_unknown_parts_is_refused() -> None
     content = json.loads(canonical_json(routing()))
     changes: tuple[dict[str, object], ...] = ({"version": 2}, {"plugin": {}})
     for change in changes:
-        with pytest.raises(ValueError, match="Routing"):
+        with pytest.raises(ValueError, match=r"Routing|truncated|malformed"):
             Catalog.from_json(json.dumps({**content, **change}).encode())
 
 
@@ -140,10 +140,23 @@ def test_a_catalog_of_an_earlier_version_is_read_if_its_sections_without_a_use_a
     empty: dict[str, object] = {"plugins": {}, "server_tools": {}}
     earlier = Catalog.from_json(json.dumps({**content, **empty}).encode())
     assert earlier.models == catalog().models
-    for section in empty:
-        stated = {**content, section: {"web_search": {"engine": "exa"}}}
-        with pytest.raises(ValueError, match=section):
-            Catalog.from_json(json.dumps(stated).encode())
+    with pytest.raises(ValueError, match="plugins"):
+        Catalog.from_json(json.dumps({**content, "plugins": {"pdf": {}}}).encode())
+
+
+def test_tools_that_this_version_does_not_know_are_refused_before_a_request_needs_them() -> None:
+    content = json.loads(canonical_json(routing()))
+    stated = {**content, "server_tools": {"web_search": {"engine": "none such"}}}
+    with pytest.raises(ValueError, match="engine"):
+        Catalog.from_json(json.dumps(stated).encode())
+
+
+def test_a_build_reads_its_tools_with_the_first_request_that_has_one() -> None:
+    content = json.loads(canonical_json(routing()))
+    stated = {**content, "server_tools": {"datetime": {}}}
+    built = Catalog.from_build(json.dumps(stated).encode())
+    assert built.tools.section.datetime is not None
+    assert built.tools.section.web_search is None
 
 
 def test_nearest_names_are_models_aliases_and_routes() -> None:

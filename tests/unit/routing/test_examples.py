@@ -14,7 +14,7 @@ from tollgate.routing.file.document import read_document
 from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect
 from tollgate.routing.file.permissions import compile_permissions
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.yaml"))

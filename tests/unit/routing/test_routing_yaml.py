@@ -16,12 +16,9 @@ from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect, load
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.routing_file import Routing, RoutingFile
 from tollgate.routing.scalars import merge_section
-from tollgate.routing.schema import (
-    EndpointSection,
-    Routing,
-    RoutingFile,
-)
+from tollgate.routing.schema import EndpointSection
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "routing.yaml"

@@ -26,7 +26,8 @@ from tollgate.cli.routing.published_prices import (
     is_published,
 )
 from tollgate.core.request import WorkKind
-from tollgate.routing.schema import EndpointSection, ProviderSection, Routing
+from tollgate.routing.routing_file import Routing
+from tollgate.routing.schema import EndpointSection, ProviderSection
 
 PRICES: Final = "genai-prices"
 StatedFacts = Mapping[str, PublishedFacts]

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from tollgate.cli.catalog.litellm_config import Deployment
 from tollgate.cli.catalog.price_map import map_prefix
 from tollgate.cli.routing.published_prices import Unpublished, find_published_price
-from tollgate.routing.schema import ProviderSection, Routing
+from tollgate.routing.routing_file import Routing
+from tollgate.routing.schema import ProviderSection
 
 PlainSection: TypeAlias = dict[str, Any]
 _MILLION: Final = Decimal(1_000_000)

@@ -10,7 +10,8 @@ from tollgate.cli.catalog.evidence import Evidence
 from tollgate.cli.catalog.facts import PublishedFacts
 from tollgate.cli.catalog.price_differences import PriceDifference
 from tollgate.cli.tables import exact
-from tollgate.routing.schema import EndpointSection, ModelSection, Routing
+from tollgate.routing.routing_file import Routing
+from tollgate.routing.schema import EndpointSection, ModelSection
 
 _SENTENCE_CHARACTERS_MAX: Final = 500
 _SHOWN_DIFFERENCES: Final = 6

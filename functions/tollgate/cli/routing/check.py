@@ -15,7 +15,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.routing.file.compile import compile_routing
 from tollgate.routing.file.load import Inspection, inspect
 from tollgate.routing.file.problems import Problem, render_text
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 
 

@@ -23,8 +23,8 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.request import Capability, Modality
 from tollgate.routing.file.load import inspect, load
 from tollgate.routing.file.problems import InvalidRouting, render_text
+from tollgate.routing.routing_file import Routing
 from tollgate.routing.scalars import MODEL_SLUG
-from tollgate.routing.schema import Routing
 from tollgate.settings import Settings
 
 

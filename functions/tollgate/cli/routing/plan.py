@@ -28,7 +28,7 @@ from tollgate.routing.review.review import (
     find_undeployed,
 )
 from tollgate.routing.review.traffic import BadTraffic, RecordedRequest, read_traffic
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 PlanStyle = Literal["text", "markdown", "json"]
 EXIT_SAME: Final = 0

@@ -21,7 +21,7 @@ from tollgate.routing.file.includes import FILES_MAX
 from tollgate.routing.file.load import inspect
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 
 _GIT_TIMEOUT_S: Final = 60

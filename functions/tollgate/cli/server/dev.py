@@ -17,7 +17,7 @@ from tollgate.cli.server.ministack import Ministack, lock_folder, ministack
 from tollgate.cli.server.reload import Reloaded, RoutingSource
 from tollgate.cli.server.seed import LocalKeys, seed
 from tollgate.cli.server.server import Server, listen_on, stop_on_signals
-from tollgate.cli.server.usable_providers import describe_providers
+from tollgate.cli.server.usable_providers import describe_providers, describe_tools
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
@@ -115,6 +115,7 @@ async def _serve(
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))
         providers = describe_providers(await upstream.find_missing_keys(catalog), catalog)
+        providers += describe_tools(await upstream.find_missing_tool_keys(catalog))
         with stop_on_signals(server):
             _announce(options, catalog, listener, keys=keys, providers=providers)
             await serving

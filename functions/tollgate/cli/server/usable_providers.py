@@ -4,11 +4,19 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from tollgate.core.secret import CredentialPlace
+from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.routing.planning.catalog import Catalog
 
 # More lines would push the request to copy off the screen.
 _EXPORTS_MAX: Final = 9
+
+
+def describe_tools(places: Mapping[str, CredentialPlace]) -> str:
+    """Return a line for each server tool without its key, with the remedy."""
+    return "".join(
+        f"\n  {name:<15} without its key: {describe_remedy((place,))}"
+        for name, place in places.items()
+    )
 
 
 def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Catalog) -> str:

@@ -15,7 +15,8 @@ from tollgate.routing.price_sections import (
     RatesSection,
     WhenSection,
 )
-from tollgate.routing.schema import EndpointSection, Routing
+from tollgate.routing.routing_file import Routing
+from tollgate.routing.schema import EndpointSection
 
 # The rates that have a column of their own.
 _COLUMNS: Final = ("input", "output", "cache_read", "cache_write")

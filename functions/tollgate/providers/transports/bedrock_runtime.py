@@ -61,7 +61,7 @@ class BedrockRuntime:
             body=body,
             connect_s=timeouts.connect_s,
         )
-        async with self._pool.post(call) as response:
+        async with self._pool.send(call) as response:
             yield BodyFrames(response, self._decoder(response, request), self._slug)
 
     def _decoder(self, response: ClientResponse, request: WireRequest) -> FrameDecoder:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from io import BytesIO
 from types import SimpleNamespace
-from typing import Final
+from typing import Final, Literal
 
 import aiohttp
 from msgspec import Struct
@@ -29,6 +29,7 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     body: bytes
     connect_s: float
+    method: Literal["GET", "POST"] = "POST"
     # Sent as multipart/form-data in place of `body`, if there are any parts.
     form: tuple[FormPart, ...] = ()
 
@@ -45,7 +46,7 @@ class HttpPool:
         self._fresh: aiohttp.ClientSession | None = None
 
     @asynccontextmanager
-    async def post(self, call: HttpCall) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def send(self, call: HttpCall) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a call and yield its reply, whose body is still to be read.
 
         Raises UpstreamRefused for every status but 200, redirects included (they would carry the
@@ -80,7 +81,7 @@ class HttpPool:
         if self._kept is None:
             self._kept = _session(force_close=False)
         try:
-            return await _post(self._kept, call, connection)
+            return await _send(self._kept, call, connection)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
             # A kept connection may have died unnoticed, above all while Lambda was frozen. On a
             # fresh one the provider may have begun to answer, so that nothing is sent again.
@@ -88,7 +89,7 @@ class HttpPool:
                 raise
         if self._fresh is None:
             self._fresh = _session(force_close=True)
-        return await _post(self._fresh, call, connection)
+        return await _send(self._fresh, call, connection)
 
 
 def _session(*, force_close: bool) -> aiohttp.ClientSession:
@@ -116,10 +117,11 @@ async def _mark_reused(
     context.trace_request_ctx.reused = True
 
 
-async def _post(
+async def _send(
     session: aiohttp.ClientSession, call: HttpCall, connection: SimpleNamespace
 ) -> aiohttp.ClientResponse:
-    return await session.post(
+    return await session.request(
+        call.method,
         URL(call.url, encoded=True),
         data=_form(call.form) if call.form else call.body,
         headers=_traced(call.headers),

@@ -43,7 +43,7 @@ class HttpSse:
             connect_s=timeouts.connect_s,
             form=request.form,
         )
-        async with self._pool.post(call) as response:
+        async with self._pool.send(call) as response:
             encoding = response.headers.get("content-encoding", "identity")
             if encoding.lower() != "identity":
                 raise UpstreamError(

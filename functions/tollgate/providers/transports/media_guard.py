@@ -16,9 +16,10 @@ from msgspec import Struct
 from typing_extensions import override
 from yarl import URL
 
-from tollgate.core.addresses import is_address, is_disguised, is_public
+from tollgate.core.addresses import DomainRules, is_address, is_disguised, is_public
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.providers.base import FetchedMedia
+from tollgate.tools.base import FetchedPage, PageLimits, RunFailure, RunFault
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _PORTS: Final = {"http": 80, "https": 443}
@@ -65,7 +66,8 @@ class MediaGuard:
         """Fetch the whole body; RequestError for a URL that must not or cannot be fetched."""
         try:
             async with asyncio.timeout(self._limits.total_s):
-                return await self._follow(URL(url), bytes_max or self._limits.body_bytes_max)
+                found = await self._follow(URL(url), bytes_max or self._limits.body_bytes_max)
+                return FetchedMedia(content=found.content, claimed_type=found.claimed_type)
         except _Refused as refused:
             raise _refusal(str(refused), field) from refused
         except TimeoutError as late:
@@ -74,16 +76,35 @@ class MediaGuard:
             # No word on why: a caller must not learn what answers where.
             raise _refusal("could not be fetched", field) from failure
 
-    async def _follow(self, url: URL, bytes_max: int) -> FetchedMedia:
+    async def fetch_page(self, url: str, limits: PageLimits) -> FetchedPage:
+        """Return the page behind a URL; RunFailure for one that must not or cannot be fetched.
+
+        The domains hold for every redirect too: else a page of an allowed one leads to any other.
+        """
+        try:
+            async with asyncio.timeout(limits.timeout_s):
+                return await self._follow(URL(url), limits.bytes_max, limits.domains)
+        except _Refused as refused:
+            raise RunFailure(refused.fault, f"the address {refused}") from refused
+        except TimeoutError as late:
+            raise RunFailure("url_not_accessible", "the page did not come in time") from late
+        except (aiohttp.ClientError, OSError, ValueError) as failure:
+            raise RunFailure("url_not_accessible", "the page could not be fetched") from failure
+
+    async def _follow(
+        self, url: URL, bytes_max: int, domains: DomainRules | None = None
+    ) -> FetchedPage:
         for _ in range(self._limits.redirects_max + 1):
+            if domains is not None and not domains.admits(url.raw_host or ""):
+                raise _Refused("leads to a domain that is not allowed", "url_not_allowed")
             fetched = await self._get(url, bytes_max)
-            if isinstance(fetched, FetchedMedia):
+            if isinstance(fetched, FetchedPage):
                 return fetched
             url = fetched
         raise _Refused("is redirected too often")
 
-    async def _get(self, url: URL, bytes_max: int) -> FetchedMedia | URL:
-        """Fetch one URL, and return the media, or the URL to which it redirects."""
+    async def _get(self, url: URL, bytes_max: int) -> FetchedPage | URL:
+        """Fetch one URL, and return what is there, or the URL to which it redirects."""
         pinned = _Pinned(await self._addresses(url))
         connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, force_close=True)
         async with (
@@ -103,7 +124,8 @@ class MediaGuard:
             if response.headers.get("content-encoding", "identity").lower() != "identity":
                 raise _Refused("answers in an encoding that was not requested")
             content = await _read_body(response, bytes_max)
-            return FetchedMedia(content=content, claimed_type=response.headers.get("content-type"))
+            claimed = response.headers.get("content-type")
+            return FetchedPage(url=str(url), content=content, claimed_type=claimed)
 
     async def _addresses(self, url: URL) -> Sequence[str]:
         """Return the addresses of a URL; RequestError unless all of them are public."""
@@ -113,11 +135,11 @@ class MediaGuard:
             or url.user is not None
             or is_disguised(url.host)
         ):
-            raise _Refused("must be an http(s) URL with a plain host")
+            raise _Refused("must be an http(s) URL with a plain host", "url_not_allowed")
         host = url.host
         found = (host,) if is_address(host) else await self._resolve(host, _port(url))
         if not found or not all(self._is_allowed(address) for address in found):
-            raise _Refused("does not lead to a public address")
+            raise _Refused("does not lead to a public address", "url_not_allowed")
         return found
 
     def _is_allowed(self, address: str) -> bool:
@@ -135,6 +157,10 @@ async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
 
 class _Refused(Exception):
     """Raised for a URL that is not fetched; its text ends a sentence that begins with the URL."""
+
+    def __init__(self, what: str, fault: RunFault = "url_not_accessible") -> None:
+        super().__init__(what)
+        self.fault: RunFault = fault
 
 
 class _Pinned(AbstractResolver):

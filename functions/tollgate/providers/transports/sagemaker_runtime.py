@@ -76,7 +76,7 @@ class SageMakerRuntime:
             connect_s=timeouts.connect_s,
         )
         try:
-            async with self._pool.post(call) as response:
+            async with self._pool.send(call) as response:
                 yield BodyFrames(response, PayloadFrames(self._slug), self._slug)
         except UpstreamRefused as refused:
             raise _by_container(refused) from refused

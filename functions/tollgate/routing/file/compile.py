@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from tollgate.core.secret import STANDARD_VARIABLES, KeyVariables
 from tollgate.routing.file.load import load
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 
 class CompiledCatalog(Struct, frozen=True):

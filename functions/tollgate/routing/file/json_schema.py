@@ -10,7 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 from typing_extensions import override
 
-from tollgate.routing.schema import RoutingFile
+from tollgate.routing.routing_file import RoutingFile
 
 
 class _WithoutTitles(GenerateJsonSchema):

@@ -6,7 +6,12 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from tollgate.routing.schema import ProviderSection, Routing
+from tollgate.routing.routing_file import Routing
+from tollgate.routing.schema import ProviderSection
+from tollgate.routing.tool_sections import WebSearchSection
+
+# What sends a key: a provider, or the engine of a tool.
+KeyedRow = ProviderSection | WebSearchSection
 
 _PORTS: Final = {"https": 443, "http": 80}
 _GOOGLE: Final = "google"
@@ -26,26 +31,30 @@ class KeyHost(Struct, frozen=True, order=True):
 
 
 def list_key_hosts(routing: Routing) -> dict[KeyHost, tuple[str, ...]]:
-    """Return the pairs of a routing in order, each with the providers that send it."""
+    """Return the pairs of a routing in order, each with the providers or tools that send it."""
     found: dict[KeyHost, tuple[str, ...]] = {}
     for slug, provider in sorted(routing.providers.items()):
         for pair in key_hosts_of(provider):
             found[pair] = (*found.get(pair, ()), slug)
+    search = routing.server_tools.web_search
+    for pair in () if search is None else key_hosts_of(search):
+        found[pair] = (*found.get(pair, ()), "web_search")
     return dict(sorted(found.items()))
 
 
-def key_hosts_of(provider: ProviderSection) -> Iterator[KeyHost]:
+def key_hosts_of(row: KeyedRow) -> Iterator[KeyHost]:
     """Yield the pairs of one row; AWS's own hosts, which a row without an address has, are none."""
-    if provider.base_url is None or not provider.sends_credentials:
+    if row.address is None or not row.sends_credentials:
         return
-    host = _origin(provider.base_url)
-    key = provider.key
+    host = _origin(row.address)
+    key = row.key
     if key is not None and key.env is not None:
         yield KeyHost(f"variable:{key.env}", host)
     if key is not None and key.secret is not None:
         yield KeyHost(f"secret:{key.secret}", host)
     if key is None:
-        yield KeyHost(_GOOGLE if provider.auth == "google" else _ROLE, host)
+        is_google = isinstance(row, ProviderSection) and row.auth == "google"
+        yield KeyHost(_GOOGLE if is_google else _ROLE, host)
 
 
 def _origin(base_url: str) -> str:

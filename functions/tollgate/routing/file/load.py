@@ -15,8 +15,10 @@ from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.problems import InvalidRouting, Problem
 from tollgate.routing.file.secret_checks import KeyRules
+from tollgate.routing.file.tool_checks import check_server_tools
 from tollgate.routing.file.validate import validate
-from tollgate.routing.schema import IncludedFile, Routing, RoutingFile
+from tollgate.routing.routing_file import Routing, RoutingFile
+from tollgate.routing.schema import IncludedFile
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
@@ -86,7 +88,10 @@ def inspect(
         found_parts, found = _parts(matching.files)
         problems += found
         group += found_parts
-    problems += crosscheck(parts, development, today, KeyRules(variables, pinned))
+    rules = KeyRules(variables, pinned)
+    problems += crosscheck(parts, development, today, rules)
+    models = {slug: model for part in parts for slug, model in part.content.models.items()}
+    problems += check_server_tools(document, main.server_tools, models, rules=rules, today=today)
     errors = [problem for problem in problems if problem.severity == "error"]
     clean = all(dev and problem.allowed_in_dev for problem in errors)
     return Inspection(
@@ -117,6 +122,7 @@ def _combine(main: RoutingFile, parts: list[LoadedFile]) -> Routing:
         defaults=main.defaults,
         billing=main.billing,
         attribution=main.attribution,
+        server_tools=main.server_tools,
         providers={slug: row for each in contents for slug, row in each.providers.items()},
         models={slug: model for each in contents for slug, model in each.models.items()},
         aliases={name: alias for each in contents for name, alias in each.aliases.items()},

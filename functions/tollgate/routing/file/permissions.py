@@ -14,8 +14,9 @@ from tollgate.core.request import WorkKind
 from tollgate.providers.shared.bedrock_models import GEOGRAPHIES, base_model
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.file.key_hosts import list_key_hosts
+from tollgate.routing.routing_file import Routing
 from tollgate.routing.scalars import merge_section
-from tollgate.routing.schema import ModelSection, Routing
+from tollgate.routing.schema import ModelSection
 
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _SAGEMAKER: Final = "sagemaker_runtime"
@@ -64,8 +65,10 @@ def compile_permissions(routing: Routing) -> Permissions:
 
 
 def secret_names(routing: Routing) -> tuple[str, ...]:
-    """Return the names of the secrets that hold providers' keys, sorted."""
-    keys = (provider.key for provider in routing.providers.values())
+    """Return the names of the secrets that hold keys of providers and of tools, sorted."""
+    keys = [provider.key for provider in routing.providers.values()]
+    if routing.server_tools.web_search is not None:
+        keys.append(routing.server_tools.web_search.key)
     return tuple(sorted({key.secret for key in keys if key is not None and key.secret is not None}))
 
 

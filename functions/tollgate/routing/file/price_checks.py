@@ -10,7 +10,7 @@ from tollgate.routing.file.problems import Problem
 from tollgate.routing.price_sections import PriceSection, RatesSection
 from tollgate.routing.schema import EndpointSection
 
-_CHECKED_DAYS_MAX: Final = 90
+CHECKED_DAYS_MAX: Final = 90
 # The cheapest tokens on sale cost about 0.01 dollars per million, which is more; prices of up to
 # 500 dollars per million, written per token, are less.
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
@@ -26,7 +26,7 @@ def check_prices(
     """Yield the problems of an endpoint's price and of its overrides."""
     price = endpoint.price
     yield from _rates(document, (*where, "price"), price, price.input)
-    if today and not timedelta(0) <= today - price.checked <= timedelta(days=_CHECKED_DAYS_MAX):
+    if today and not timedelta(0) <= today - price.checked <= timedelta(days=CHECKED_DAYS_MAX):
         message = f"price checked on {price.checked}, not within the last 90 days"
         place: Where = (*where, "price", "checked")
         yield document.at_value(place, "R071", message, severity="warning")

@@ -11,7 +11,8 @@ from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.lifecycle import list_heirs
 from tollgate.routing.price_sections import OverrideSection
-from tollgate.routing.schema import EndpointSection, ModelSection, Routing
+from tollgate.routing.routing_file import Routing
+from tollgate.routing.schema import EndpointSection, ModelSection
 
 
 class PlacedModel(Struct, frozen=True):

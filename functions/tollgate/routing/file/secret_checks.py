@@ -10,9 +10,9 @@ from msgspec import Struct
 from tollgate.core.addresses import find_reach, is_address, is_disguised
 from tollgate.core.secret import KeyVariables, is_platform_variable
 from tollgate.routing.file.document import Where, YamlDocument
-from tollgate.routing.file.key_hosts import key_hosts_of
+from tollgate.routing.file.key_hosts import KeyedRow, key_hosts_of
 from tollgate.routing.file.problems import Problem, looks_like_secret
-from tollgate.routing.schema import KeySection, ProviderSection
+from tollgate.routing.scalars import KeySection
 
 _PUNYCODE: Final = re.compile(r"(.*\.)?xn--")
 
@@ -53,14 +53,14 @@ def _refused_variable(document: YamlDocument, where: Where, name: str) -> Proble
 
 
 def check_host(
-    document: YamlDocument, where: Where, provider: ProviderSection, *, development: bool
+    document: YamlDocument, where: Where, row: KeyedRow, *, development: bool
 ) -> Iterator[Problem]:
     """Yield a problem for a `base_url` whose host is misleading, or must not get what is sent."""
-    if provider.base_url is None:
+    if row.base_url is None:
         return
     where = (*where, "base_url")
     try:
-        host = urlsplit(provider.base_url).hostname or ""
+        host = urlsplit(row.base_url).hostname or ""
     except ValueError:  # brackets around what is no address
         host = ""
     if not host or is_disguised(host) or _PUNYCODE.match(host):
@@ -73,22 +73,20 @@ def check_host(
                 f"{host} is the machine itself or its metadata, which only `tollgate dev` may reach"
             )
             yield document.at_value(where, "R045", message, allowed_in_dev=True)
-        case "private" if provider.sends_credentials and not provider.private:
+        case "private" if row.sends_credentials and not row.private:
             message = f"{host} is in a private network, and would get a key"
             yield document.at_value(where, "R045", message, hint="say private: true")
-        case "public" | "private" if provider.sends_credentials and not _is_encrypted(
-            provider.base_url
-        ):
-            yield from _plain_text(document, where, provider, host)
+        case "public" | "private" if row.sends_credentials and not _is_encrypted(row.base_url):
+            yield from _plain_text(document, where, row, host)
 
 
 def check_pins(
-    document: YamlDocument, where: Where, provider: ProviderSection, rules: KeyRules
+    document: YamlDocument, where: Where, row: KeyedRow, rules: KeyRules
 ) -> Iterator[Problem]:
     """Yield a warning for each pair of a secret and a host that the template does not pin."""
     if rules.pinned is None:
         return
-    for pair in key_hosts_of(provider):
+    for pair in key_hosts_of(row):
         if pair.pin not in rules.pinned:
             message = f"{pair.secret} newly goes to {pair.host}"
             hint = "if that is meant: `tollgate permissions`, and deploy before it is published"
@@ -101,10 +99,10 @@ def _is_encrypted(base_url: str) -> bool:
 
 
 def _plain_text(
-    document: YamlDocument, where: Where, provider: ProviderSection, host: str
+    document: YamlDocument, where: Where, row: KeyedRow, host: str
 ) -> Iterator[Problem]:
     """Yield a problem unless the row says that the host is private, and it can be."""
-    if not provider.private:
+    if not row.private:
         message = f"a key would reach {host} in plain text"
         hint = "write https, or private: true for a network of your own"
         yield document.at_value(where, "R045", message, hint=hint)

@@ -11,7 +11,8 @@ from pydantic_core import ErrorDetails
 
 from tollgate.routing.file.document import Plain, Where, YamlDocument
 from tollgate.routing.file.problems import Problem, looks_like_secret
-from tollgate.routing.schema import IncludedFile, RoutingFile
+from tollgate.routing.routing_file import RoutingFile
+from tollgate.routing.schema import IncludedFile
 
 _File = TypeVar("_File", bound=BaseModel)
 
@@ -40,6 +41,9 @@ _PATTERN_WORDS: Final[Mapping[str, str]] = {
     "version": "must be a number or DRAFT, in quotes",
     "env": "must be the name of an environment variable such as OPENAI_API_KEY",
     "secret": "must be the name of a secret such as tollgate/openai",
+    "allowed_domains": "must be a domain such as docs.example.com: lower case, no scheme, no path",
+    "blocked_domains": "must be a domain such as docs.example.com: lower case, no scheme, no path",
+    "timezone": "must be a time zone such as Europe/Berlin",
 }
 _STEP_WORDS: Final = "must be a model's slug, author/model, or such slugs with their weights"
 _NAME_WORDS: Final[Mapping[str, str]] = {
@@ -50,7 +54,7 @@ _NAME_WORDS: Final[Mapping[str, str]] = {
     "key_tiers": "a key tier is named by a slug of a-z, 0-9, dot, dash and underscore",
 }
 # Sections of a later version. Until they are built, accepting them would promise what nothing does.
-_NOT_BUILT: Final[frozenset[Where]] = frozenset({("plugins",), ("server_tools",)})
+_NOT_BUILT: Final[frozenset[Where]] = frozenset({("plugins",)})
 
 
 def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None, list[Problem]]:
@@ -180,6 +184,9 @@ def _bad_step(document: YamlDocument, where: Where) -> Problem:
 def _missing(document: YamlDocument, where: Where) -> Problem:
     inside = where[:-1]
     if where[-1] == "price":
+        if where[0] == "server_tools":
+            message = f"{where[1]} has no price: it would be free to every key"
+            return document.at_key(inside, "R030", message, hint="write call: 0 if meant")
         offer = f"endpoint {document.value((*inside, 'provider'))} of {where[1]}"
         message = f"{offer} has no price: it would be free to every key"
         return document.at_key(inside, "R030", message, hint="write input: 0, output: 0 if meant")

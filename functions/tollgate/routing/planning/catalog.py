@@ -10,7 +10,7 @@ from msgspec import Raw, Struct, json
 from tollgate.providers.base import ProviderRow
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.defaults_sections import DefaultsSection
-from tollgate.routing.planning.unread_models import UnreadModels
+from tollgate.routing.planning.unread_sections import UnreadModels, UnreadTools
 from tollgate.routing.schema import (
     AliasSection,
     BillingSection,
@@ -21,7 +21,7 @@ from tollgate.routing.schema import (
 
 # A longer name is no typing mistake, and comparing it takes time that the caller would choose.
 _COMPARED_CHARACTERS_MAX: Final = 128
-_NO_MODELS: Final = Raw(b"{}")
+_EMPTY: Final = Raw(b"{}")
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
@@ -36,24 +36,35 @@ class Catalog(Struct, frozen=True, kw_only=True):
     routes: Mapping[str, RouteSection]
     key_tiers: Mapping[str, KeyTierSection]
     attribution: Mapping[str, str]
+    tools: UnreadTools
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
         """Read the compiled form; ValueError if it is not of this version."""
-        content = CompiledRouting.model_validate_json(compiled, strict=True)
-        return cls._of(compiled, content, content.models)
+        sections = json.decode(compiled, type=dict[str, Raw])
+        tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
+        content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
+        catalog = cls._of(compiled, content, content.models, tools)
+        # Read now: what cannot be served must not be found by the first request that needs it.
+        _ = tools.section
+        return catalog
 
     @classmethod
     def from_build(cls, compiled: bytes) -> Self:
         """Read a compiled form that this very code has checked; each model at its first use."""
         sections = json.decode(compiled, type=dict[str, Raw])
-        models = json.decode(sections.pop("models", _NO_MODELS), type=dict[str, Raw])
+        models = json.decode(sections.pop("models", _EMPTY), type=dict[str, Raw])
+        tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
         content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
-        return cls._of(compiled, content, UnreadModels(models))
+        return cls._of(compiled, content, UnreadModels(models), tools)
 
     @classmethod
     def _of(
-        cls, compiled: bytes, content: CompiledRouting, models: Mapping[str, ModelSection]
+        cls,
+        compiled: bytes,
+        content: CompiledRouting,
+        models: Mapping[str, ModelSection],
+        tools: UnreadTools,
     ) -> Self:
         return cls(
             sha=sha256(compiled).hexdigest(),
@@ -65,6 +76,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
             routes=content.routes,
             key_tiers=content.key_tiers,
             attribution=content.attribution,
+            tools=tools,
         )
 
     def target(self, name: str) -> str:

@@ -21,8 +21,14 @@ from tollgate.routing.review.facts import (
     list_price_notes,
     list_rates,
     list_route_facts,
+    list_tool_facts,
+    list_tool_notes,
+    list_tool_rates,
 )
-from tollgate.routing.schema import EndpointSection, ModelSection, Routing
+from tollgate.routing.routing_file import Routing
+from tollgate.routing.scalars import Strict
+from tollgate.routing.schema import EndpointSection, ModelSection
+from tollgate.routing.tool_sections import ServerToolsSection
 
 DifferenceKind = Literal["removed", "changed", "added"]
 SubjectKind = Literal[
@@ -36,6 +42,7 @@ SubjectKind = Literal[
     "defaults",
     "billing",
     "attribution",
+    "tool",
     "note",
 ]
 
@@ -79,8 +86,25 @@ def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
         *_compare_facts("defaults", "", list_facts(before.defaults), list_facts(after.defaults)),
         *_compare_facts("billing", "", list_facts(before.billing), list_facts(after.billing)),
         *_compare_sections("attribution", before.attribution, after.attribution, _source_fact),
+        *_compare_tools(before.server_tools, after.server_tools),
     ]
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
+
+
+def _compare_tools(before: ServerToolsSection, after: ServerToolsSection) -> Iterator[Change]:
+    """Yield the changes of server tools, and those of their prices apart."""
+    old, new = _tools_by_name(before), _tools_by_name(after)
+    yield from _compare_sections("tool", old, new, list_tool_facts)
+    for name in sorted(old.keys() & new.keys()):
+        rates = (list_tool_rates(old[name]), list_tool_rates(new[name]))
+        for change in _compare_facts("price", name, *rates):
+            yield replace(change, facts=tuple(map(_with_percent, change.facts)))
+        notes = (list_tool_notes(old[name]), list_tool_notes(new[name]))
+        yield from _compare_facts("note", name, *notes)
+
+
+def _tools_by_name(tools: ServerToolsSection) -> dict[str, Strict]:
+    return {name: section for name, section in tools if section is not None}
 
 
 def _source_fact(source: str, *, stated_only: bool = False) -> Facts:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from tollgate.routing.chains import ConditionSection, RouteSection
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import EndpointSection, ModelSection
+from tollgate.routing.tool_sections import ToolPriceSection
 
 # The steps of a chain, in their order.
 OrderedNames = tuple[str, ...]
@@ -17,7 +18,9 @@ Facts = Mapping[str, str | OrderedNames]
 # Values for people: they change the sha, and nothing that a request could notice.
 NOTES: Final = frozenset({"name", "description", "source", "checked"})
 # Lists whose order has no meaning.
-_SETS: Final = frozenset({"input", "supports", "next_on", "models", "refuses"})
+_SETS: Final = frozenset(
+    {"allowed_domains", "blocked_domains", "input", "supports", "next_on", "models", "refuses"}
+)
 
 
 def list_facts(
@@ -70,6 +73,24 @@ def list_endpoint_facts(endpoint: EndpointSection, *, stated_only: bool = False)
     return facts
 
 
+def list_tool_facts(tool: BaseModel, *, stated_only: bool = False) -> dict[str, str]:
+    """List a tool's values without its price; with `stated_only`, of a new one, its price too."""
+    facts = list_facts(tool, without=("price",), stated_only=stated_only)
+    return {**facts, **list_tool_rates(tool)} if stated_only else facts
+
+
+def list_tool_rates(tool: BaseModel) -> dict[str, str]:
+    """List the dollars of a run of a tool, if it has a price of its own."""
+    price = getattr(tool, "price", None)
+    return {"call": format_rate(price.call)} if isinstance(price, ToolPriceSection) else {}
+
+
+def list_tool_notes(tool: BaseModel) -> dict[str, str]:
+    """List the source of a tool's price, and the day on which it was checked."""
+    price = getattr(tool, "price", None)
+    return list_price_notes(price) if isinstance(price, ToolPriceSection) else {}
+
+
 def list_rates(endpoint: EndpointSection) -> dict[str, str]:
     """List every rate of an endpoint, those of overrides under their conditions."""
     rates = _rates(endpoint.price, "")
@@ -78,7 +99,7 @@ def list_rates(endpoint: EndpointSection) -> dict[str, str]:
     return rates
 
 
-def list_price_notes(price: PriceSection) -> dict[str, str]:
+def list_price_notes(price: PriceSection | ToolPriceSection) -> dict[str, str]:
     """List the source of a price, and the day on which it was checked."""
     return {"source": price.source, "checked": price.checked.isoformat()}
 

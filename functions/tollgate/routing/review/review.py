@@ -11,7 +11,7 @@ from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import DatedBreak, find_later_breaks
 from tollgate.routing.review.diff import Change, list_changes
 from tollgate.routing.review.replay import TrafficReplay
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 PullRequestLabel = Literal[
     "routing:security", "routing:invalid", "routing:breaking", "routing:price", "routing:route"

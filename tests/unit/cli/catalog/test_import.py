@@ -12,7 +12,7 @@ from tests.unit.routing.test_routing_yaml import FILE as SHIPPED
 from tollgate.cli.catalog.litellm_config import NotALitellmConfig, read_litellm_config
 from tollgate.cli.main import main
 from tollgate.routing.file.load import load
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 OPENAI = {"model": "openai/gpt-4o", "api_key": "os.environ/OPENAI_API_KEY"}
 CLAUDE = {"model": "anthropic/claude-haiku-4-5", "api_key": "os.environ/ANTHROPIC_API_KEY"}

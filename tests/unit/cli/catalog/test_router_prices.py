@@ -10,7 +10,8 @@ from tollgate.cli.catalog.router_prices import ROUTER, find_routed_price
 from tollgate.cli.catalog.verdicts import judge_file
 from tollgate.cli.routing.published_prices import Unpublished
 from tollgate.routing.file.load import load
-from tollgate.routing.schema import EndpointSection, ProviderSection, Routing
+from tollgate.routing.routing_file import Routing
+from tollgate.routing.schema import EndpointSection, ProviderSection
 
 TODAY = date(2026, 11, 22)
 ROUTING = load(FILE)

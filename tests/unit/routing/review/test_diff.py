@@ -13,7 +13,7 @@ from tests.unit.routing.catalogs import endpoint, model, provider, routing
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.review.diff import Change, Fact, list_changes
 from tollgate.routing.review.facts import summarize_price
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 
 def large(*endpoints: dict[str, object], **facts: object) -> Routing:

@@ -20,7 +20,7 @@ from tollgate.routing.review.diff import find_differing_days, list_changes
 from tollgate.routing.review.replay import Flow, TrafficReplay, replay_traffic
 from tollgate.routing.review.traffic import BadTraffic, read_traffic
 from tollgate.routing.review.verdicts import ReplayPlanner, Unknown, WouldServe
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 BASE = catalog()
 LARGE = "acme/large @ near/large-1"

@@ -15,7 +15,7 @@ from tollgate.routing.review.review import (
     find_differences,
     find_secret_moves,
 )
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 
 KEY = {"env": "NEAR_API_KEY"}
 HERE, THERE = "https://provider.example", "https://elsewhere.example"

@@ -15,7 +15,7 @@ from tests.works import CASES, WorkCase, home_of
 from tollgate.routing.review.diff import list_changes
 from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.traffic import read_traffic
-from tollgate.routing.schema import Routing
+from tollgate.routing.routing_file import Routing
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 

@@ -1,11 +1,16 @@
-"""The models of a compiled catalog, each read at its first use."""
+"""Parts of a compiled catalog that few requests need, each read at its first use."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec import Raw
 from typing_extensions import override
 
 from tollgate.routing.schema import ModelSection
+
+if TYPE_CHECKING:
+    from tollgate.routing.tool_sections import ServerToolsSection
 
 
 class UnreadModels(Mapping[str, ModelSection]):
@@ -34,3 +39,18 @@ class UnreadModels(Mapping[str, ModelSection]):
     @override
     def __len__(self) -> int:
         return len(self._unread)
+
+
+class UnreadTools:
+    """The section `server_tools` as JSON, which most processes never read."""
+
+    def __init__(self, unread: bytes) -> None:
+        self._unread = unread
+
+    @cached_property
+    def section(self) -> "ServerToolsSection":
+        """The section; ValueError if it is not of this version."""
+        # Imported with the first request that has such a tool.
+        from tollgate.routing.tool_sections import ServerToolsSection
+
+        return ServerToolsSection.model_validate_json(self._unread, strict=True)

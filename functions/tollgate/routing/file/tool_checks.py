@@ -1,0 +1,115 @@
+"""Find tools of the gateway that could not run, would be free, or would send a key wrongly."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from tollgate.routing.file.document import Where, YamlDocument
+from tollgate.routing.file.price_checks import CHECKED_DAYS_MAX
+from tollgate.routing.file.problems import Problem
+from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
+from tollgate.routing.schema import ModelSection
+from tollgate.routing.tool_sections import (
+    ENGINE_HOSTS,
+    DatetimeSection,
+    ImageSection,
+    ServerToolsSection,
+    ToolPriceSection,
+    WebSearchSection,
+)
+
+# The dearest engine on sale costs a few cents a search.
+_PER_THOUSAND_FROM: Final = Decimal(1)
+
+
+def check_server_tools(
+    document: YamlDocument,
+    tools: ServerToolsSection,
+    models: Mapping[str, ModelSection],
+    *,
+    rules: KeyRules,
+    today: date | None,
+) -> Iterator[Problem]:
+    """Yield the problems of the section; `models` are those that production has."""
+    where: Where = ("server_tools",)
+    if tools.web_search is not None:
+        place: Where = (*where, "web_search")
+        yield from _check_search(document, place, tools.web_search, rules)
+        if tools.web_search.price is not None:
+            yield from _check_price(document, place, tools.web_search.price, today)
+    if tools.web_fetch is not None:
+        yield from _check_price(document, (*where, "web_fetch"), tools.web_fetch.price, today)
+    if tools.datetime is not None:
+        yield from _check_timezone(document, (*where, "datetime"), tools.datetime)
+    if tools.image is not None:
+        yield from _check_image(document, (*where, "image"), tools.image, models)
+
+
+def _check_search(
+    document: YamlDocument, where: Where, search: WebSearchSection, rules: KeyRules
+) -> Iterator[Problem]:
+    engine = search.engine
+    if engine is None:
+        if not search.native:
+            message = "web_search has neither an engine nor native: nothing would search"
+            yield document.at_key(where, "R056", message, hint="write engine or native: true")
+        for name in ("base_url", "key", "price", "private"):
+            if getattr(search, name) is not None:
+                message = f"web_search has a {name} and no engine that uses it"
+                yield document.at_key((*where, name), "R056", message)
+        return
+    if search.price is None:
+        message = f"web_search by {engine} has no price: it would be free to every key"
+        yield document.at_key(where, "R030", message, hint="write call: 0 if meant")
+    if search.address is None:
+        message = f"web_search has no base_url, which {engine} needs"
+        yield document.at_key(where, "R042", message)
+    if search.key is None and ENGINE_HOSTS[engine].needs_key:
+        message = f"web_search has no key, which {engine} needs"
+        yield document.at_key(where, "R042", message)
+    yield from check_key(document, where, search.key, rules)
+    yield from check_host(document, where, search, development=False)
+    yield from check_pins(document, where, search, rules)
+
+
+def _check_price(
+    document: YamlDocument, where: Where, price: ToolPriceSection, today: date | None
+) -> Iterator[Problem]:
+    if price.call >= _PER_THOUSAND_FROM:
+        message = (
+            f"call price {price.call:f} looks like dollars per thousand; each it is "
+            f"{(price.call / 1000).normalize():f}"
+        )
+        yield document.at_value((*where, "price", "call"), "R031", message)
+    if today and not timedelta(0) <= today - price.checked <= timedelta(days=CHECKED_DAYS_MAX):
+        message = f"price checked on {price.checked}, not within the last 90 days"
+        place: Where = (*where, "price", "checked")
+        yield document.at_value(place, "R071", message, severity="warning")
+
+
+def _check_timezone(
+    document: YamlDocument, where: Where, section: DatetimeSection
+) -> Iterator[Problem]:
+    try:
+        ZoneInfo(section.timezone)
+    except (KeyError, OSError, ValueError):
+        message = f"{section.timezone} is no time zone of the IANA database"
+        hint = "write a name such as Europe/Berlin"
+        yield document.at_value((*where, "timezone"), "R056", message, hint=hint)
+
+
+def _check_image(
+    document: YamlDocument, where: Where, image: ImageSection, models: Mapping[str, ModelSection]
+) -> Iterator[Problem]:
+    place: Where = (*where, "model")
+    model = models.get(image.model)
+    if model is None:
+        nearest = get_close_matches(image.model, models, n=1)
+        hint = f': did you mean "{nearest[0]}"?' if nearest else ""
+        yield document.at_value(place, "R021", f'"{image.model}" is not a model{hint}')
+    elif model.kind != "image":
+        message = f"{image.model} is of the kind {model.kind}, which makes no pictures"
+        yield document.at_value(place, "R056", message)

@@ -1,0 +1,43 @@
+"""The whole of routing.yaml, as the command line reads it; functions read its compiled form."""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from tollgate.routing.scalars import FileGlob, Strict
+from tollgate.routing.schema import MainFile
+from tollgate.routing.tool_sections import ServerToolsSection
+
+
+class DevSection(Strict):
+    """Files that `tollgate dev` and `tollgate check` read and production leaves out."""
+
+    include: tuple[FileGlob, ...] = Field(
+        default=(), description="Globs of files beside this one, in the same repository."
+    )
+
+
+class Routing(MainFile):
+    """The whole file, or its compiled form, in which everything is written out."""
+
+    server_tools: ServerToolsSection = Field(
+        default_factory=ServerToolsSection,
+        description="Tools that the gateway runs within a request that asks for them.",
+    )
+
+
+class PublishedRouting(Routing):
+    """The compiled form of a catalog that may have been published earlier."""
+
+    # Earlier versions wrote this section into every catalog, with nothing in it.
+    plugins: Mapping[str, object] = Field(default={}, max_length=0, exclude=True)
+
+
+class RoutingFile(Routing):
+    """routing.yaml: the models, their providers, prices and limits that a gateway serves."""
+
+    include: tuple[FileGlob, ...] = Field(
+        default=(),
+        description="Globs of files beside this one, with more of `providers` to `key_tiers`.",
+    )
+    dev: DevSection = Field(default_factory=DevSection)

@@ -1,0 +1,250 @@
+"""The tools that routing.yaml configures, and those of one request."""
+
+from collections.abc import Mapping
+from typing import Final, assert_never
+
+from msgspec import Struct
+
+from tollgate.core.addresses import DomainRules
+from tollgate.core.clock import Clock
+from tollgate.core.content import ServerToolId, Text
+from tollgate.core.documents import DocumentReader
+from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
+from tollgate.core.generation import Fee
+from tollgate.core.money import nano_usd
+from tollgate.core.principal import Principal
+from tollgate.core.request import GenerationRequest, Tool
+from tollgate.core.server_tools import RunResult, ServerTool
+from tollgate.routing.chains import RouteSection, ToolOfWeb
+from tollgate.routing.tool_sections import (
+    DatetimeSection,
+    ImageSection,
+    ServerToolsSection,
+    WebFetchSection,
+    WebSearchSection,
+)
+from tollgate.stores.base import SecretStore
+from tollgate.tools.base import (
+    EngineCalls,
+    PageFetcher,
+    Painter,
+    RequestTools,
+    RunFailure,
+    RunFault,
+    RunReport,
+    ToolBound,
+)
+from tollgate.tools.fetch import WebFetch
+from tollgate.tools.kinds import declare_kind, result_bytes_max
+from tollgate.tools.known_urls import KnownUrls
+from tollgate.tools.moments import tell_time
+from tollgate.tools.paint import paint_picture, picture_work
+from tollgate.tools.search import WebSearch
+
+# Dense text has a token in two bytes, as the bound of a prompt has it.
+_BYTES_PER_TOKEN_MIN: Final = 2
+# The engine of what no other one runs.
+_OWN: Final = "tollgate"
+# The faults of an engine, and not of what the model asked for.
+_FAULTS_OF_ENGINES: Final[frozenset[RunFault]] = frozenset({"too_many_requests", "unavailable"})
+_Section = WebSearchSection | WebFetchSection | DatetimeSection | ImageSection
+
+
+class ToolServices(Struct, frozen=True, kw_only=True):
+    """The services that tools are run with."""
+
+    calls: EngineCalls
+    pages: PageFetcher
+    reader: DocumentReader | None
+    painter: Painter
+    secrets: SecretStore
+    clock: Clock
+
+
+class ConfiguredTools(Struct, frozen=True, kw_only=True):
+    """Implements `tools.base.ServerTools` for one catalog."""
+
+    section: ServerToolsSection
+    routes: Mapping[str, RouteSection]
+    services: ToolServices
+
+    def open(
+        self, request: GenerationRequest, *, route: str | None, principal: Principal
+    ) -> RequestTools:
+        """Return the tools of one request, which leads to models by a route or by none."""
+        stated = self.routes.get(route) if route is not None else None
+        return _OpenTools(self.section, stated, self.services, request=request, principal=principal)
+
+
+class _OpenTools:
+    """The tools of one request."""
+
+    def __init__(
+        self,
+        section: ServerToolsSection,
+        route: RouteSection | None,
+        services: ToolServices,
+        *,
+        request: GenerationRequest,
+        principal: Principal,
+    ) -> None:
+        self._section = section
+        self._route = route
+        self._services = services
+        self._principal = principal
+        fetches = any(tool.id == "web_fetch" for tool in request.server_tools)
+        self._known = KnownUrls(request) if fetches else None
+
+    def declare(self, tool: ServerTool) -> Tool | None:
+        """Return the tool as the model sees it; None if routing.yaml does not configure it."""
+        return None if self._find(tool.id) is None else declare_kind(tool.id)
+
+    def bound(self, tool: ServerTool) -> ToolBound:
+        """Return the bound of a configured tool, by its request and by routing.yaml."""
+        section = self._find(tool.id)
+        if section is None:
+            raise KeyError(tool.id)
+        uses = _least(section.uses_max, tool.uses_max)
+        match section:
+            case WebSearchSection():
+                size = result_bytes_max(_least(section.results_max, tool.results_max))
+            case WebFetchSection():
+                size = result_bytes_max(1, bytes_per_text=section.text_bytes_max)
+            case DatetimeSection() | ImageSection():
+                size = result_bytes_max()
+            case _:
+                assert_never(section)
+        return ToolBound(
+            uses_max=uses,
+            fees_nano_usd=uses * self._fee_max_nano_usd(section),
+            result_tokens=-(-size // _BYTES_PER_TOKEN_MIN),
+        )
+
+    async def run(
+        self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float
+    ) -> RunReport:
+        """Run a tool once, within the time that is left."""
+        section = self._find(tool.id)
+        if section is None:
+            raise KeyError(tool.id)
+        engine = _engine_of(section)
+        try:
+            return await self._run(tool, section, arguments, remaining_s)
+        except RunFailure as failure:
+            fault, words = failure.fault, failure.words
+            raised: Exception = failure
+        except GatewayError as error:
+            fault, words, raised = "unavailable", "the tool cannot be used at the moment", error
+        if getattr(section, "required", False) and fault in _FAULTS_OF_ENGINES:
+            message = f"The tool {tool.id} failed: {words}."
+            raise UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, message) from raised
+        content = (Text(text=f"The tool failed ({fault}): {words}."),)
+        return RunReport(result=RunResult(content=content, error=fault), engine=engine)
+
+    async def _run(
+        self,
+        tool: ServerTool,
+        section: _Section,
+        arguments: Mapping[str, object],
+        remaining_s: float,
+    ) -> RunReport:
+        services = self._services
+        match section:
+            case WebSearchSection():
+                result = await self._search(tool, section, arguments, remaining_s)
+                price = section.price
+            case WebFetchSection():
+                if self._known is None:
+                    raise RunFailure("unavailable", "the tool is not switched on")
+                fetch = WebFetch(section=section, fetcher=services.pages, reader=services.reader)
+                result = await fetch.run(
+                    arguments,
+                    known=self._known,
+                    domains=self._domains("web_fetch", section.domains, tool),
+                    timeout_s=min(section.timeout_s, remaining_s),
+                )
+                price = section.price
+            case DatetimeSection():
+                place = tool.location.timezone if tool.location else None
+                result = tell_time(services.clock, arguments, place or section.timezone)
+                price = None
+            case ImageSection():
+                return await paint_picture(
+                    services.painter,
+                    section,
+                    arguments,
+                    principal=self._principal,
+                    timeout_s=min(section.timeout_s, remaining_s),
+                )
+            case _:
+                assert_never(section)
+        fees = () if price is None else (Fee(item=tool.id, quantity=1, usd_each=price.call),)
+        return RunReport(result=result, engine=_engine_of(section), fees=fees)
+
+    async def _search(
+        self,
+        tool: ServerTool,
+        section: WebSearchSection,
+        arguments: Mapping[str, object],
+        remaining_s: float,
+    ) -> RunResult:
+        if section.engine is None:
+            raise RunFailure("unavailable", "this model's provider cannot search")
+        search = WebSearch(
+            engine=section.engine,
+            section=section,
+            calls=self._services.calls,
+            secrets=self._services.secrets,
+        )
+        result = await search.run(
+            arguments,
+            results_max=_least(section.results_max, tool.results_max),
+            domains=self._domains("web_search", section.domains, tool),
+            location=tool.location,
+            timeout_s=min(section.timeout_s, remaining_s),
+        )
+        if self._known is not None:
+            self._known.note(source.url for source in result.sources)
+            for source in result.sources:
+                self._known.note_text(source.text)
+        return result
+
+    def _find(self, id_: ServerToolId) -> _Section | None:
+        found: _Section | None = getattr(self._section, id_)
+        return found
+
+    def _domains(self, id_: ToolOfWeb, rules: DomainRules, tool: ServerTool) -> DomainRules:
+        """Return the domains of the route or else of the file, narrowed by those of the request."""
+        of_route = self._route.server_tools.get(id_) if self._route is not None else None
+        if of_route is not None:
+            rules = of_route.merge(rules)
+        own = DomainRules(allowed=tool.allowed_domains, blocked=tool.blocked_domains)
+        return rules.narrow(own)
+
+    def _fee_max_nano_usd(self, section: _Section) -> int:
+        match section:
+            case WebSearchSection(price=price) | WebFetchSection(price=price):
+                return 0 if price is None else nano_usd(price.call)
+            case DatetimeSection():
+                return 0
+            case ImageSection():
+                work = picture_work(section, "")
+                return self._services.painter.fees_max_nano_usd(work, self._principal)
+            case _:
+                assert_never(section)
+
+
+def _engine_of(section: _Section) -> str:
+    match section:
+        case WebSearchSection(engine=engine):
+            return engine or _OWN
+        case ImageSection(model=model):
+            return model
+        case WebFetchSection() | DatetimeSection():
+            return _OWN
+        case _:
+            assert_never(section)
+
+
+def _least(most: int, stated: int | None) -> int:
+    return most if stated is None else min(most, stated)

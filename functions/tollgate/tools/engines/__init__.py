@@ -1,0 +1,1 @@
+"""Codecs of search engines: one module each, and their table."""

@@ -1,0 +1,70 @@
+"""Firecrawl's search.
+
+https://docs.firecrawl.dev/api-reference/endpoint/search (2026-11-22): `POST /v2/search`, a bearer
+token, queries of at most 500 characters, `sources` web, domains either to include or to exclude.
+Ten results are one price; pages are not scraped, which would be charged for each.
+"""
+
+from typing import Final
+
+from msgspec import Struct, field
+
+from tollgate.core.server_tools import Source
+from tollgate.tools.base import EngineRequest
+from tollgate.tools.engines.codec import (
+    EngineAccess,
+    Search,
+    SearchCodec,
+    bearer,
+    listed,
+    post_json,
+    read_engine_reply,
+)
+
+_RESULTS_MAX: Final = 10
+_DOMAINS_MAX: Final = 50
+
+
+class _Result(Struct, frozen=True, kw_only=True):
+    url: str
+    title: str | None = None
+    description: str | None = None
+
+
+class _Found(Struct, frozen=True, kw_only=True):
+    web: tuple[_Result, ...] = ()
+
+
+class _Reply(Struct, frozen=True, kw_only=True):
+    data: _Found = field(default_factory=_Found)
+
+
+def _encode(search: Search, access: EngineAccess) -> EngineRequest:
+    """Return the request of a search."""
+    place = search.location
+    names = (place.city, place.region, place.country) if place else ()
+    included = listed(search.domains.allowed, _DOMAINS_MAX)
+    return post_json(
+        f"{access.base_url}/v2/search",
+        {
+            "query": search.query,
+            "limit": min(search.results_max, _RESULTS_MAX),
+            "sources": ["web"],
+            "includeDomains": included,
+            "excludeDomains": None if included else listed(search.domains.blocked, _DOMAINS_MAX),
+            "location": ", ".join(filter(None, names)) or None,
+            "country": place.country.upper() if place and place.country else None,
+        },
+        bearer(access.key),
+    )
+
+
+def _decode(body: bytes) -> tuple[Source, ...]:
+    """Return the results of a reply, the best first."""
+    return tuple(
+        Source(url=each.url, title=each.title or "", text=each.description or "")
+        for each in read_engine_reply(body, _Reply).data.web
+    )
+
+
+FIRECRAWL: Final = SearchCodec(encode=_encode, decode=_decode, query_characters_max=500)

@@ -1,0 +1,58 @@
+"""SearXNG, an engine of one's own.
+
+https://docs.searxng.org/dev/search_api.html (2026-11-22): `GET /search` with `format=json`, which
+its settings have to allow: a format that they do not is 403. It knows no number of results, no
+domains and no place. A key is for a proxy before it, which reads a bearer token.
+"""
+
+from typing import Final
+from urllib.parse import urlencode
+
+from msgspec import Struct
+
+from tollgate.core.server_tools import Source
+from tollgate.tools.base import EngineRequest
+from tollgate.tools.engines.codec import (
+    EngineAccess,
+    Search,
+    SearchCodec,
+    bearer,
+    read_engine_reply,
+)
+
+
+class _Result(Struct, frozen=True, kw_only=True):
+    url: str
+    title: str | None = None
+    content: str | None = None
+    publishedDate: str | None = None  # noqa: N815 - the reply's own name
+
+
+class _Reply(Struct, frozen=True, kw_only=True):
+    results: tuple[_Result, ...] = ()
+
+
+def _encode(search: Search, access: EngineAccess) -> EngineRequest:
+    """Return the request of a search."""
+    query = urlencode({"q": search.query, "format": "json"})
+    return EngineRequest(
+        method="GET",
+        url=f"{access.base_url}/search?{query}",
+        headers={"accept": "application/json", **bearer(access.key)},
+    )
+
+
+def _decode(body: bytes) -> tuple[Source, ...]:
+    """Return the results of a reply, the best first."""
+    return tuple(
+        Source(
+            url=each.url,
+            title=each.title or "",
+            text=each.content or "",
+            published=each.publishedDate,
+        )
+        for each in read_engine_reply(body, _Reply).results
+    )
+
+
+SEARXNG: Final = SearchCodec(encode=_encode, decode=_decode, query_characters_max=2_000)

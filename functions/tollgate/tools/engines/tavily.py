@@ -1,0 +1,63 @@
+"""Tavily's search.
+
+https://docs.tavily.com/documentation/api-reference/endpoint/search (2026-11-22): `POST /search`,
+a bearer token, at most 20 results, 300 domains to include and 150 to exclude. `search_depth: basic`
+is one credit. Its `country` is one of a list of names in English, which no caller states.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.server_tools import Source
+from tollgate.tools.base import EngineRequest
+from tollgate.tools.engines.codec import (
+    EngineAccess,
+    Search,
+    SearchCodec,
+    bearer,
+    listed,
+    post_json,
+    read_engine_reply,
+)
+
+_RESULTS_MAX: Final = 20
+_INCLUDED_MAX: Final = 300
+_EXCLUDED_MAX: Final = 150
+
+
+class _Result(Struct, frozen=True, kw_only=True):
+    url: str
+    title: str = ""
+    content: str = ""
+    published_date: str | None = None
+
+
+class _Reply(Struct, frozen=True, kw_only=True):
+    results: tuple[_Result, ...] = ()
+
+
+def _encode(search: Search, access: EngineAccess) -> EngineRequest:
+    """Return the request of a search."""
+    return post_json(
+        f"{access.base_url}/search",
+        {
+            "query": search.query,
+            "search_depth": "basic",
+            "max_results": min(search.results_max, _RESULTS_MAX),
+            "include_domains": listed(search.domains.allowed, _INCLUDED_MAX),
+            "exclude_domains": listed(search.domains.blocked, _EXCLUDED_MAX),
+        },
+        bearer(access.key),
+    )
+
+
+def _decode(body: bytes) -> tuple[Source, ...]:
+    """Return the results of a reply, the best first."""
+    return tuple(
+        Source(url=each.url, title=each.title, text=each.content, published=each.published_date)
+        for each in read_engine_reply(body, _Reply).results
+    )
+
+
+TAVILY: Final = SearchCodec(encode=_encode, decode=_decode, query_characters_max=400)

@@ -1,0 +1,126 @@
+"""The run of a fetch: one page or document behind a known address, as text."""
+
+from collections.abc import Mapping
+from email.message import Message
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.addresses import DomainRules, host_of
+from tollgate.core.content import Text
+from tollgate.core.documents import (
+    DocumentReader,
+    ReaderUnavailable,
+    ReadingTask,
+    UnreadableDocument,
+)
+from tollgate.core.media_types import detect_media_type
+from tollgate.core.server_tools import RunResult, Source
+from tollgate.routing.tool_sections import WebFetchSection
+from tollgate.tools.base import FetchedPage, PageFetcher, PageLimits, RunFailure
+from tollgate.tools.kinds import TITLE_BYTES_MAX, URL_BYTES_MAX, cut
+from tollgate.tools.known_urls import KnownUrls
+
+# Pages of a document that are read, from its first; its text is cut besides.
+_PAGES_MAX: Final = 50
+_LEFT_OUT: Final = "\n[The rest of the page is left out.]"
+_PDF: Final = "application/pdf"
+_WEB_PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
+_PLAIN: Final = frozenset(
+    {"application/json", "application/ld+json", "application/xml", "application/yaml"}
+)
+
+
+class WebFetch(Struct, frozen=True, kw_only=True):
+    """Fetches pages through the guard, and reads what is no plain text by a reader."""
+
+    section: WebFetchSection
+    fetcher: PageFetcher
+    reader: DocumentReader | None
+
+    async def run(
+        self,
+        arguments: Mapping[str, object],
+        *,
+        known: KnownUrls,
+        domains: DomainRules,
+        timeout_s: float,
+    ) -> RunResult:
+        """Return the text of a page; RunFailure for one that must not or cannot be read."""
+        url = _url(arguments, known, domains)
+        limits = PageLimits(domains=domains, bytes_max=self.section.bytes_max, timeout_s=timeout_s)
+        page = await self.fetcher.fetch_page(url, limits)
+        title, text = await self._read(page)
+        text = _shorten(text, self.section.text_bytes_max)
+        title = cut(" ".join(title.split()), TITLE_BYTES_MAX)
+        known.note((page.url,))
+        known.note_text(text)
+        shown = f"URL: {page.url}\nTitle: {title}\n\n{text}"
+        source = Source(url=page.url, title=title, text=text)
+        return RunResult(content=(Text(text=shown),), sources=(source,))
+
+    async def _read(self, page: FetchedPage) -> tuple[str, str]:
+        """Return the title and the text of a page."""
+        claimed, charset = _claimed(page.claimed_type)
+        found = detect_media_type(page.content, claimed)
+        is_plain = claimed.startswith("text/") or claimed in _PLAIN
+        if found != _PDF and claimed not in _WEB_PAGES:
+            if not is_plain or b"\0" in page.content[:1024]:
+                raise RunFailure(
+                    "unsupported_content_type", f"the page is of the type {claimed or 'unknown'}"
+                )
+            return "", _decode(page.content, charset)
+        if self.reader is None:
+            raise RunFailure("unsupported_content_type", "only plain text can be read here")
+        type_ = _PDF if found == _PDF else "text/html"
+        task = ReadingTask(pages_max=_PAGES_MAX, cuts=True, address=page.url)
+        try:
+            read = await self.reader.read(page.content, type_, task)
+        except UnreadableDocument as unreadable:
+            words = f"the page cannot be read: {unreadable.fault.value}"
+            raise RunFailure("url_not_accessible", words) from unreadable
+        except ReaderUnavailable as failure:
+            raise RunFailure("unavailable", "pages cannot be read at the moment") from failure
+        return read.title, "\n\n".join(each.text for each in read.pages)
+
+
+def _url(arguments: Mapping[str, object], known: KnownUrls, domains: DomainRules) -> str:
+    url = arguments.get("url")
+    if not isinstance(url, str) or not url.strip():
+        raise RunFailure("invalid_input", "`url` must be an address")
+    url = url.strip()
+    if len(url.encode("utf-8", errors="replace")) > URL_BYTES_MAX:
+        words = f"the address has more than {URL_BYTES_MAX} bytes"
+        raise RunFailure("url_too_long", words)
+    host = host_of(url)
+    if host is None:
+        raise RunFailure("invalid_input", "`url` must begin with http:// or https://")
+    if url not in known:
+        words = "only addresses of the conversation and of earlier results can be read"
+        raise RunFailure("url_not_in_prior_context", words)
+    if not domains.admits(host):
+        raise RunFailure("url_not_allowed", "the domain of this address must not be read")
+    return url
+
+
+def _claimed(header: str | None) -> tuple[str, str]:
+    """Return the type and the charset that a server claims, in lower case."""
+    message = Message()
+    message["content-type"] = (header or "")[:200].replace("\n", " ").replace("\r", " ")
+    type_ = message.get_content_type() if header else ""
+    return type_, (message.get_content_charset() or "utf-8")
+
+
+def _decode(content: bytes, charset: str) -> str:
+    try:
+        return content.decode(charset, errors="replace")
+    except LookupError:
+        return content.decode("utf-8", errors="replace")
+
+
+def _shorten(text: str, bytes_max: int) -> str:
+    """Return the text up to so many bytes; a note then states that the rest is left out."""
+    shown = cut(text, bytes_max)
+    if shown == text:
+        return text
+    return cut(text, bytes_max - len(_LEFT_OUT)) + _LEFT_OUT

@@ -1,0 +1,87 @@
+"""The one table of server tools: each as the model sees it, and the most that a run tells it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.content import ServerToolId
+from tollgate.core.json_value import JsonValue
+from tollgate.core.request import JsonObject, Tool
+
+# Of one result of a search; the texts of engines are excerpts of some hundred words.
+EXCERPT_BYTES_MAX: Final = 2_000
+TITLE_BYTES_MAX: Final = 300
+# Longer addresses are neither shown nor fetched: what they could carry is not for a model.
+URL_BYTES_MAX: Final = 2_048
+IMAGE_PROMPT_CHARACTERS_MAX: Final = 4_000
+# Around a page or a result: its number, its labels, its date. A failure has less.
+_FRAME_BYTES: Final = 400
+
+
+class ToolKind(Struct, frozen=True, kw_only=True):
+    """A tool as the model sees it, under its own id."""
+
+    description: str
+    parameters: JsonObject
+
+
+def _object(required: tuple[str, ...], **properties: dict[str, JsonValue]) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+KINDS: Final[Mapping[ServerToolId, ToolKind]] = {
+    "web_search": ToolKind(
+        description="Search the web. Returns titles, addresses and excerpts of the best results. "
+        "Cite a result by a Markdown link to its address.",
+        parameters=_object(
+            ("query",), query={"type": "string", "description": "What to search for."}
+        ),
+    ),
+    "web_fetch": ToolKind(
+        description="Read a web page or a PDF by its address. Only addresses that stand in the "
+        "conversation or in an earlier result can be read.",
+        parameters=_object(
+            ("url",), url={"type": "string", "description": "The whole address, as it stands."}
+        ),
+    ),
+    "datetime": ToolKind(
+        description="Tell the date and the time now.",
+        parameters=_object(
+            (),
+            timezone={
+                "type": "string",
+                "description": "A time zone of the IANA database, such as Europe/Berlin.",
+            },
+        ),
+    ),
+    "image": ToolKind(
+        description="Make a picture and show it to the user. Returns only whether it was shown.",
+        parameters=_object(
+            ("prompt",), prompt={"type": "string", "description": "What the picture shows."}
+        ),
+    ),
+}
+
+
+def declare_kind(id_: ServerToolId) -> Tool:
+    """Return a tool as the model sees it."""
+    kind = KINDS[id_]
+    return Tool(name=id_, description=kind.description, parameters=kind.parameters)
+
+
+def result_bytes_max(pages: int = 0, *, bytes_per_text: int = EXCERPT_BYTES_MAX) -> int:
+    """Return the most bytes of a run's text, of so many pages or results."""
+    page = bytes_per_text + TITLE_BYTES_MAX + URL_BYTES_MAX + _FRAME_BYTES
+    return pages * page + _FRAME_BYTES
+
+
+def cut(text: str, bytes_max: int) -> str:
+    """Return the beginning of a text that has at most so many bytes."""
+    encoded = text.encode("utf-8", errors="replace")
+    return encoded[:bytes_max].decode("utf-8", errors="ignore")

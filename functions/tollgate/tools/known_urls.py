@@ -1,0 +1,96 @@
+"""The URLs that a request may fetch: those that its caller or a result named.
+
+A model writes addresses as it likes, also such as an attacker's page dictates, with the caller's
+words in them: https://attacker.example/?q=secret. What nobody else named is therefore not fetched,
+as Anthropic's own tool does not: docs/decisions/0149.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from html import unescape
+from typing import Final
+from urllib.parse import urlsplit
+
+from tollgate.core.content import Document, Image, MediaUrl, Text
+from tollgate.core.request import AssistantMessage, GenerationRequest
+from tollgate.tools.kinds import URL_BYTES_MAX
+
+# Of one request; a page of links has some hundred.
+_URLS_MAX: Final = 20_000
+_URL: Final = re.compile(r"https?://[^\s<>\"'`{}|\\^\x00-\x1f]+", re.IGNORECASE)
+# A caller writes "see example.com/prices"; results are not read for such.
+_BARE: Final = re.compile(
+    r"(?<![\w@/.:-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?:/[^\s<>\"'`{}|\\^]*)?", re.IGNORECASE
+)
+_TRAILING: Final = ".,;:!?*_~]"
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class KnownUrls:
+    """The addresses that were seen, told apart by host, port, path and query."""
+
+    def __init__(self, request: GenerationRequest) -> None:
+        self._known: set[str] = set()
+        for message in request.messages:
+            # The assistant's words are the model's own, which proves nothing.
+            if isinstance(message, AssistantMessage):
+                continue
+            for part in message.content:
+                match part:
+                    case Text(text=text):
+                        self.note_text(text)
+                        self.note(f"https://{each}" for each in _BARE.findall(text))
+                    case Image(source=MediaUrl(url=url)) | Document(source=MediaUrl(url=url)):
+                        self.note((url,))
+                    case _:
+                        pass
+
+    def __contains__(self, url: str) -> bool:
+        key = _key(url)
+        return key is not None and key in self._known
+
+    def note_text(self, text: str) -> None:
+        """Remember the addresses in a text."""
+        self.note(_URL.findall(text))
+
+    def note(self, urls: Iterable[str]) -> None:
+        """Remember addresses."""
+        for url in urls:
+            if len(self._known) >= _URLS_MAX:
+                return
+            self._known.update(key for each in _spellings(url) if (key := _key(each)))
+
+
+def _spellings(url: str) -> Iterator[str]:
+    """Yield an address as it stands in a text, and without the marks that may be the text's."""
+    if len(url) > URL_BYTES_MAX:
+        return
+    yield url
+    trimmed = url.rstrip(_TRAILING)
+    # `[title](https://a.example/b)` ends before the bracket, `https://a.example/b_(c)` after it.
+    while trimmed.endswith(")") and trimmed.count(")") > trimmed.count("("):
+        trimmed = trimmed[:-1].rstrip(_TRAILING)
+    yield trimmed
+    # `[title](https://a.example/b)[next](…)`, without a blank between.
+    yield trimmed.partition(")")[0]
+    if "&amp;" in trimmed:
+        yield unescape(trimmed)
+
+
+def _key(url: str) -> str | None:
+    """Return an address in one spelling, None for one that is none.
+
+    The scheme is left out, as models add `https://`, and so is a slash at the end of the path.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    scheme = parts.scheme.lower()
+    if scheme not in _PORTS or not host or parts.username is not None:
+        return None
+    place = host.rstrip(".")
+    if port not in (None, *_PORTS.values()):
+        place = f"{place}:{port}"
+    return f"{place}{parts.path.rstrip('/')}?{parts.query}"

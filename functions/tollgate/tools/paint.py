@@ -1,0 +1,47 @@
+"""The run of a picture: one image model of the catalog, whose bill is the run's fees."""
+
+from collections.abc import Mapping
+
+from tollgate.core.content import Text
+from tollgate.core.images import ImageRequest
+from tollgate.core.principal import Principal
+from tollgate.core.server_tools import RunResult
+from tollgate.routing.tool_sections import ImageSection
+from tollgate.tools.base import Painter, RunFailure, RunReport
+from tollgate.tools.kinds import IMAGE_PROMPT_CHARACTERS_MAX
+
+
+async def paint_picture(
+    painter: Painter,
+    section: ImageSection,
+    arguments: Mapping[str, object],
+    *,
+    principal: Principal,
+    timeout_s: float,
+) -> RunReport:
+    """Return a picture; RunFailure if it cannot be made."""
+    prompt = arguments.get("prompt")
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise RunFailure("invalid_input", "`prompt` must be a text that is not empty")
+    if len(prompt) > IMAGE_PROMPT_CHARACTERS_MAX:
+        words = f"`prompt` has more than {IMAGE_PROMPT_CHARACTERS_MAX} characters"
+        raise RunFailure("invalid_input", words)
+    work = picture_work(section, prompt)
+    painted = await painter.paint(work, principal, timeout_s=timeout_s)
+    shown = Text(text="The picture was made, and the user sees it.")
+    return RunReport(
+        result=RunResult(content=(shown,)),
+        engine=section.model,
+        fees=painted.fees,
+        made=painted.images,
+    )
+
+
+def picture_work(section: ImageSection, prompt: str) -> ImageRequest:
+    """Return the request of one picture; without a prompt it is of the largest that is taken."""
+    return ImageRequest(
+        model=section.model,
+        prompt=prompt or "\U0001f5bc" * IMAGE_PROMPT_CHARACTERS_MAX,
+        size=section.size,
+        quality=section.quality,
+    )

@@ -1,0 +1,103 @@
+"""The run of a search: by one of the engines, its results within their limits and domains."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.addresses import DomainRules, host_of
+from tollgate.core.content import Text
+from tollgate.core.server_tools import RunResult, Source, UserLocation
+from tollgate.routing.tool_sections import SearchEngine, WebSearchSection
+from tollgate.stores.base import SecretStore
+from tollgate.tools.base import EngineCalls, RunFailure
+from tollgate.tools.engines.codec import EngineAccess, Search
+from tollgate.tools.engines.table import ENGINES
+from tollgate.tools.kinds import EXCERPT_BYTES_MAX, TITLE_BYTES_MAX, URL_BYTES_MAX, cut
+
+# Twenty results of some thousand characters are less.
+_REPLY_BYTES_MAX: Final = 2_000_000
+_DATE_BYTES_MAX: Final = 40
+
+
+class WebSearch(Struct, frozen=True, kw_only=True):
+    """Searches by the engine that routing.yaml names."""
+
+    engine: SearchEngine
+    section: WebSearchSection
+    calls: EngineCalls
+    secrets: SecretStore
+
+    async def run(
+        self,
+        arguments: Mapping[str, object],
+        *,
+        results_max: int,
+        domains: DomainRules,
+        location: UserLocation | None,
+        timeout_s: float,
+    ) -> RunResult:
+        """Return the results; RunFailure for a search that cannot be made."""
+        codec = ENGINES[self.engine]
+        query = _query(arguments, codec.query_characters_max)
+        if domains.admits_none:
+            return _result(())
+        search = Search(query=query, results_max=results_max, domains=domains, location=location)
+        body = await self.calls.exchange(
+            self.engine,
+            codec.encode(search, await self._access()),
+            bytes_max=_REPLY_BYTES_MAX,
+            timeout_s=timeout_s,
+        )
+        # Engines that know no domains, or fewer, are not believed to have kept to them.
+        admitted = [each for each in codec.decode(body) if _is_admitted(each, domains)]
+        by_url = {each.url: each for each in reversed(admitted)}
+        best_first = [each for each in admitted if by_url[each.url] is each]
+        return _result(tuple(map(_within_limits, best_first[:results_max])))
+
+    async def _access(self) -> EngineAccess:
+        section = self.section
+        key = None
+        if section.key is not None:
+            key = ((await self.secrets.read(section.key.reference)) or "").strip()
+            if not key or not (key.isascii() and key.isprintable()):
+                raise RunFailure("unavailable", "the search engine is not set up")
+        return EngineAccess(base_url=section.address or "", key=key)
+
+
+def _query(arguments: Mapping[str, object], characters_max: int) -> str:
+    query = arguments.get("query")
+    if not isinstance(query, str) or not query.strip():
+        raise RunFailure("invalid_input", "`query` must be a text that is not empty")
+    if len(query) > characters_max:
+        raise RunFailure("query_too_long", f"`query` has more than {characters_max} characters")
+    return " ".join(query.split())
+
+
+def _is_admitted(source: Source, domains: DomainRules) -> bool:
+    host = host_of(source.url) if len(source.url.encode()) <= URL_BYTES_MAX else None
+    return host is not None and domains.admits(host)
+
+
+def _within_limits(source: Source) -> Source:
+    published = source.published
+    return replace(
+        source,
+        title=cut(" ".join(source.title.split()), TITLE_BYTES_MAX),
+        text=cut(source.text.strip(), EXCERPT_BYTES_MAX),
+        published=cut(published, _DATE_BYTES_MAX) if published else None,
+    )
+
+
+def _result(sources: tuple[Source, ...]) -> RunResult:
+    if not sources:
+        return RunResult(content=(Text(text="The search has no results."),))
+    text = "\n\n".join(_entries(sources))
+    return RunResult(content=(Text(text=text),), sources=sources)
+
+
+def _entries(sources: tuple[Source, ...]) -> Iterator[str]:
+    for number, source in enumerate(sources, start=1):
+        date = f"\nDate: {source.published}" if source.published else ""
+        yield f"[{number}] {source.title}\nURL: {source.url}{date}\n{source.text}"

@@ -1,0 +1,61 @@
+"""Wires the tools that the gateway runs within a request."""
+
+from msgspec import Struct
+
+from tollgate.core.clock import Clock
+from tollgate.core.documents import DocumentReader
+from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
+from tollgate.core.request import GenerationRequest
+from tollgate.engine.gateway import ProviderDirectory
+from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.providers.transports.media_guard import MediaGuard
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.planner import Planner
+from tollgate.stores.base import SecretStore
+from tollgate.tools.base import RequestTools, ServerTools
+
+
+class WiredTools(Struct, frozen=True, kw_only=True):
+    """Implements `tools.base.ServerTools`; the tools are imported with the first request for one.
+
+    Most processes run none, and their start must not pay for it.
+    """
+
+    catalog: Catalog
+    planner: Planner
+    providers: ProviderDirectory
+    pool: HttpPool
+    secrets: SecretStore
+    guard: MediaGuard
+    reader: DocumentReader | None
+    clock: Clock
+
+    def open(
+        self, request: GenerationRequest, *, route: str | None, principal: Principal
+    ) -> RequestTools:
+        """Return the tools of one request, which leads to models by a route or by none."""
+        return self._configured().open(request, route=route, principal=principal)
+
+    def _configured(self) -> ServerTools:
+        from tollgate.engine.painter import CatalogPainter
+        from tollgate.providers.transports.engine_calls import PooledEngineCalls
+        from tollgate.tools.configured import ConfiguredTools, ToolServices
+
+        painter = CatalogPainter(
+            planner=self.planner,
+            providers=self.providers,
+            clock=self.clock,
+            ids=IdSource(self.clock),
+        )
+        services = ToolServices(
+            calls=PooledEngineCalls(self.pool),
+            pages=self.guard,
+            reader=self.reader,
+            painter=painter,
+            secrets=self.secrets,
+            clock=self.clock,
+        )
+        return ConfiguredTools(
+            section=self.catalog.tools.section, routes=self.catalog.routes, services=services
+        )
