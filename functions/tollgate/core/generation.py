@@ -20,13 +20,15 @@ Outcome = Literal["ok", "error", "cancelled", "lost"]
 UsageSource = Literal["provider", "estimated", "bounded", "none"]
 
 
-class BillLine(Struct, frozen=True, kw_only=True):
+class BillLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of a bill: `quantity` units at a rate, rounded half up to a nano-dollar."""
 
     item: str
     quantity: int
     usd_per_million: Decimal
     cost_nano_usd: int
+    round: int | None = None
+    """The round that it is of, from 1; None where the generation has one round."""
 
 
 def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
@@ -56,6 +58,32 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
     """The operator's cost if the provider reported usage and then failed."""
     provider_words: str = ""
     """The words of the provider about a failure, without secrets and pieces of the prompt."""
+
+
+class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One run of a tool of the gateway's; never has its query or its result."""
+
+    tool: str
+    engine: str
+    """The engine as routing.yaml names it; empty for a run that reached none."""
+    round: int
+    """The round whose answer asked for it, from 1."""
+    query_hash: str
+    """The start of the SHA-256 of its arguments."""
+    duration_ms: int
+    error: str | None = None
+    """The code that the model got; None for a run that succeeded."""
+    cost_nano_usd: int = 0
+
+
+class RoundsBound(Struct, frozen=True, kw_only=True):
+    """The most that the rounds of one generation can be: what is held."""
+
+    rounds_max: int
+    result_tokens: int
+    """The tokens of the results of all runs, which each later prompt may have."""
+    fees_nano_usd: int
+    """The fees of all runs."""
 
 
 class PromptTokens(Struct, frozen=True, kw_only=True):
@@ -104,6 +132,8 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The form of the requested pictures."""
     preferences: RoutingPreferences | None = None
     """None if the caller stated none."""
+    rounds: RoundsBound | None = None
+    """None where the gateway runs no tools."""
     key_models: tuple[str, ...] | None = None
     fallbacks: bool = True
 
@@ -138,6 +168,10 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     shard: int = 0
     """The wallet shard that pays; a hold of this id on another shard is a write that came twice."""
     lines: tuple[BillLine, ...] = ()
+    rounds: tuple[Usage, ...] = ()
+    """The usage of each round where there are several; `usage` is their sum."""
+    runs: tuple[RunRecord, ...] = ()
+    """The runs of the gateway's tools, in the order in which they ended."""
     attempts: tuple[AttemptRecord, ...] = ()
     raw_usage: object = None
     duration_ms: int = 0

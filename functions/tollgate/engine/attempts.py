@@ -37,6 +37,7 @@ from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
+from tollgate.ingress.base import ServedBy
 from tollgate.providers.base import Target
 from tollgate.routing.planning.plan import Attempt, Plan
 
@@ -53,6 +54,22 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
     """The events that were read to find the commit point."""
     rest: AsyncGenerator[Chosen, None]
     """The events that are still to come."""
+
+    def served_by(self, context: "AttemptContext") -> ServedBy:
+        """Describe the attempt for the reply."""
+        requested = context.plan.attempts[0].target.model
+        lifecycle = context.plan.attempts[self.depth].lifecycle
+        return ServedBy(
+            generation_id=context.meter.generation_id,
+            created_s=context.meter.created_s,
+            model=self.target.model,
+            provider=self.target.provider,
+            provider_name=self.target.provider_name,
+            fallback_from=requested if self.target.model != requested else None,
+            fallback_depth=self.depth,
+            adapted=self.adapted,
+            ending=lifecycle if lifecycle.notice_s <= context.meter.created_s else None,
+        )
 
 
 class AttemptContext(Struct, frozen=True, kw_only=True):

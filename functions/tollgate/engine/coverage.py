@@ -50,11 +50,24 @@ class Coverage:
         if self._unseen_bytes < _CHECK_EVERY_BYTES:
             return True
         self._unseen_bytes = 0
-        hold = self._meter.hold
-        if 2 * self._meter.cost_nano_usd() <= hold.wallet_nano_usd:
+        return await self._renew(2 * self._meter.cost_nano_usd())
+
+    async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
+        """Return whether another round may begin, with so many tokens more than at first."""
+        if not self._watches:
             return True
+        prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
+        return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)
+
+    async def _renew(self, needed_nano_usd: int) -> bool:
+        """Return whether the hold is, or becomes, at least so much."""
+        hold = self._meter.hold
+        missing = needed_nano_usd - hold.wallet_nano_usd
+        if missing <= 0:
+            return True
+        step = max(self._step_nano_usd, missing)
         try:
-            self._meter.replace_hold(await self._ledger.top_up(hold, self._step_nano_usd))
+            self._meter.replace_hold(await self._ledger.top_up(hold, step))
         except (LedgerError, AccessError):
             return False
         return True

@@ -49,7 +49,8 @@ class EndpointReports:
     def note_answer(self, record: GenerationRecord) -> None:
         """Add the time of an answer that is complete; the sums are sent every so often.
 
-        Tokens that nobody counted, and those of several answers at a time, say nothing of a speed.
+        Tokens that nobody counted, those of several answers at a time, and a time in which tools
+        ran say nothing of a speed.
         """
         if self._serving is None or record.outcome != "ok":
             return
@@ -59,7 +60,7 @@ class EndpointReports:
         target, first_token_ms = self._serving
         trace = record.trace
         is_single = trace.kind == "chat" and trace.choices == 1 and not trace.prompts
-        counted = is_single and record.usage_source == "provider"
+        counted = is_single and not record.runs and record.usage_source == "provider"
         tokens = (record.usage.output_tokens or 0) if counted else 0
         times = AnswerTime(
             first_token_ms=first_token_ms,

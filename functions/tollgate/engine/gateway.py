@@ -16,7 +16,9 @@ from tollgate.ingress.base import ParsedWork
 from tollgate.providers.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.base import CooldownStore, Ledger
-from tollgate.tools.base import ServerTools
+
+if TYPE_CHECKING:
+    from tollgate.tools.base import ServerTools
 
 if TYPE_CHECKING:
     from tollgate.core.files import FoundFile
@@ -89,7 +91,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     timing: StreamTiming
     credits_per_usd: Decimal
     admission: Admission = "positive"
-    tools: ServerTools | None = None
+    tools: "ServerTools | None" = None
     """The tools that the gateway runs; None if routing.yaml configures none."""
     files: FileReader | None = None
     """None where no files are kept."""

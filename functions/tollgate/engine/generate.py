@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from contextlib import aclosing
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tollgate.core.errors import (
     ErrorCode,
@@ -13,18 +13,20 @@ from tollgate.core.errors import (
     OutcomeUnknown,
     UpstreamError,
 )
-from tollgate.core.generation import GenerationRecord
-from tollgate.engine.attempts import AttemptContext, CommittedAttempt, commit_first
+from tollgate.core.generation import GenerationRecord, RoundsBound
+from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.coverage import Coverage
 from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.media import RequestMedia, fetch_awaited
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
-from tollgate.ingress.base import ServedBy
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.base import Hold
+
+if TYPE_CHECKING:
+    from tollgate.engine.tool_injection import InjectedTools
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
 SETTLE_BUDGET_S: Final = 8.0
@@ -45,7 +47,14 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         from tollgate.engine.named_files import find_files_of
 
         call = await find_files_of(gateway, call)
-    plan = gateway.planner.plan(planning_request(call), now_s=gateway.clock.now_s())
+    tools: InjectedTools | None = None
+    if call.parsed.request.server_tools:
+        # Imported here, as the rounds are: most requests use no tool of the gateway's.
+        from tollgate.engine.tool_injection import inject_tools
+
+        call, tools = inject_tools(gateway, call)
+    rounds = tools.bound if tools else None
+    plan = gateway.planner.plan(planning_request(call, rounds), now_s=gateway.clock.now_s())
     (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan))
     meter = Meter(gateway.clock, call, plan, hold)
     context = AttemptContext(
@@ -61,7 +70,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         try:
             if cancelled is not None:
                 raise cancelled
-            await _stream_within_deadline(context, sink, call)
+            await _stream_within_deadline(context, sink, call, tools)
         except GatewayError as error:
             failure = error
         except ClientGone:
@@ -81,25 +90,31 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         await sink.fail(failure, record)
 
 
-def planning_request(call: Call) -> PlanningRequest:
-    """Return the planner's input for a call."""
+def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningRequest:
+    """Return the planner's input for a call, with the bound of its rounds if it has several."""
     return PlanningRequest.of(
         call.parsed.request,
         principal=call.principal,
         request_id=call.request_id,
         fallbacks=call.fallbacks,
+        rounds=rounds,
     )
 
 
-async def _stream(context: AttemptContext, sink: EventSink) -> None:
+async def _stream(context: AttemptContext, sink: EventSink, tools: "InjectedTools | None") -> None:
     meter = context.meter
     coverage = Coverage(
         context.gateway.ledger,
         meter,
         output_limited=context.plan.trace.output_tokens_max is not None,
     )
+    if tools is not None:
+        from tollgate.engine.rounds import stream_rounds
+
+        await stream_rounds(context, sink, coverage, tools)
+        return
     async with commit_first(context) as attempt, aclosing(attempt.rest) as rest:
-        await sink.begin(_served_by(attempt, context))
+        await sink.begin(attempt.served_by(context))
         for choice, event in attempt.head:
             meter.observe(event, choice)
             await sink.send(event, choice)
@@ -118,13 +133,15 @@ async def _stream(context: AttemptContext, sink: EventSink) -> None:
             raise
 
 
-async def _stream_within_deadline(context: AttemptContext, sink: EventSink, call: Call) -> None:
+async def _stream_within_deadline(
+    context: AttemptContext, sink: EventSink, call: Call, tools: "InjectedTools | None"
+) -> None:
     """Run the stream to its end, its failure or the deadline, and report which to the meter."""
     meter = context.meter
     limit = asyncio.timeout(call.deadline.remaining_s())
     try:
         async with limit:
-            await _stream(context, sink)
+            await _stream(context, sink, tools)
     except GatewayError as error:
         meter.fail(error)
         raise
@@ -218,19 +235,3 @@ async def _run_uncancelled(
     if cancelled is not None and (failure := task.exception()) is not None:
         raise cancelled from failure
     return task.result(), cancelled
-
-
-def _served_by(attempt: CommittedAttempt, context: AttemptContext) -> ServedBy:
-    requested = context.plan.attempts[0].target.model
-    lifecycle = context.plan.attempts[attempt.depth].lifecycle
-    return ServedBy(
-        generation_id=context.meter.generation_id,
-        created_s=context.meter.created_s,
-        model=attempt.target.model,
-        provider=attempt.target.provider,
-        provider_name=attempt.target.provider_name,
-        fallback_from=requested if attempt.target.model != requested else None,
-        fallback_depth=attempt.depth,
-        adapted=attempt.adapted,
-        ending=lifecycle if lifecycle.notice_s <= context.meter.created_s else None,
-    )

@@ -30,6 +30,7 @@ from tollgate.core.generation import (
     Fee,
     GenerationRecord,
     Outcome,
+    RunRecord,
     total_nano_usd,
 )
 from tollgate.core.usage import Usage
@@ -49,6 +50,7 @@ PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
 # The parameter that withheld calls were requested by.
 _SWITCH: Final = "parallel_tool_calls"
+RUNS_MAX: Final = 64
 STORED_INTEGER_MAX: Final = 2**63 - 1
 
 
@@ -92,6 +94,7 @@ class Meter:
         self._rounds = [RoundAccount(call.parsed.request, plan, self._created_s)]
         # Each with the place of its round.
         self._fees: list[tuple[int, Fee]] = []
+        self._runs: list[RunRecord] = []
         self._ended: dict[int, Ended] = {}
         # The tool calls of each choice.
         self._calls: Counter[int] = Counter()
@@ -99,7 +102,12 @@ class Meter:
         self._outcome: Outcome = "cancelled"
 
     def attempt_opened(self, attempt: Attempt, adapted: tuple[str, ...] = ()) -> None:
-        """Note that a request to an endpoint begins, and what does not reach the endpoint."""
+        """Note that a request to an endpoint begins, and what does not reach the endpoint.
+
+        The later rounds of an attempt that serves are within it.
+        """
+        if self.committed:
+            return
         self._current = attempt
         self._adapted = adapted
         self._attempt_start_s = self._clock.monotonic_s()
@@ -128,7 +136,7 @@ class Meter:
 
     def observe(self, event: StreamEvent, choice: int = 0) -> None:
         """Record an event of the attempt that serves."""
-        self._rounds[-1].observe(event, choice)
+        self.observe_unseen(event, choice)
         match event:
             case PartDelta() | Output() | Partial():
                 self._mark_first_token()
@@ -141,13 +149,54 @@ class Meter:
             case UsageReported(service_tier=str(tier)):
                 self._started = replace(self._started, service_tier=tier)
             case Ended():
-                self._ended[choice] = event
-                if len(self._ended) == self._choices:
-                    self._outcome = "ok"
+                self.note_end(event, choice)
             case UsageReported() | PartNote() | PartEnd():
                 pass
             case _:
                 assert_never(event)
+
+    def observe_unseen(self, event: StreamEvent, choice: int = 0) -> None:
+        """Record an event that the caller does not get: what asks for a tool of the gateway's."""
+        self._rounds[-1].observe(event, choice)
+
+    def note_end(self, ended: Ended, choice: int = 0) -> None:
+        """Note that a choice is complete for the caller; once all are, the outcome is `ok`."""
+        self._ended[choice] = ended
+        if len(self._ended) == self._choices:
+            self._outcome = "ok"
+
+    def begin_round(self, *, prompt_growth_tokens: int) -> None:
+        """Note another request to the model, with so many tokens more than the first."""
+        account = RoundAccount(
+            self._call.parsed.request,
+            self._plan,
+            self._created_s,
+            prompt_growth_tokens=prompt_growth_tokens,
+        )
+        self._rounds.append(account)
+
+    def prompt_cost_nano_usd(self, prompt_growth_tokens: int) -> int:
+        """Estimate the cost of another prompt, with so many tokens more than the first."""
+        if self._serving is None:
+            return 0
+        tokens = self._plan.trace.estimated_input_tokens + prompt_growth_tokens
+        return self._reported_cost_nano_usd(Usage(uncached_input_tokens=tokens), self._serving)
+
+    def note_run(self, run: RunRecord) -> None:
+        """Note a run of a tool, of which the record keeps a bounded number."""
+        if len(self._runs) < RUNS_MAX:
+            self._runs.append(run)
+
+    @property
+    def round_number(self) -> int:
+        """The number of the round that goes on, from 1."""
+        return len(self._rounds)
+
+    @property
+    def output_tokens(self) -> int:
+        """The output of all rounds so far, as far as it is known."""
+        measured = (account.measure()[0] for account in self._rounds)
+        return sum(usage.output_tokens or 0 for usages in measured for usage in usages)
 
     def fail(self, error: GatewayError) -> None:
         """Note that the generation failed: the caller pays nothing."""
@@ -198,6 +247,7 @@ class Meter:
         """
         measured = [account.measure() for account in self._rounds]
         usage = reduce(Usage.plus, (each for usages, _ in measured for each in usages))
+        several = len(self._rounds) > 1
         billed = self._bill(usages for usages, _ in measured)
         lines = billed if self._outcome != "error" else ()
         target = self._serving.target if self._serving else None
@@ -226,6 +276,8 @@ class Meter:
             held_nano_usd=self._hold.wallet_nano_usd,
             shard=self._hold.shard,
             lines=lines,
+            rounds=tuple(reduce(Usage.plus, each) for each, _ in measured) if several else (),
+            runs=tuple(self._runs),
             attempts=(*self._attempts, *self._last_attempt(usage)),
             raw_usage=self._raw_usage(),
             duration_ms=self._since_ms(self._start_s),
@@ -256,9 +308,11 @@ class Meter:
         """Return the lines of the rounds in turn, each with the fees that it caused."""
         lines: list[BillLine] = []
         for place, (account, usages) in enumerate(zip(self._rounds, measured, strict=True)):
-            lines += account.bill(usages)
+            own = account.bill(usages)
             if fees := [fee for caused_by, fee in self._fees if caused_by == place]:
-                lines += bill_fees(fees)
+                own = (*own, *bill_fees(fees))
+            several = len(self._rounds) > 1
+            lines += (replace(line, round=place + 1) for line in own) if several else own
         return tuple(lines)
 
     def _raw_usage(self) -> JsonValue:

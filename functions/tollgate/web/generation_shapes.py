@@ -12,6 +12,7 @@ from tollgate.core.generation import (
     BillLine,
     GenerationRecord,
     Outcome,
+    RunRecord,
     UsageSource,
 )
 from tollgate.core.money import usd
@@ -27,6 +28,7 @@ class BillLineObject(BaseModel):
     quantity: int
     usd_per_million: Usd
     cost: Usd
+    round: int | None = Field(description="of several requests to the model, from 1")
 
     @classmethod
     def of(cls, line: BillLine) -> "BillLineObject":
@@ -36,6 +38,32 @@ class BillLineObject(BaseModel):
             quantity=line.quantity,
             usd_per_million=line.usd_per_million,
             cost=usd(line.cost_nano_usd),
+            round=line.round,
+        )
+
+
+class RunObject(BaseModel):
+    """One run of a tool within the request, without its query and its result."""
+
+    tool: str
+    engine: str = Field(description="empty if none was reached")
+    round: int = Field(description="the request to the model whose answer called it, from 1")
+    query_hash: str = Field(description="start of the SHA-256 of its arguments")
+    latency: int = Field(description="milliseconds")
+    error: str | None = Field(description="the code that the model got")
+    cost: Usd
+
+    @classmethod
+    def of(cls, run: RunRecord) -> "RunObject":
+        """Build the object from a stored run."""
+        return cls(
+            tool=run.tool,
+            engine=run.engine,
+            round=run.round,
+            query_hash=run.query_hash,
+            latency=run.duration_ms,
+            error=run.error,
+            cost=usd(run.cost_nano_usd),
         )
 
 
@@ -113,6 +141,10 @@ class GenerationObject(BaseModel):
     cost_micro_usd: str
     tool_costs_micro_usd: dict[str, str]
     cost_lines: list[BillLineObject]
+    server_tool_runs: list[RunObject]
+    rounds: list[TokensObject] = Field(
+        description="tokens of each request to the model, where there were several"
+    )
     latency_ms: int
     first_token_ms: int | None
     latency: int | None = Field(description="milliseconds to the first token")
@@ -174,6 +206,8 @@ class GenerationObject(BaseModel):
             cost_micro_usd=_micro_usd(record.cost_nano_usd),
             tool_costs_micro_usd=_tool_costs(record.lines),
             cost_lines=[BillLineObject.of(line) for line in record.lines],
+            server_tool_runs=[RunObject.of(run) for run in record.runs],
+            rounds=[TokensObject.model_validate(usage) for usage in record.rounds],
             latency_ms=record.duration_ms,
             first_token_ms=record.first_token_ms,
             latency=record.first_token_ms,

@@ -83,6 +83,14 @@ class PictureObject(_Mirror):
     quality: str | None
 
 
+class RoundsObject(_Mirror):
+    """The most that the rounds of a generation can be, for which the gateway runs tools."""
+
+    rounds_max: int
+    result_tokens: int
+    fees_nano_usd: int
+
+
 class TraceObject(_Mirror):
     """The planner's view of a request, without any of its text."""
 
@@ -110,5 +118,6 @@ class TraceObject(_Mirror):
     units_max: UnitsObject | None
     picture: PictureObject | None
     preferences: PreferencesObject | None
+    rounds: RoundsObject | None
     key_models: tuple[str, ...] | None
     fallbacks: bool

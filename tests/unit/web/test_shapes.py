@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 from pydantic import BaseModel, TypeAdapter
 
-from tollgate.core.generation import RoutingTrace
+from tollgate.core.generation import RoundsBound, RoutingTrace
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.request import PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Usage
@@ -23,6 +23,7 @@ from tollgate.web.shapes import PositiveUsd, Usd
 from tollgate.web.trace_shapes import (
     PreferencesObject,
     PriceCeilingObject,
+    RoundsObject,
     TokensObject,
     TraceObject,
 )
@@ -97,6 +98,7 @@ async def test_c1_the_local_server_joins_both_apps(scope: dict[str, str], expect
         (TraceObject, RoutingTrace),
         (PreferencesObject, RoutingPreferences),
         (PriceCeilingObject, PriceCeiling),
+        (RoundsObject, RoundsBound),
     ],
 )
 def test_c66_what_a_plan_reads_back_is_shown_with_every_field(

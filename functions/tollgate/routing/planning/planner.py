@@ -94,6 +94,11 @@ class Planner:
             raise survey.refusal or RequestError(ErrorCode.MODEL_NOT_FOUND, "There is no plan.")
         return survey.plan
 
+    def route_of(self, name: str) -> str | None:
+        """Return the route that a name of a request leads to; None if it leads to a model."""
+        target = self.catalog.target(_without_prefix(name))
+        return target if target in self.catalog.routes else None
+
     def survey(self, wanted: PlanningRequest, *, now_s: float) -> Survey:
         """Return the plan or the refusal, with every candidate and its exclusion."""
         try:
@@ -163,7 +168,9 @@ class Planner:
         """Add the longest output that a kept model may give to each estimated prompt."""
         held = self._held_output_tokens(wanted.output_tokens_max)
         longest = max(candidate.attempt.target.output_tokens_max or held for candidate in kept)
-        return sum(prompt.estimate + min(held, longest) for prompt in wanted.each_prompt)
+        # Most requests that run a tool run one: their prompt is read twice.
+        reads = 2 if wanted.rounds else 1
+        return sum(reads * prompt.estimate + min(held, longest) for prompt in wanted.each_prompt)
 
     def _held_output_tokens(self, limit: int | None) -> int:
         return self.catalog.defaults.hold_output_tokens if limit is None else limit
@@ -230,6 +237,13 @@ class Planner:
         held = self._held_output_tokens(wanted.output_tokens_max)
         held = min(held, attempt.target.output_tokens_max or held)
         context = model.context * (wanted.inputs or 1)
+        if wanted.rounds is not None:
+            # Imported here: most requests have one round.
+            from tollgate.routing.planning.round_sizes import cost_max_of_rounds
+
+            return cost_max_of_rounds(
+                attempt, wanted, wanted.rounds, now_s=now_s, context=context, answer_max=held
+            )
         return wanted.choices * sum(
             attempt.prices.cost_max_nano_usd(
                 now_s,

@@ -6,7 +6,7 @@ from typing import Final, Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tollgate.core.generation import PromptTokens, RoutingTrace
+from tollgate.core.generation import PromptTokens, RoundsBound, RoutingTrace
 from tollgate.core.pictures import Picture
 from tollgate.core.principal import Principal
 from tollgate.core.request import (
@@ -48,6 +48,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     units: Units | None = None  # that work on inputs likely is; None for a conversation
     units_max: Units | None = None  # the bound that costs are computed with
     picture: Picture | None = None  # the form of the requested pictures
+    rounds: RoundsBound | None = None  # the most of a generation for which the gateway runs tools
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     fallbacks: bool = True  # False: only the first model of the chain
@@ -60,6 +61,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         principal: Principal,
         request_id: str,
         fallbacks: bool = True,
+        rounds: RoundsBound | None = None,
     ) -> Self:
         """Describe a request for the planner; without a session its own id decides its draws."""
         sizes = PromptSize.of_each(request)
@@ -88,6 +90,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             units=work.units if work else None,
             units_max=work.units_max if work else None,
             picture=work.picture if work else None,
+            rounds=rounds,
             metadata=request.metadata,
             preferences=request.preferences,
             fallbacks=fallbacks,
@@ -120,6 +123,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             units=trace.units,
             units_max=trace.units_max,
             picture=trace.picture,
+            rounds=trace.rounds,
             metadata=trace.metadata,
             preferences=trace.preferences or RoutingPreferences(),
             fallbacks=trace.fallbacks,
@@ -162,6 +166,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             units=self.units,
             units_max=self.units_max,
             picture=self.picture,
+            rounds=self.rounds,
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),
             preferences=None if preferences == _NO_PREFERENCES else _recordable(preferences),

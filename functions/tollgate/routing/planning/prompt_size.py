@@ -138,6 +138,12 @@ def _named_tokens(file: FileReference, characters_per_token: int) -> int:
     return min(tokens, _FILE_URL_TOKENS_MAX) if file.media_type == PDF else tokens
 
 
+def estimate_tokens(messages: tuple[Message, ...]) -> int:
+    """Estimate the tokens that messages add to a prompt, without those of media."""
+    text = sum(map(_size, _all_texts(messages)))
+    return -(-text // BYTES_PER_TOKEN_TYPICAL) + _MESSAGE_TOKENS * len(messages)
+
+
 def _text_bytes(request: GenerationRequest) -> int:
     """Return the bytes that a model reads as text: messages, tools and the schema of the answer."""
     schema = request.output_format.schema if isinstance(request.output_format, SchemaOutput) else {}

@@ -46,6 +46,7 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
     total_cost: Decimal
     cost_lines: tuple[RecordedLine, ...] = ()
     tokens: Usage
+    rounds: tuple[Usage, ...] = ()
     trace: RoutingTrace
 
     @property

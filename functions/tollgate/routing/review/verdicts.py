@@ -4,20 +4,22 @@ Exact for the first attempt, at the recorded usage, while no endpoint rests. Uni
 counted then, because nothing was charged by them, are the likely ones.
 """
 
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
-from tollgate.core.generation import total_nano_usd
+from tollgate.core.generation import BillLine, total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planner import Planner, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import select_rule
-from tollgate.routing.price import Price, bill
+from tollgate.routing.price import Price, bill, bill_fees
 from tollgate.routing.review.traffic import RecordedRequest
 
 
@@ -87,13 +89,21 @@ class ReplayPlanner:
         if survey.plan is None:
             return WouldRefuse(survey.refusal.code if survey.refusal else ErrorCode.MODEL_NOT_FOUND)
         first = survey.plan.attempts[0]
-        price = first.prices.at(when_s, request.tokens.input_tokens, wanted.picture)
-        usage = _estimate_unread(request, price)
-        lines = bill(usage, price, request.fees) if request.billed else ()
+        lines = self._bill(request, first, when_s) if request.billed else ()
         target = first.target
         return WouldServe(
             target.model, target.provider, target.upstream_model, total_nano_usd(lines)
         )
+
+    def _bill(self, request: RecordedRequest, first: Attempt, when_s: int) -> tuple[BillLine, ...]:
+        """Bill a recorded answer at an endpoint: each round at the rates of its own prompt."""
+        fees = bill_fees(request.fees)
+        if request.rounds:
+            prices = [first.prices.at(when_s, usage.input_tokens) for usage in request.rounds]
+            billed = map(bill, request.rounds, prices)
+            return (*chain.from_iterable(billed), *fees)
+        price = first.prices.at(when_s, request.tokens.input_tokens, request.trace.picture)
+        return (*bill(_estimate_unread(request, price), price), *fees)
 
     def _unknown_metadata(
         self, survey: Survey, wanted: PlanningRequest, request: RecordedRequest

@@ -1,0 +1,60 @@
+"""Finds the sources that an answer links, and where: links of Markdown, and bare addresses."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from tollgate.core.events import Citation
+from tollgate.core.server_tools import Source
+
+_URL: Final = re.compile(r"https?://[^\s<>\"'`\]\[{}|\\^]+")
+# Words go on after these, so that they do not belong to an address at their end.
+_TRAILING: Final = ".,;:!?*_~"
+_CITATIONS_MAX: Final = 256
+
+
+def sources_by_url(sources: Iterable[Source]) -> dict[str, Source]:
+    """Return sources by their addresses as links are looked up; of equal ones the first."""
+    found: dict[str, Source] = {}
+    for source in sources:
+        found.setdefault(_key(source.url), source)
+    return found
+
+
+def find_citations(text: str, sources: Mapping[str, Source]) -> Iterator[Citation]:
+    """Yield a citation for each link to a source, in order; in time linear in the text."""
+    seen_to = count = 0
+    for match in _URL.finditer(text):
+        url = _trim(match[0])
+        start, end = match.start(), match.start() + len(url)
+        # Each stretch of the text is searched once for the bracket that opens a link.
+        opened = text.rfind("[", seen_to, start) if text.endswith("](", seen_to, start) else -1
+        seen_to = end
+        source = sources.get(_key(url))
+        if source is None:
+            continue
+        title = source.title
+        if opened >= 0 and text.startswith(")", end):
+            title = title or text[opened + 1 : start - 2]
+            start, end = opened, end + 1
+        yield Citation(url=source.url, title=title or None, start=start, end=end)
+        count += 1
+        if count == _CITATIONS_MAX:
+            return
+
+
+def _trim(url: str) -> str:
+    """Return an address without what stands behind it: marks, and a bracket that it did not open.
+
+    `[a](https://b.example/c_(d))` links to `https://b.example/c_(d)`.
+    """
+    depth = 0
+    for place, character in enumerate(url):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return url[:place].rstrip(_TRAILING)
+    return url.rstrip(_TRAILING)
+
+
+def _key(url: str) -> str:
+    return url.partition("#")[0].rstrip("/")

@@ -1,0 +1,235 @@
+"""A generation in rounds: the model asks for tools of the gateway's, gets their results, goes on.
+
+The caller sees one answer: parts are numbered through the rounds, one `Started`, one `Ended`, usage
+added up, and in place of the calls their runs. The first round alone may fall back to another
+endpoint: later ones go on with what that endpoint has said.
+"""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Final
+
+from msgspec.structs import replace
+
+from tollgate.core.content import ServerToolRun, ToolCall
+from tollgate.core.errors import UpstreamError
+from tollgate.core.events import Ended, PartEnd, PartNote, PartStart
+from tollgate.core.request import AssistantMessage, GenerationRequest, ToolChoice, ToolMessage
+from tollgate.core.work import Work
+from tollgate.engine.argument_faults import read_arguments
+from tollgate.engine.attempts import AttemptContext, commit_first
+from tollgate.engine.coverage import Coverage
+from tollgate.engine.media import RequestMedia
+from tollgate.engine.round_relay import CoverEnded, OneAnswer, RoundRelay
+from tollgate.engine.sink import EventSink
+from tollgate.engine.tool_injection import InjectedTools
+from tollgate.engine.tool_runs import EndedRun, ToolRuns
+from tollgate.providers.base import Target
+from tollgate.routing.planning.prompt_size import estimate_tokens
+
+# Providers refuse a limit that no answer would fit into: OpenAI's least is 16
+# (https://platform.openai.com/docs/api-reference/responses/create, `max_output_tokens`).
+_OUTPUT_TOKENS_MIN: Final = 16
+_UNREADABLE: Final = "{}"
+
+
+async def stream_rounds(
+    context: AttemptContext, sink: EventSink, coverage: Coverage, injected: InjectedTools
+) -> None:
+    """Stream an answer to its end, in as many rounds as the model asks for and the bound allows."""
+    meter = context.meter
+    try:
+        ended = await _Rounds(context, sink, coverage, injected).converse()
+    except CoverEnded:
+        for choice, last in coverage.end_events():
+            meter.observe(last, choice)
+            await sink.send(last, choice)
+        return
+    meter.note_end(ended)
+    await sink.send(ended)
+
+
+class _Rounds:
+    """The rounds of one generation, and what they have said."""
+
+    def __init__(
+        self,
+        context: AttemptContext,
+        sink: EventSink,
+        coverage: Coverage,
+        injected: InjectedTools,
+    ) -> None:
+        self._context = context
+        self._sink = sink
+        self._coverage = coverage
+        self._injected = injected
+        self._answer = OneAnswer(sink, coverage, context.meter)
+        self._runs = ToolRuns(context, injected)
+        self._request = _require_conversation(context.media.request)
+        self._target: Target | None = None
+        self._growth_tokens = 0
+        self._call_ids = {
+            part.id
+            for message in self._request.messages
+            for part in message.content
+            if isinstance(part, ToolCall)
+        }
+
+    async def converse(self) -> Ended:
+        """Send rounds until the model answers; return the end of its answer."""
+        number, rounds_max = 1, self._injected.bound.rounds_max
+        while True:
+            relay = await self._ask()
+            ended = Ended(
+                finish=relay.response.finish,
+                raw_finish=relay.response.raw_finish,
+                stop_sequence=relay.response.stop_sequence,
+            )
+            calls = self._name_apart(relay.own_calls)
+            if not calls or ended.finish in ("length", "content_filter"):
+                return ended
+            if number == rounds_max and not relay.has_callers_calls:
+                return replace(ended, finish="length")
+            results = await self._run(relay.own_calls, calls)
+            if relay.has_callers_calls:
+                return ended
+            number += 1
+            said = AssistantMessage(content=relay.repeat(calls))
+            if not await self._continue(said, results, is_last=number == rounds_max):
+                return replace(ended, finish="length")
+
+    async def _ask(self) -> RoundRelay:
+        """Send the conversation as it is now, and pass its answer on."""
+        context, relay = self._context, RoundRelay(self._answer, self._is_own)
+        async with commit_first(context) as attempt, aclosing(attempt.rest) as rest:
+            if self._target is None:
+                self._target = attempt.target
+                await self._sink.begin(attempt.served_by(context))
+            for _, event in attempt.head:
+                await relay.take(event)
+            try:
+                async for _, event in rest:
+                    await relay.take(event)
+            except UpstreamError as error:
+                context.reports.note_failure(attempt.target.endpoint_id, error)
+                raise
+        self._answer.usage = self._answer.usage.plus(relay.response.usage)
+        return relay
+
+    async def _run(
+        self, made: Sequence[ToolCall], calls: Sequence[ToolCall]
+    ) -> tuple[ToolMessage, ...]:
+        """Run the tools, show their runs, and return the results as the model gets them.
+
+        `made` are the calls as the model made them, `calls` as the answer and later prompts have
+        them.
+        """
+        answer, places = self._answer, {}
+        for place, call in enumerate(calls):
+            injected = self._runs.find(call.name)
+            if injected is not None:
+                places[place] = answer.next_index()
+                run = ServerToolRun(id=call.id, tool=injected.tool.id, arguments=call.arguments)
+                await answer.send(PartStart(index=places[place], part=run))
+        results: dict[int, ToolMessage] = {}
+        async with aclosing(self._runs.run(made)) as runs:
+            async for ended in runs:
+                if ended.place in places:
+                    await self._show(ended, places[ended.place])
+                result = ended.report.result
+                results[ended.place] = ToolMessage(
+                    call_id=calls[ended.place].id,
+                    content=result.content,
+                    failed=result.error is not None,
+                )
+        return tuple(results[place] for place in range(len(calls)))
+
+    async def _show(self, ended: EndedRun, index: int) -> None:
+        answer, report = self._answer, ended.report
+        answer.add_sources(report.result.sources)
+        await answer.send(PartNote(index=index, note=report.result))
+        await answer.send(PartEnd(index=index))
+        for picture in report.made:
+            await answer.send_whole(picture)
+
+    async def _continue(
+        self, said: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool
+    ) -> bool:
+        """Prepare the next round; return False if the caller's limit leaves no room for it."""
+        context, target = self._context, self._target
+        # The media that were fetched for the first round are in every later one.
+        request = _require_conversation(
+            await context.media.inline(target) if target else context.media.request
+        )
+        left = self._request.output_tokens_max
+        if left is not None:
+            left -= context.meter.output_tokens
+            if left < _OUTPUT_TOKENS_MIN:
+                return False
+        self._growth_tokens += estimate_tokens((said, *results))
+        if not await self._coverage.extend_to_round(self._growth_tokens):
+            raise CoverEnded
+        context.meter.begin_round(prompt_growth_tokens=self._growth_tokens)
+        request = replace(
+            request,
+            messages=(*request.messages, said, *results),
+            output_tokens_max=left,
+            # The endpoint that serves goes on, whatever it leaves out.
+            preferences=replace(request.preferences, require_parameters=False),
+            **self._offer(request, is_last=is_last),
+        )
+        plan = context.plan
+        serving = tuple(each for each in plan.attempts if each.target == target)
+        self._context = replace(
+            context,
+            plan=replace(plan, attempts=serving[:1]),
+            media=RequestMedia(context.gateway.media, request, context.gateway.files),
+        )
+        return True
+
+    def _offer(self, request: GenerationRequest, *, is_last: bool) -> dict[str, object]:
+        """Return the tools of a later round: what is forced is forced once, and the last answers.
+
+        In the last round the caller's tools are left; without any the model may call nothing.
+        """
+        choice = request.tool_choice
+        if choice is not None and choice.mode in ("required", "named"):
+            choice = None
+        tools = request.tools
+        if is_last:
+            own = self._injected.by_name
+            tools = tuple(tool for tool in request.tools if tool.name not in own)
+            if not tools:
+                tools, choice = request.tools, ToolChoice(mode="none")
+        return {"tools": tools, "tool_choice": choice}
+
+    def _is_own(self, name: str) -> bool:
+        """Return whether the gateway answers a call: of its tools, and of none that anybody has."""
+        if name in self._injected.by_name:
+            return True
+        native = self._request.native
+        if native is not None and native.tools:
+            return False
+        return all(tool.name != name for tool in self._request.tools)
+
+    def _name_apart(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        """Return calls whose ids no other call of the conversation has, with readable arguments."""
+        apart: list[ToolCall] = []
+        for call in calls:
+            id_, number = call.id, 1
+            while not id_ or id_ in self._call_ids:
+                number += 1
+                id_ = f"{call.id or 'call'}-{number}"
+            self._call_ids.add(id_)
+            # Nobody else can read what is no JSON object: formats and providers have one there.
+            is_readable = not isinstance(read_arguments(call.arguments, {}), str)
+            apart.append(
+                replace(call, id=id_, arguments=call.arguments if is_readable else _UNREADABLE)
+            )
+        return tuple(apart)
+
+
+def _require_conversation(work: Work) -> GenerationRequest:
+    if not isinstance(work, GenerationRequest):
+        raise TypeError("only a conversation has rounds")
+    return work

@@ -1,0 +1,57 @@
+"""The prompts and answers of a generation in rounds, at their most: what is held."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from tollgate.core.generation import RoundsBound
+from tollgate.routing.planning.plan import Attempt
+from tollgate.routing.planning.planning_request import PlanningRequest
+
+
+class RoundSize(Struct, frozen=True, kw_only=True):
+    """The most tokens of one round."""
+
+    prompt: int
+    output: int
+
+
+def cost_max_of_rounds(
+    attempt: Attempt,
+    wanted: PlanningRequest,
+    rounds: RoundsBound,
+    *,
+    now_s: float,
+    context: int,
+    answer_max: int,
+) -> int:
+    """Return the highest cost of all rounds at an endpoint, with the fees of all runs."""
+    sizes = list_round_sizes(
+        rounds,
+        prompt=wanted.input_tokens_max,
+        context=context,
+        answer_max=answer_max,
+        answers_max=wanted.output_tokens_max,
+    )
+    costs = (attempt.prices.cost_max_nano_usd(now_s, each.prompt, each.output) for each in sizes)
+    return rounds.fees_nano_usd + sum(costs)
+
+
+def list_round_sizes(
+    rounds: RoundsBound, *, prompt: int, context: int, answer_max: int, answers_max: int | None
+) -> Iterator[RoundSize]:
+    """Yield the most of each round.
+
+    A prompt has the answers and the results of all rounds before it, as far as the model's context
+    goes. `answer_max` is of one answer; `answers_max` of all together, which then is in the last
+    round, where the prompt and so the rate may be highest.
+    """
+    most = rounds.rounds_max * answer_max
+    total = most if answers_max is None else min(most, answers_max)
+    for number in range(rounds.rounds_max):
+        results = rounds.result_tokens if number else 0
+        said = min(number * answer_max, total)
+        output = answer_max
+        if answers_max is not None:
+            output = total if number == rounds.rounds_max - 1 else 0
+        yield RoundSize(prompt=min(prompt + said + results, context), output=output)

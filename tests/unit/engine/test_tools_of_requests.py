@@ -1,0 +1,90 @@
+"""The requests for which the gateway runs tools: what they may be, and what each round has of them.
+
+Keeps C73.
+"""
+
+import pytest
+
+from tests.scripted import Scripted, answers
+from tests.scripted_tools import (
+    QUERY,
+    ScriptedTools,
+    answered,
+    asks,
+    heard,
+    sent,
+    tooled,
+    with_tools,
+)
+from tollgate.core.errors import RequestError
+from tollgate.core.request import Tool, ToolChoice
+
+SEARCHING = asks(("web_search", QUERY))
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [ToolChoice(mode="required"), ToolChoice(mode="named", name="web_search")],
+)
+async def test_c73_what_is_forced_is_forced_once(choice: ToolChoice) -> None:
+    home = await tooled(near=Scripted(SEARCHING, answers("It rains.")))
+
+    await heard(home, tool_choice=choice)
+
+    assert sent(home.near, 0)["tool_choice"] not in (None, "auto")
+    assert "tool_choice" not in sent(home.near, 1)
+
+
+async def test_c73_parallel_calls_are_withheld_of_the_caller_alone() -> None:
+    both = asks(("web_search", QUERY), ("web_search", QUERY))
+    home = await tooled(near=Scripted(both, answers("Yes.")))
+
+    await heard(home, parallel_tool_calls=False)
+
+    assert home.record.withheld_calls == 0
+    assert len(home.record.runs) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "param"),
+    [
+        ({"choices": 2}, "n"),
+        ({"echo": True}, "echo"),
+        ({"suffix": "end"}, "suffix"),
+        ({"further": ((),)}, "prompt"),
+        ({"tools": (Tool(name="web_search"),)}, "tools"),
+    ],
+)
+async def test_c73_what_has_no_one_conversation_is_refused_by_its_field(
+    changes: dict[str, object], param: str
+) -> None:
+    home = await tooled()
+    with pytest.raises(RequestError) as refused:
+        await answered(home, with_tools(home, **changes))
+    assert refused.value.param == param
+    assert home.held_nano_usd == 0
+
+
+async def test_c73_a_tool_that_is_not_configured_leaves_the_request_as_it_is() -> None:
+    tools = ScriptedTools(configured=())
+    home = await tooled(tools, near=Scripted(answers("Hello")))
+
+    await answered(home, with_tools(home))
+
+    assert "tools" not in sent(home.near, 0)
+    assert (home.record.rounds, home.record.trace.rounds) == ((), None)
+
+
+async def test_c73_a_request_without_such_tools_never_meets_them() -> None:
+    tools = ScriptedTools()
+    home = await tooled(tools)
+    await home.serve()
+    assert (tools.routes, home.record.trace.rounds) == ([], None)
+
+
+async def test_c73_the_tools_are_opened_for_the_route_whatever_prefix_names_it() -> None:
+    tools = ScriptedTools()
+    home = await tooled(tools)
+    for name in ("acme/large", "best", "tensorzero::model_name::smart"):
+        await answered(home, with_tools(home, name=name))
+    assert tools.routes == [None, "smart", "smart"]
