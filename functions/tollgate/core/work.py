@@ -20,7 +20,6 @@ from tollgate.core.request import (
     RoutingPreferences,
     WorkKind,
 )
-from tollgate.core.server_tools import ServerTool
 from tollgate.core.usage import Units, Usage
 
 
@@ -34,7 +33,6 @@ class InputWork(Struct, frozen=True, kw_only=True):
     echo: ClassVar[bool] = False
     wants_single_call: ClassVar[bool] = False
     names_files: ClassVar[bool] = False
-    server_tools: ClassVar[tuple[ServerTool, ...]] = ()
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
     field_of_inputs: ClassVar[str] = "inputs"
     """The field of the request that a refusal of an input names."""

@@ -5,6 +5,8 @@ from collections.abc import Coroutine
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from tollgate.core.errors import (
     ErrorCode,
     GatewayError,
@@ -14,6 +16,7 @@ from tollgate.core.errors import (
     UpstreamError,
 )
 from tollgate.core.generation import GenerationRecord, RoundsBound
+from tollgate.core.request import GenerationRequest
 from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.coverage import Coverage
 from tollgate.engine.endpoint_reports import EndpointReports
@@ -48,11 +51,13 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
 
         call = await find_files_of(gateway, call)
     tools: InjectedTools | None = None
-    if call.parsed.request.server_tools:
+    request = call.parsed.request
+    if gateway.tools and isinstance(request, GenerationRequest) and request.server_tools:
         # Imported here, as the rounds are: most requests use no tool of the gateway's.
         from tollgate.engine.tool_injection import inject_tools
 
-        call, tools = inject_tools(gateway, call)
+        beside, tools = inject_tools(gateway.tools, gateway.planner, request, call.principal)
+        call = replace(call, parsed=replace(call.parsed, request=beside))
     rounds = tools.bound if tools else None
     plan = gateway.planner.plan(planning_request(call, rounds), now_s=gateway.clock.now_s())
     (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan))

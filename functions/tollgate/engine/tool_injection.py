@@ -9,10 +9,11 @@ from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import RoundsBound
+from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.server_tools import ServerTool
-from tollgate.engine.gateway import Call, Gateway
-from tollgate.tools.base import RequestTools, ToolBound
+from tollgate.routing.planning.planner import Planner
+from tollgate.tools.base import RequestTools, ServerTools, ToolBound
 
 # The runs that one answer of a model may request; of more it learns that they are too many.
 RUNS_PER_ROUND_MAX: Final = 8
@@ -37,25 +38,26 @@ class InjectedTools(Struct, frozen=True, kw_only=True):
     bound: RoundsBound
 
 
-def inject_tools(gateway: Gateway, call: Call) -> tuple[Call, InjectedTools | None]:
-    """Return the call with the tools that routing.yaml configures beside the caller's own.
+def inject_tools(
+    configured: ServerTools, planner: Planner, request: GenerationRequest, principal: Principal
+) -> tuple[GenerationRequest, InjectedTools | None]:
+    """Return the request with the tools that routing.yaml configures beside the caller's own.
 
-    Without any, and where there is only one round, the call is as it was. Raises RequestError for a
+    Without any, and where there is only one round, it is as it was. Raises RequestError for a
     request that several answers belong to, or whose own function has the name of a tool.
     """
-    request = call.parsed.request
-    rounds_max = gateway.planner.catalog.defaults.rounds_max
-    if gateway.tools is None or not isinstance(request, GenerationRequest) or rounds_max == 1:
-        return call, None
-    route = gateway.planner.route_of(request.model)
-    tools = gateway.tools.open(request, route=route, principal=call.principal)
+    rounds_max = planner.catalog.defaults.rounds_max
+    if rounds_max == 1:
+        return request, None
+    route = planner.route_of(request.model)
+    tools = configured.open(request, route=route, principal=principal)
     by_name = {
         declared.name: Injected(tool=tool, declared=declared, bound=tools.bound(tool))
         for tool in request.server_tools
         if (declared := tools.declare(tool)) is not None
     }
     if not by_name:
-        return call, None
+        return request, None
     _require_one_answer(request, by_name)
     added = tuple(each.declared for each in by_name.values())
     beside = replace(
@@ -74,7 +76,7 @@ def inject_tools(gateway: Gateway, call: Call) -> tuple[Call, InjectedTools | No
             fees_nano_usd=sum(bound.fees_nano_usd for bound in bounds),
         ),
     )
-    return replace(call, parsed=replace(call.parsed, request=beside)), injected
+    return beside, injected
 
 
 def _require_one_answer(request: GenerationRequest, by_name: Mapping[str, Injected]) -> None:

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core import tracing
-from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord
+from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RunRecord
 from tollgate.core.money import usd_text
 from tollgate.observability.emf import (
     CATALOGS_REJECTED,
@@ -66,6 +66,9 @@ class LogJournal:
         for attempt in record.attempts:
             if attempt.error is not None:
                 self._log_failed_attempt(record, attempt)
+        for run in record.runs:
+            if run.error is not None:
+                self._log_failed_run(record, run)
         for line in record.lines:
             if line.item in UNPRICED_ITEMS:
                 self._log_unpriced(record, line)
@@ -133,6 +136,17 @@ class LogJournal:
         }
         _LOGGER.info("attempt failed", extra={"fields": fields})
 
+    def _log_failed_run(self, record: GenerationRecord, run: RunRecord) -> None:
+        fields = {
+            "generation_id": record.id,
+            "tool": run.tool,
+            "engine": run.engine,
+            "round": run.round,
+            "error": run.error,
+            "duration_ms": run.duration_ms,
+        }
+        _LOGGER.info("tool failed", extra={"fields": fields})
+
 
 def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
     """Return the fields of a generation's line: caller, request, endpoint, outcome and cost.
@@ -158,6 +172,8 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "provider": record.provider,
         "upstream_model": record.upstream_model,
         "attempts": len(record.attempts),
+        "rounds": len(record.rounds) or 1,
+        "server_tools": [run.tool for run in record.runs],
         "outcome": record.outcome,
         "error": record.error,
         "finish_reason": record.finish,

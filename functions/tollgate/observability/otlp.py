@@ -139,6 +139,8 @@ def _attributes(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "tollgate.key.id": _text(record.key_id),
         "tollgate.outcome": _text(record.outcome),
         "tollgate.attempts": _number(len(record.attempts)),
+        "tollgate.rounds": _number(len(record.rounds) or None),
+        "tollgate.server_tool.runs": _number(len(record.runs) or None),
         "tollgate.catalog.sha": _text(record.catalog_sha),
         "tollgate.cost.usd": _text(usd_text(record.cost_nano_usd)),
     }

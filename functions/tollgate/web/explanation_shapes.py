@@ -7,6 +7,7 @@ from typing import Self
 from pydantic import BaseModel, Field
 
 from tollgate.core.errors import GatewayError
+from tollgate.core.generation import RoundsBound
 from tollgate.core.money import usd
 from tollgate.core.speed import Speed
 from tollgate.engine.generate import SETTLE_BUDGET_S
@@ -107,6 +108,23 @@ class SimulationObject(BaseModel):
         )
 
 
+class ExplainedRounds(BaseModel):
+    """The most that rounds can be: every later prompt may have all results."""
+
+    rounds_max: int
+    result_tokens: int = Field(description="of all runs together")
+    fees: Usd = Field(description="of all runs together")
+
+    @classmethod
+    def of(cls, bound: RoundsBound) -> Self:
+        """Convert a bound to its JSON."""
+        return cls(
+            rounds_max=bound.rounds_max,
+            result_tokens=bound.result_tokens,
+            fees=usd(bound.fees_nano_usd),
+        )
+
+
 class ExplanationObject(BaseModel):
     """The routing of a request, with reasons; nothing is sent, held or recorded."""
 
@@ -120,6 +138,9 @@ class ExplanationObject(BaseModel):
     prompt_tokens_max: int = Field(description="as costs are bounded by")
     candidates: list[CandidateObject]
     hold: Usd | None = Field(description="dollars that would be held; null if it is refused")
+    rounds: ExplainedRounds | None = Field(
+        description="bounds of the rounds in which the gateway runs tools; null without such tools"
+    )
     next_on: list[str] = Field(description="the errors on which the next attempt is made")
     unmet: list[str] = Field(
         description="preferences that have no effect, for want of measurements"
@@ -173,6 +194,7 @@ def explain_plan(
             for each in survey.candidates
         ],
         hold=usd(plan.cost_max_nano_usd) if plan else None,
+        rounds=ExplainedRounds.of(wanted.rounds) if wanted.rounds else None,
         next_on=sorted(plan.next_on) if plan else [],
         unmet=list(plan.unmet) if plan else [],
         error=ExplainedError.of(survey.refusal) if survey.refusal else None,

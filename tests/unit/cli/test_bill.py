@@ -139,3 +139,36 @@ def test_a_bill_rounds_neither_its_total_nor_its_rates() -> None:
     assert rows[0].startswith("  cache read      13,400 × $0.075/M   0.001005000")
     assert "1 × $0.003/1k   0.000003000" in rows[1]
     assert explain_bill(record(total_cost="1234.5"), [])[0].startswith("$1,234.50000  ")
+
+
+def test_c73_a_bill_of_rounds_numbers_its_lines_and_names_the_runs() -> None:
+    run = {"tool": "web_search", "round": 1, "latency": 1_234, "error": None}
+    shown = record(
+        requested_model="m",
+        model="m",
+        tokens_reasoning=None,
+        provider_responses=[],
+        cost_lines=[
+            line("input", 100, "2", "0.0002") | {"round": 1},
+            line("web_search", 1, "8000", "0.008") | {"round": 1},
+            line("input", 200, "2", "0.0004") | {"round": 2},
+            line("cache_read", 1_000_000, "1", "1") | {"round": 2},
+            line("output", 20, "10", "0.0002") | {"round": 2},
+        ],
+        rounds=[{}, {}],
+        server_tool_runs=[
+            run | {"engine": "tavily"},
+            run | {"engine": "", "latency": 0, "error": "max_uses_exceeded"},
+        ],
+    )
+
+    assert "\n".join(explain_bill(shown, [])[1:]) == (
+        "  1 fresh input         100 × $2.00/M   0.000200000        "
+        "2 rounds, the number before each line\n"
+        "  1 web_search           1 × $8.00/1k   0.008000000        "
+        "round 1 ran web_search by tavily, 1.2 s\n"
+        "  2 fresh input         200 × $2.00/M   0.000400000        "
+        "round 1 ran web_search, 0.0 s: max_uses_exceeded\n"
+        "  2 cache read    1,000,000 × $1.00/M   1.000000000        cache saved $1.00000\n"
+        "  2 output              20 × $10.00/M   0.000200000"
+    )

@@ -42,7 +42,7 @@ def framed(wire: Wire, events: Iterable[bytes]) -> list[Frame]:
     return wire.frames(bytes([byte]) for byte in wire.body(events))
 
 
-async def home_of(wire: Wire, answer: Answer) -> House:
+async def home_of(wire: Wire, *answers: Answer) -> House:
     """A gateway whose one provider speaks in this format, with a model that can do all it can."""
     target = wire.target
     row = provider(dialect=wire.dialect.model_dump(exclude_unset=True), **wire.place)
@@ -52,7 +52,7 @@ async def home_of(wire: Wire, answer: Answer) -> House:
         input=tuple(sorted(target.input)),
     )
     return await house(
-        near=Scripted(answer),
+        near=Scripted(*answers),
         codec=wire.codec,
         providers={"near": row, "far": provider()},
         models={"acme/large": served},

@@ -28,6 +28,7 @@ from tollgate.core.events import Citation, PartNote
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.request import Tool
 from tollgate.core.server_tools import RunResult, Source
+from tollgate.ingress.base import KEEP_ALIVE_COMMENT as KEEP_ALIVE
 from tollgate.tools.base import RunReport
 
 SEARCHING = asks(("web_search", QUERY))
@@ -331,3 +332,25 @@ async def test_c73_a_streamed_and_a_whole_reply_are_the_same_generation() -> Non
     first, second = records
     assert (first.lines, first.rounds, first.usage) == (second.lines, second.rounds, second.usage)
     assert second.trace.rounds is not None
+
+
+async def test_c32_c73_a_stream_is_kept_alive_while_a_tool_runs() -> None:
+    speaking = asks(("web_search", QUERY), said="Let me look.")
+    home = await tooled(ScriptedTools([Silence(40)]), near=Scripted(speaking, answers("It rains.")))
+
+    reply = await answered(home, with_tools(home))
+
+    # The last byte before the run left at once, and the next 40 s later.
+    assert reply.times_of(KEEP_ALIVE) == [15, 30]
+    assert reply.ended
+    assert home.record.duration_ms == 40_000
+
+
+async def test_c32_c73_a_stream_that_has_said_nothing_commits_while_a_tool_runs() -> None:
+    home = await tooled(ScriptedTools([Silence(40)]), near=Scripted(SEARCHING, refuses(401)))
+
+    reply = await answered(home, with_tools(home))
+
+    assert reply.status == 200
+    assert len(reply.times_of(KEEP_ALIVE)) == 2
+    assert reply.error["code"] == "provider_auth"

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from tests.clocks import FixedClock
 from tests.unit.ingress.samples import record
-from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord
+from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RunRecord
+from tollgate.core.usage import Usage
 from tollgate.observability.emf import EmbeddedMetrics
 from tollgate.observability.log import JsonFormatter, LogJournal
 
@@ -51,6 +52,26 @@ def test_a_generation_is_one_line_without_what_was_said(lines: list[str]) -> Non
     assert told["generation_id"] == record().id
     assert (told["outcome"], told["attempts"], told["cost_usd"]) == ("ok", 1, "1.234567891")
     assert (told["input_tokens"], told["output_tokens"]) == (7, 5)
+
+
+def test_c73_a_generation_says_how_many_rounds_it_had_and_each_failed_run_has_a_line(
+    lines: list[str],
+) -> None:
+    run = RunRecord(
+        tool="web_search", engine="tavily", round=1, query_hash="ab", duration_ms=7, cost_nano_usd=1
+    )
+    failed = replace(run, tool="web_fetch", error="url_not_accessible")
+    JOURNAL.settled(record(rounds=(Usage(), Usage()), runs=(run, failed)))
+    JOURNAL.settled(record())
+    told, broken, plain = map(json.loads, lines)
+    assert (told["rounds"], told["server_tools"]) == (2, ["web_search", "web_fetch"])
+    assert (broken["message"], broken["tool"], broken["error"], broken["engine"]) == (
+        "tool failed",
+        "web_fetch",
+        "url_not_accessible",
+        "tavily",
+    )
+    assert (plain["rounds"], plain["server_tools"]) == (1, [])
 
 
 def test_the_line_of_a_generation_has_the_ids_of_the_platforms(lines: list[str]) -> None:

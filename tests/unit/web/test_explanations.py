@@ -13,13 +13,18 @@ from urllib3.filepost import encode_multipart_formdata
 from tests.asgi import Exchange, request
 from tests.gateways import store_is_away
 from tests.memory.files import shelved
+from tests.traffic import planning_request
 from tests.unit.ingress.media_samples import PDF, PNG
 from tests.unit.ingress.recordings import wav
+from tests.unit.routing.catalogs import NOW_S, catalog
 from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
+from tollgate.core.generation import RoundsBound
 from tollgate.core.speed import AnswerTime
 from tollgate.ingress.formats import FORMATS
+from tollgate.routing.planning.planner import Planner
 from tollgate.stores.administration import NewKey
+from tollgate.web.explanation_shapes import explain_plan
 
 PATH = "/v1/route/explain"
 VECTORS_PATH = f"{PATH}?format=embeddings"
@@ -304,3 +309,17 @@ async def test_c11_c53_an_uploaded_file_is_planned_with_as_what_it_is(
     part["file"] = {"file_id": "unknown"}
     reply = await ask(call, "best", messages=[{"role": "user", "content": [part]}])
     assert (reply.status, reply.error["code"]) == (400, "file_not_found")
+
+
+def test_c73_the_bounds_of_rounds_are_explained() -> None:
+    bound = RoundsBound(rounds_max=6, result_tokens=9_000, fees_nano_usd=40_000_000)
+    wanted = planning_request("acme/large", 0, rounds=bound)
+    survey = Planner(catalog()).survey(wanted, now_s=NOW_S)
+
+    answer = explain_plan(survey, wanted, "a" * 64, time_s=60, resting={}, speeds={})
+
+    told = answer.model_dump(mode="json")
+    assert (told["rounds"]["rounds_max"], told["rounds"]["result_tokens"]) == (6, 9_000)
+    assert render_explanation(told)[-1] == (
+        "That is for 6 rounds with 9,000 tokens of results, and $0.0400 for the tools that run."
+    )

@@ -42,12 +42,15 @@ def explain_bill(record: Any, others: Sequence[Any]) -> list[str]:
     lines = [_headline(record)]
     notes = [
         *_explain_attempts(record),
+        *_explain_runs(record),
         *_explain_figures(record),
         *_explain_surprise(record, others),
     ]
     width = max((len(_amounts(line)) for line in record["cost_lines"]), default=0)
     for index, line in enumerate(record["cost_lines"]):
         name = _NAMES.get(line["item"], line["item"])
+        if number := line.get("round"):
+            name = f"{number} {name}"
         amounts = _amounts(line).rjust(width)
         note = f"        {notes[index]}" if index < len(notes) else ""
         lines.append(f"  {name:<15} {amounts}  {Decimal(line['cost']):>12.9f}{note}")
@@ -94,6 +97,16 @@ def _explain_attempts(record: Any) -> Iterator[str]:
         yield f"{record['status']}: {record['error_code'] or 'the caller left'}"
 
 
+def _explain_runs(record: Any) -> Iterator[str]:
+    """Yield the number of rounds, and each run of a tool of the gateway's."""
+    if rounds := record.get("rounds"):
+        yield f"{len(rounds)} rounds, the number before each line"
+    for run in record.get("server_tool_runs", ()):
+        engine = f" by {run['engine']}" if run["engine"] else ""
+        outcome = f": {run['error']}" if run["error"] else ""
+        yield f"round {run['round']} ran {run['tool']}{engine}, {_seconds(run['latency'])}{outcome}"
+
+
 def _explain_figures(record: Any) -> Iterator[str]:
     """Yield cache savings, the reasoning share, unpriced searches, and a doubtful usage."""
     if (saved := _cache_saved_usd(record)) > 0:
@@ -112,22 +125,27 @@ def _explain_figures(record: Any) -> Iterator[str]:
 
 def _cache_saved_usd(record: Any) -> Decimal:
     """Return how much more the cached tokens would have cost as fresh input."""
-    lines = {line["item"]: line for line in record["cost_lines"]}
-    if not {"input", "cache_read"} <= lines.keys():
-        return Decimal(0)
-    fresh, read = lines["input"], lines["cache_read"]
-    saved = Decimal(fresh["usd_per_million"]) - Decimal(read["usd_per_million"])
-    return saved * int(read["quantity"]) / 1_000_000
+    rates = {
+        (line.get("round"), line["item"]): Decimal(line["usd_per_million"])
+        for line in record["cost_lines"]
+    }
+    saved = Decimal(0)
+    for line in record["cost_lines"]:
+        fresh = rates.get((line.get("round"), "input"))
+        if line["item"] == "cache_read" and fresh is not None:
+            saved += (fresh - Decimal(line["usd_per_million"])) * int(line["quantity"])
+    return saved / 1_000_000
 
 
 def _explain_surprise(record: Any, others: Sequence[Any]) -> Iterator[str]:
     """Yield the dearest line if its quantity is at least twice this key's median."""
     if len(others) < _OTHERS_MIN or not record["cost_lines"]:
         return
-    dearest = max(record["cost_lines"], key=lambda line: Decimal(line["cost"]))
-    usual = median(_quantity(other, dearest["item"]) for other in others)
-    if usual and (times := Decimal(dearest["quantity"]) / Decimal(usual)) >= _SURPRISING_TIMES:
-        name = _NAMES.get(dearest["item"], dearest["item"])
+    item = max(record["cost_lines"], key=lambda line: Decimal(line["cost"]))["item"]
+    usual = median(_quantity(other, item) for other in others)
+    quantity = Decimal(_quantity(record, item))
+    if usual and (times := quantity / Decimal(usual)) >= _SURPRISING_TIMES:
+        name = _NAMES.get(item, item)
         yield f"why so much: {name} is {times:.1f} × this key's median"
 
 

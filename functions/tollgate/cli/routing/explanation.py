@@ -21,6 +21,8 @@ def render_explanation(answer: Any) -> list[str]:
         lines.append(f"{name} has no effect: none of these endpoints is measured here.")
     if answer["error"] is None:
         lines.append(f"Holds {_dollars(answer['hold'])}. Next on: {', '.join(answer['next_on'])}.")
+        if rounds := answer.get("rounds"):
+            lines.append(_rounds(rounds))
     else:
         lines.append(f"Refused: {answer['error']['message']} ({answer['error']['code']})")
     if answer["simulation"] is not None:
@@ -36,6 +38,14 @@ def _headline(answer: Any) -> str:
     skipped = "; ".join(f"rule {each['rule']}: {each['reason']}" for each in answer["skipped"])
     because = f" (not {skipped})" if skipped else ""
     return f"{name}{chosen}{because}{_GAP}catalog {answer['catalog_sha'][:7]}"
+
+
+def _rounds(rounds: Any) -> str:
+    results, fees = rounds["result_tokens"], _dollars(rounds["fees"])
+    return (
+        f"That is for {rounds['rounds_max']} rounds with {results:,} tokens of results, and {fees} "
+        "for the tools that run."
+    )
 
 
 def _sizes(answer: Any) -> str:

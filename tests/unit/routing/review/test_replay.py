@@ -6,16 +6,21 @@ Keeps C53, C65.
 from collections.abc import Iterable, Iterator
 from datetime import date
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from tests.traffic import line, planning_request, record
-from tests.unit.routing.catalogs import catalog, endpoint, model, routing
-from tollgate.core.generation import GenerationRecord
+from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, routing
+from tollgate.core.generation import Fee, GenerationRecord, RoundsBound, total_nano_usd
+from tollgate.core.usage import Usage
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.planner import Planner
+from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.routing.price import bill, bill_fees
 from tollgate.routing.review.diff import find_differing_days, list_changes
 from tollgate.routing.review.replay import Flow, TrafficReplay, replay_traffic
 from tollgate.routing.review.traffic import BadTraffic, read_traffic
@@ -217,3 +222,45 @@ def test_c50_an_end_that_only_one_revision_has_is_planned_for() -> None:
     assert ("retires", None, "2027-02-01") in {
         (it.name, it.before, it.after) for it in changed.facts
     }
+
+
+def in_rounds(*prompts: int) -> GenerationRecord:
+    """A record of rounds with prompts of these sizes and answers of ten tokens, and one run."""
+    [one] = served("acme/large")
+    offer = BASE.models["acme/large"].endpoints[0]
+    rounds = tuple(Usage(uncached_input_tokens=each, output_tokens=10) for each in prompts)
+    fee = bill_fees([Fee(item="web_search", quantity=1, usd_each=Decimal("0.008"))])
+    lines = [offer_line for each in rounds for offer_line in bill(each, offer.price.price)]
+    cost = total_nano_usd((*lines, *fee))
+    usage = reduce(Usage.plus, rounds)
+    return replace(one, usage=usage, rounds=rounds, lines=(*lines, *fee), cost_nano_usd=cost)
+
+
+def test_c53_c65_rounds_are_replayed_each_at_the_rates_of_its_own_prompt() -> None:
+    recorded = in_rounds(100, 300)
+    # 110 and 310 at $3, 20 at $15; the run costs what it did.
+    assert recorded.cost_nano_usd == 400 * 3_000 + 20 * 15_000 + 8_000_000
+    assert replayed([recorded], BASE).as_recorded == 1
+
+    over = {"when": {"prompt_tokens_over": 200}, "price": {"input": Decimal(6)}}
+    offer = endpoint("near", "large-1", dollars_in="3", dollars_out="15") | {"overrides": (over,)}
+    large = model(offer, supports=("tools",))
+    found = replayed([recorded], catalog(models=models(acme_large=large)))
+
+    # Only the second prompt is over 200 tokens, though their sum is, too.
+    after = recorded.cost_nano_usd + 300 * 3_000
+    assert found.repriced[LARGE].after_nano_usd == after
+
+
+def test_c53_a_plan_of_rounds_is_planned_again_from_its_trace() -> None:
+    bound = RoundsBound(rounds_max=6, result_tokens=9_000, fees_nano_usd=40_000_000)
+    wanted = planning_request("acme/large", 0, rounds=bound)
+    plan = Planner(BASE).plan(wanted, now_s=NOW_S)
+    assert plan.trace.rounds == bound
+    assert PlanningRequest.recorded(plan.trace) == wanted
+    again = Planner(BASE).plan(PlanningRequest.recorded(plan.trace), now_s=NOW_S)
+    assert again.cost_max_nano_usd == plan.cost_max_nano_usd
+    plain = Planner(BASE).plan(planning_request("acme/large", 0), now_s=NOW_S)
+    assert plan.cost_max_nano_usd > plain.cost_max_nano_usd + bound.fees_nano_usd
+    # A minute's limit counts the prompt twice.
+    assert plan.tokens_max == plain.tokens_max + wanted.input_tokens
