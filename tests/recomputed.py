@@ -5,12 +5,13 @@ Nothing of the gateway's own billing is used: each unit is multiplied and rounde
 
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
+from functools import reduce
 from typing import Final
 
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import PIECES, Usage
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.price import Price
+from tollgate.routing.price import Price, PriceSchedule
 
 _MILLION: Final = 1_000_000
 # Lines of tokens stand in a bill at a rate of nothing too.
@@ -63,6 +64,8 @@ def find_wrong_bill(record: GenerationRecord, catalog: Catalog) -> str | None:
     (endpoint,) = (
         each for each in catalog.models[record.model].endpoints if each.provider == record.provider
     )
+    if record.rounds:
+        return _find_wrong_rounds(record, endpoint.schedule)
     picture = record.trace.picture
     price = endpoint.schedule.at(record.created_s, record.usage.input_tokens, picture)
     expected = recompute_lines(record.usage, price)
@@ -74,6 +77,29 @@ def find_wrong_bill(record: GenerationRecord, catalog: Catalog) -> str | None:
     most = record.trace.units_max
     above = [it for it in PIECES if most and (getattr(record.usage, it) or 0) > getattr(most, it)]
     return f"more {above} than were held" if above else None
+
+
+def _find_wrong_rounds(record: GenerationRecord, schedule: PriceSchedule) -> str | None:
+    """What is wrong with a bill of rounds: each has its own lines, and each run its fee."""
+    expected = {
+        (number, item): cost
+        for number, usage in enumerate(record.rounds, start=1)
+        for item, cost in recompute_lines(
+            usage, schedule.at(record.created_s, usage.input_tokens)
+        ).items()
+    }
+    own = {(line.round, line.item): line.cost_nano_usd for line in record.lines}
+    found = {place: cost for place, cost in own.items() if place[1] in _TOKENS}
+    if found != expected:
+        return f"lines {found}, recomputed {expected}"
+    fees = sum(line.cost_nano_usd for line in record.lines if line.item not in _TOKENS)
+    charged = sum(run.cost_nano_usd for run in record.runs)
+    if fees != charged:
+        return f"fees {fees} for runs that cost {charged}"
+    if record.cost_nano_usd != fees + sum(expected.values()):
+        return f"cost {record.cost_nano_usd}, recomputed {fees + sum(expected.values())}"
+    added = reduce(Usage.plus, record.rounds)
+    return None if added == record.usage else f"usage {record.usage}, of all rounds {added}"
 
 
 def _cost(quantity: int, rate: Decimal, pieces: int) -> int:

@@ -26,6 +26,7 @@ from tests.stores import (
     record_of,
 )
 from tollgate.core.errors import GatewayError
+from tollgate.core.usage import Usage
 from tollgate.stores.administration import CreditEntry, NewKey
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name
 from tollgate.stores.base import Hold
@@ -101,6 +102,23 @@ class Books(RuleBasedStateMachine):
     def top_up(self, place: int, more: int) -> None:
         if self.holds:
             self.do(self.stores.ledger.top_up(self.holds[place % len(self.holds)], more))
+
+    @rule(
+        place=st.integers(0, 99),
+        more=st.lists(AMOUNTS, max_size=3),
+        cost=AMOUNTS,
+        dies=st.booleans(),
+    )
+    def go_on_in_rounds(self, place: int, more: list[int], cost: int, dies: bool) -> None:
+        """Each round may need more money; the process may die between two of them."""
+        if self.holds:
+            hold = self.holds.pop(place % len(self.holds))
+            for amount in more:
+                hold = self.do(self.stores.ledger.top_up(hold, amount)) or hold
+            if not dies:
+                rounds = (Usage(output_tokens=1),) * (1 + len(more))
+                record = replace(record_of(hold, cost), rounds=rounds)
+                self.do(self.stores.ledger.settle(hold, record))
 
     @rule(later_s=st.sampled_from([1, 3600, HOLD_LIFETIME_S + 2]))
     def sweep(self, later_s: int) -> None:

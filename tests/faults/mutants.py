@@ -149,3 +149,43 @@ WORK_MUTANTS: Final = (
         instead="standing = lost_record(expired)",
     ),
 )
+
+# Bugs of rounds, which a process that dies or a caller who leaves between them shows.
+ROUND_MUTANTS: Final = (
+    Mutant(
+        name="usage of the last round alone",
+        shown_by="is left as a round begins",
+        path="engine/meter.py",
+        text="usage = reduce(Usage.plus, (each for usages, _ in measured for each in usages))",
+        instead="usage = reduce(Usage.plus, measured[-1][0])",
+    ),
+    Mutant(
+        name="runs charged in each later round",
+        shown_by="dies before a write",
+        path="engine/meter.py",
+        text="for caused_by, fee in self._fees if caused_by == place",
+        instead="for caused_by, fee in self._fees if caused_by <= place",
+    ),
+    Mutant(
+        name="a round that ends is the answer",
+        shown_by="is left while a tool runs",
+        path="engine/round_relay.py",
+        text="                # The answer may go on: only its last round ends it for the caller.\n"
+        "                meter.observe_unseen(event)\n",
+        instead="                meter.observe(event)\n",
+    ),
+    Mutant(
+        name="runs recorded and not charged",
+        shown_by="is left as a round begins",
+        path="engine/tool_runs.py",
+        text="meter.charge(fee)",
+        instead="meter.round_number",
+    ),
+    Mutant(
+        name="sweeper releases without deciding",
+        shown_by="dies before a write",
+        path="stores/money/sweeper.py",
+        text="standing = await self._generations.put_if_absent(lost_record(expired))",
+        instead="standing = lost_record(expired)",
+    ),
+)

@@ -97,7 +97,8 @@ async def _generation(stores: DynamoStores, order: Order, draw: random.Random) -
     amount = draw.randint(1, order.amount_max)
     hold = await stores.ledger.hold(principal, amount, tokens=amount, covered=covered)
     await asyncio.sleep(draw.random() * _PAUSE_MAX_S)
-    if covered and draw.random() < 0.5:
+    # Between rounds a generation may need more, several times over.
+    while covered and draw.random() < 0.5:
         try:
             hold = await stores.ledger.top_up(hold, draw.randint(1, order.amount_max))
         except GatewayError:

@@ -29,6 +29,7 @@ from tests.stores import (
     funded_key,
 )
 from tests.works import CASES, WorkCase, home_of
+from tollgate.core.generation import GenerationRecord
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
@@ -134,29 +135,16 @@ async def _audit(
     stores: DynamoStores, catalog: Catalog, case: WorkCase, *, is_answered: bool
 ) -> Iterator[str]:
     """What does not add up at rest: I1, I4, I7, I10 and the bill of each record."""
-    ledger = await _scan(stores, stores.tables.ledger)
-    rows = await _scan(stores, stores.tables.generations)
+    ledger = await scan(stores, stores.tables.ledger)
+    rows = await scan(stores, stores.tables.generations)
     return _differences(ledger, rows, catalog, case, is_answered=is_answered)
 
 
 def _differences(
     ledger: list[Item], rows: list[Item], catalog: Catalog, case: WorkCase, *, is_answered: bool
 ) -> Iterator[str]:
-    keys = [item for item in ledger if read_text(item, "pk").startswith("K#")]
-    wallets = [item for item in ledger if "gr" in item]
     records = [read_record(item) for item in rows]
-    spent = sum(read_number(item, "sp") for item in wallets)
-    for item in wallets:
-        held = sum(read_numbers_by_name(item, "h").values())
-        total = read_number(item, "av") + held + read_number(item, "sp")
-        if total != read_number(item, "gr"):
-            yield f"I1: {total} of {read_number(item, 'gr')}"
-    if any(item["h"]["M"] for item in ledger):
-        yield "I7: something is held at rest"
-    if spent != sum(record.cost_nano_usd for record in records):
-        yield f"I4: spent {spent}, recorded {[record.cost_nano_usd for record in records]}"
-    if spent != sum(read_number(item, "us") for item in keys):
-        yield f"I10: spent {spent}, by keys {[read_number(item, 'us') for item in keys]}"
+    yield from find_imbalances(ledger, records)
     if len(records) > 1 or (is_answered and not records):
         yield f"{len(records)} records of one request"
     for record in records:
@@ -169,7 +157,26 @@ def _differences(
         yield "an answer was delivered whose record is lost"
 
 
-async def _scan(stores: DynamoStores, table: str) -> list[Item]:
+def find_imbalances(ledger: list[Item], records: list[GenerationRecord]) -> Iterator[str]:
+    """What does not add up between wallets, keys and records at rest: I1, I4, I7, I10."""
+    keys = [item for item in ledger if read_text(item, "pk").startswith("K#")]
+    wallets = [item for item in ledger if "gr" in item]
+    spent = sum(read_number(item, "sp") for item in wallets)
+    for item in wallets:
+        held = sum(read_numbers_by_name(item, "h").values())
+        total = read_number(item, "av") + held + read_number(item, "sp")
+        if total != read_number(item, "gr"):
+            yield f"I1: {total} of {read_number(item, 'gr')}"
+    if any(item["h"]["M"] for item in ledger):
+        yield "I7: something is held at rest"
+    if spent != sum(record.cost_nano_usd for record in records):
+        yield f"I4: spent {spent}, recorded {[record.cost_nano_usd for record in records]}"
+    if spent != sum(read_number(item, "us") for item in keys):
+        yield f"I10: spent {spent}, by keys {[read_number(item, 'us') for item in keys]}"
+
+
+async def scan(stores: DynamoStores, table: str) -> list[Item]:
+    """Every item of a small table."""
     reply = await stores.client.call("Scan", {"TableName": table, "ConsistentRead": True})
     items: list[Item] = reply["Items"]
     return items
