@@ -8,6 +8,7 @@ from tollgate.core.ids import IdSource
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.files.contents import FileContents
 from tollgate.stores.files.files import DynamoFileStore
+from tollgate.stores.files.uploads import DynamoUploadStore
 
 CAPS = FileCaps(
     file_bytes_max=1_000,
@@ -36,6 +37,20 @@ def file_store(
         stores.tables,
         contents,
         caps,
+        ids=IdSource(stores.clock),
+        clock=stores.clock,
+    )
+
+
+def upload_store(
+    stores: DynamoStores, contents: FileContents, caps: FileCaps = CAPS
+) -> DynamoUploadStore:
+    """Return a store of uploads in parts over the tables of `stores`."""
+    return DynamoUploadStore(
+        stores.client,
+        stores.tables,
+        contents,
+        file_store(stores, contents, caps),
         ids=IdSource(stores.clock),
         clock=stores.clock,
     )

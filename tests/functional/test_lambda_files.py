@@ -4,8 +4,10 @@ Keeps C70.
 """
 
 import asyncio
+import hashlib
 import io
 import json
+import os
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -128,3 +130,36 @@ async def test_c70_curl_uploads_and_downloads(
     file = json.loads(await run("-F", "purpose=user_data", "-F", f"file=@{tmp_path}/a.png", url))
     assert (file["filename"], file["bytes"]) == ("a.png", len(PNG))
     assert await run("--location", f"{url}/{file['id']}/content") == PNG
+
+
+async def test_c70_the_sdk_uploads_in_parts(
+    keeping: Deployment, tenant: Workspace, tmp_path: Path
+) -> None:
+    content = b"%PDF-1.7\n" + os.urandom(2_500_000)
+    (tmp_path / "a.pdf").write_bytes(content)
+    md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    async with keeping.client(tenant.inference) as client, asyncio.timeout(PATIENCE_S):
+        done = await client.uploads.upload_file_chunked(
+            file=tmp_path / "a.pdf",
+            mime_type="application/pdf",
+            purpose="user_data",
+            # The body limit of this deployment is a megabyte.
+            part_size=900_000,
+            md5=md5,
+        )
+        assert (done.status, done.bytes) == ("completed", len(content))
+        assert done.file is not None
+        assert await client.files.retrieve(done.file.id) == done.file
+        assert (await client.files.content(done.file.id)).content == content
+        begun = await client.uploads.create(
+            bytes=9, filename="b.txt", mime_type="text/plain", purpose="user_data"
+        )
+        part = await client.uploads.parts.create(begun.id, data=b"some text")
+        assert (part.object, part.upload_id) == ("upload.part", begun.id)
+        with pytest.raises(openai.BadRequestError) as refused:
+            await client.uploads.complete(begun.id, part_ids=[part.id], md5="0" * 32)
+        assert refused.value.param == "md5"
+        cancelled = await client.uploads.cancel(begun.id)
+        assert (cancelled.status, cancelled.file) == ("cancelled", None)
+        with pytest.raises(openai.NotFoundError):
+            await client.uploads.complete(begun.id, part_ids=[part.id])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
+from xml.etree.ElementTree import fromstring
 
 from tests.emulator.event import ACCOUNT_ID, REGION
 from tests.iam.policy import LEADING_KEYS, Access
@@ -151,14 +152,31 @@ def _queried_partition(body: Mapping[str, Any]) -> str:
     raise UnknownCall(f"the query {body['KeyConditionExpression']!r}")
 
 
+# The queries of an upload in parts.
+_IN_PARTS: Final = (
+    ("POST", ["uploads"]),
+    ("PUT", ["partNumber", "uploadId"]),
+    ("POST", ["uploadId"]),
+)
+
+
 def _read_s3(call: Call) -> Iterator[Access]:
     actions = {"DELETE": "s3:DeleteObject", "GET": "s3:GetObject", "PUT": "s3:PutObject"}
-    _, bucket, key = unquote(call.path).split("/", 2)
+    bucket, _, key = unquote(call.path).removeprefix("/").partition("/")
     asked = [
         it
         for it in parse_qs(call.query, keep_blank_values=True)
         if not it.startswith(_OF_THE_REPLY)
     ]
+    if (call.method, asked) == ("POST", ["delete"]) and not key:
+        # "Actions, resources, and condition keys for Amazon S3": as each deletion by itself.
+        for named in fromstring(call.body).findall(".//{*}Key"):
+            yield Access("s3:DeleteObject", f"arn:aws:s3:::{bucket}/{named.text}", {})
+        return
+    if (call.method, sorted(asked)) in _IN_PARTS:
+        # "Multipart upload API and permissions": each call of an upload but its end by force.
+        yield Access("s3:PutObject", f"arn:aws:s3:::{bucket}/{key}", {})
+        return
     if asked or not key or call.method not in actions:
         raise UnknownCall(f"s3: {call.method} {call.path}?{call.query}")
     yield Access(actions[call.method], f"arn:aws:s3:::{bucket}/{key}", {})

@@ -32,6 +32,7 @@ from tests.unit.web.routes import (
     OPERATOR_ROUTES,
     RESPONSE_ID,
     ROUTES,
+    UPLOAD_ID,
     WORKSPACE,
 )
 from tests.upstream import Script
@@ -87,10 +88,13 @@ async def tour(
     await read_the_pointer_alone(deployment)
     await call_every_provider(deployment, workspace, routing)
     await count_by_bedrock(deployment, workspace, routing)
-    response_id = await store_responses(deployment, workspace)
-    await call_every_route(
-        deployment, workspace, generation_id, response_id, await store_files(deployment, workspace)
-    )
+    stored = {
+        GENERATION_ID: generation_id,
+        RESPONSE_ID: await store_responses(deployment, workspace),
+        FILE_ID: await store_files(deployment, workspace),
+        UPLOAD_ID: await upload_in_parts(deployment, workspace),
+    }
+    await call_every_route(deployment, workspace, stored)
     await leave_work(deployment)
     await run_on_schedule(deployment, scheduled)
 
@@ -180,6 +184,28 @@ async def store_files(deployment: Deployment, workspace: Workspace) -> str:
     return file_id
 
 
+async def upload_in_parts(deployment: Deployment, workspace: Workspace) -> str:
+    """Upload a file in parts; return the id of another upload, which is pending."""
+    announced = {"filename": "c.txt", "purpose": "user_data", "bytes": 5, "mime_type": "text/plain"}
+    headers = {"authorization": f"Bearer {workspace.management.secret}"}
+    made, pending = [
+        str((await ask(deployment, "POST", "/v1/uploads", workspace, 200, announced)).json["id"])
+        for _ in range(2)
+    ]
+    part_ids = []
+    for data in (b"Hel", b"lo"):
+        form = aiohttp.FormData(default_to_multipart=True)
+        form.add_field("data", data, filename="part")
+        url = f"{deployment.emulator.url}/v1/uploads/{made}/parts"
+        async with deployment.http.post(url, headers=headers, data=form) as sent:
+            part = await sent.json()
+            assert sent.status == 200, part
+            part_ids.append(part["id"])
+    body = {"part_ids": part_ids}
+    await ask(deployment, "POST", f"/v1/uploads/{made}/complete", workspace, 200, body)
+    return pending
+
+
 async def send_file(deployment: Deployment, workspace: Workspace) -> str:
     """Announce a file and send its content to the bucket; return its id."""
     announced = {"filename": "b.txt", "purpose": "user_data", "bytes": 5}
@@ -247,11 +273,12 @@ async def count_by_bedrock(deployment: Deployment, workspace: Workspace, routing
 async def call_every_route(
     deployment: Deployment,
     workspace: Workspace,
-    generation_id: str,
-    response_id: str,
-    file_id: str,
+    stored: Mapping[str, str],
 ) -> None:
-    """Ask every route of the api function for something that there is."""
+    """Ask every route of the api function for something that there is.
+
+    `stored` are the ids of what is there, by their placeholders.
+    """
     for path in PUBLIC_ROUTES:
         await ask(deployment, "GET", path, workspace, 200)
     operator = await deployment.operator()
@@ -261,9 +288,7 @@ async def call_every_route(
         known = {
             KEY_ID: made.json["data"]["id"],
             WORKSPACE: workspace.id,
-            GENERATION_ID: generation_id,
-            RESPONSE_ID: response_id,
-            FILE_ID: file_id,
+            **stored,
             "new": f"new-{number}",
         }
         method, path, body = route
@@ -273,7 +298,8 @@ async def call_every_route(
         key = operator if route in OPERATOR_ROUTES else workspace.management
         answer = await deployment.ask(method, path, key, body=body)
         # Every response is refused to be cancelled, once it has been read; an upload is a form.
-        expected = 400 if path.endswith("/cancel") or (method, path) == UPLOAD else 299
+        refused = path.endswith(("/cancel", "/complete", "/parts")) or (method, path) == UPLOAD
+        expected = 400 if refused else 299
         assert answer.status <= expected, (method, path, answer.json)
 
 

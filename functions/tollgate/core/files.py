@@ -12,6 +12,8 @@ from tollgate.core.errors import ErrorCode, RequestError
 FilePurpose = Literal["assistants", "batch", "user_data", "vision"]
 
 FILE_PREFIX: Final = "file-"
+UPLOAD_PREFIX: Final = "upload_"
+PART_PREFIX: Final = "part_"
 FILENAME_LENGTH_MAX: Final = 255
 _UNNAMED: Final = "file"
 # Categories of Unicode that no name shows: controls, formats (which turn text around), surrogates.
@@ -36,6 +38,9 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     expires_s: int | None = None
     # The Unix second until which its content may arrive, None once it has.
     awaited_until_s: int | None = None
+    # The bytes of the parts that its upload has by now, by their ids; None if it is not uploaded in
+    # parts, or has them all.
+    parts: Mapping[str, int] | None = None
 
     def is_expired(self, now_s: float) -> bool:
         """Return whether the file is not found any more."""
@@ -71,6 +76,18 @@ class FileDownload(Struct, frozen=True, kw_only=True):
     url: str | None = None
     # A file of this machine.
     path: Path | None = None
+
+
+class PartialUpload(Struct, frozen=True, kw_only=True):
+    """The upload of a file in parts."""
+
+    # With the prefix `upload_`.
+    id: str
+    # The file as it is once it is complete.
+    file: StoredFile
+    status: Literal["pending", "completed", "cancelled"]
+    # The Unix second from which it takes nothing.
+    expires_s: int
 
 
 class SignedUpload(Struct, frozen=True, kw_only=True):

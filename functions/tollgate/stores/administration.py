@@ -5,7 +5,7 @@ Kept apart from `stores.base` so that a function that only serves generations do
 Every method raises LedgerError(service_unavailable) when the store cannot be reached.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct, field
@@ -19,6 +19,7 @@ from tollgate.core.files import (
     FilePurpose,
     FileUsage,
     NewFile,
+    PartialUpload,
     SignedUpload,
     StoredFile,
 )
@@ -310,6 +311,28 @@ class ActivityStore(Protocol):
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
         """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
+
+
+class UploadStore(Protocol):
+    """The uploads in parts of all workspaces."""
+
+    async def create(self, new: NewFile, size_bytes: int) -> PartialUpload:
+        """Make room for a file; raise AccessError if its key or workspace has none."""
+
+    async def add_part(self, workspace_id: str, upload_id: str, content: bytes) -> str | None:
+        """Keep a part and return its id; None if no such upload is pending."""
+
+    async def complete(
+        self, workspace_id: str, upload_id: str, part_ids: Sequence[str], md5: str | None
+    ) -> PartialUpload | None:
+        """Join parts as the content of a file, which is found from then on.
+
+        Returns None if no such upload is pending. May be repeated with the same parts. Raises
+        RequestError for parts or a content that are not as they were announced.
+        """
+
+    async def cancel(self, workspace_id: str, upload_id: str) -> PartialUpload | None:
+        """Remove an upload with its parts; None if no such upload is pending."""
 
 
 class FileStore(Protocol):

@@ -36,6 +36,7 @@ from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes, workspace_key_routes
 from tollgate.web.routes.models import model_routes
 from tollgate.web.routes.responses import response_routes
+from tollgate.web.routes.uploads import part_routes, upload_routes
 from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
 
@@ -80,6 +81,8 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
     ):
         app.include_router(routes(services))
     app.include_router(file_routes(services, body_bytes_max=limits.body_bytes_max))
+    app.include_router(upload_routes(services))
+    app.include_router(part_routes(services))
     if openapi:
         _serve_built_document(app, openapi)
     else:

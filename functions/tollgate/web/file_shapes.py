@@ -11,6 +11,9 @@ EXPIRES_MIN_S: Final = 3_600
 EXPIRES_MAX_S: Final = 2_592_000
 
 
+MediaType = Annotated[str, Field(max_length=127, pattern=r"^[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+$")]
+
+
 class ExpiresAfter(BaseModel):
     """The age at which a file is deleted."""
 
@@ -36,9 +39,9 @@ class PresignedBody(FileFields):
 
     filename: Annotated[str, Field(min_length=1, max_length=1_024)]
     bytes: Annotated[int, Field(ge=1)]
-    media_type: (
-        Annotated[str, Field(max_length=127, pattern=r"^[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+$")] | None
-    ) = Field(None, description="by default that of the name's extension")
+    media_type: MediaType | None = Field(
+        None, description="by default that of the name's extension"
+    )
 
 
 class PresignedObject(BaseModel):

@@ -22,7 +22,6 @@ METERED_METHODS: Final = ("OPTIONS", "POST")
 UNSERVED: Final = frozenset({f"{RESPONSES.path}/compact"})
 _MOUNT: Final = "/api"
 
-_CHAT: Final = "use POST /chat/completions under the same base URL"
 _PROVIDER: Final = "use the provider's own API"
 # What to use in place of formats that other gateways and OpenAI have, by the path's first segment.
 _INSTEAD: Final[Mapping[str, str]] = {
@@ -30,7 +29,6 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "images": _PROVIDER,
     "responses": "responses are not compacted; use POST /responses with the whole conversation in "
     "`input`",
-    "uploads": f"{_CHAT}, with the file in a message",
 }
 _SLASHES: Final = re.compile("/{2,}")
 # A client that adds the version to a base URL that has it.

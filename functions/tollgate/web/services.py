@@ -22,6 +22,7 @@ from tollgate.stores.administration import (
     GenerationStore,
     KeyStore,
     ResponseStore,
+    UploadStore,
     Workspace,
     WorkspaceStore,
 )
@@ -56,6 +57,7 @@ class Services(Struct, frozen=True, kw_only=True):
     responses: ResponseStore | None
     # Uploaded files, and replies to an Idempotency-Key, of a deployment with a bucket or a folder.
     files: FileStore | None
+    uploads: UploadStore | None
     # The same files as requests read them.
     named_files: FileReader | None
     answers: "AnswerStore | None"

@@ -1,5 +1,7 @@
 """Wires the store of uploaded files."""
 
+from msgspec import Struct
+
 from tollgate.core.clock import Clock
 from tollgate.core.files import FileCap, FileCaps
 from tollgate.core.ids import IdSource
@@ -8,11 +10,23 @@ from tollgate.stores.files.bucket import BucketFiles
 from tollgate.stores.files.contents import FileContents
 from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.files.folder import FolderFiles
+from tollgate.stores.files.uploads import DynamoUploadStore
 from tollgate.wiring.aws import credentials
 from tollgate.wiring.stores import Stores
 
 
-def wire_files(settings: Settings, stores: Stores, clock: Clock) -> DynamoFileStore | None:
+class Files(Struct, frozen=True, kw_only=True):
+    """The store of files, and that of their uploads in parts."""
+
+    store: DynamoFileStore
+    uploads: DynamoUploadStore
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.store.aclose()
+
+
+def wire_files(settings: Settings, stores: Stores, clock: Clock) -> Files | None:
     """Make the store of files; None if the settings name neither a bucket nor a folder."""
     contents = _contents(settings, clock)
     if contents is None:
@@ -25,7 +39,10 @@ def wire_files(settings: Settings, stores: Stores, clock: Clock) -> DynamoFileSt
         key=FileCap(files_max=settings.key_files_max, bytes_max=settings.key_file_bytes_max),
     )
     ids = IdSource(clock)
-    return DynamoFileStore(stores.client, stores.tables, contents, caps, ids=ids, clock=clock)
+    client, tables = stores.client, stores.tables
+    store = DynamoFileStore(client, tables, contents, caps, ids=ids, clock=clock)
+    uploads = DynamoUploadStore(client, tables, contents, store, ids=ids, clock=clock)
+    return Files(store=store, uploads=uploads)
 
 
 def _contents(settings: Settings, clock: Clock) -> FileContents | None:

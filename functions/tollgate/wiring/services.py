@@ -4,9 +4,9 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
-from tollgate.stores.administration import FileStore
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.administration import Administration
+from tollgate.wiring.files import Files
 from tollgate.wiring.stores import Stores
 
 
@@ -15,7 +15,7 @@ def wire_services(
     administration: Administration,
     catalogs: Catalogs,
     *,
-    files: FileStore | None,
+    files: Files | None,
     clock: Clock,
     journal: Journal,
 ) -> Services:
@@ -32,7 +32,8 @@ def wire_services(
         cooldowns=stores.cooldowns,
         contents=stores.contents,
         responses=administration.responses,
-        files=files,
+        files=None if files is None else files.store,
+        uploads=None if files is None else files.uploads,
         named_files=stores.named_files,
         answers=stores.answers,
         catalogs=catalogs,

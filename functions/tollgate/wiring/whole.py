@@ -5,12 +5,12 @@ from starlette.types import ASGIApp
 from tollgate.core.clock import Clock
 from tollgate.engine.gateway import Journal
 from tollgate.settings import Settings
-from tollgate.stores.administration import FileStore
 from tollgate.web.api_app import api_app
 from tollgate.web.local_app import LocalApp
 from tollgate.web.request_services import Gateways
 from tollgate.web.services import Catalogs
 from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.files import Files
 from tollgate.wiring.generation import wire_chat_app
 from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.services import wire_services
@@ -23,7 +23,7 @@ def wire_whole_app(
     gateways: Gateways,
     catalogs: Catalogs,
     *,
-    files: FileStore | None,
+    files: Files | None,
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:

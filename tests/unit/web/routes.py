@@ -11,6 +11,7 @@ WORKSPACE = "nowhere"
 GENERATION_ID = "gen-x"
 RESPONSE_ID = "resp_x"
 FILE_ID = "file-x"
+UPLOAD_ID = "upload_x"
 
 EVERY_KEYS_ROUTES = [
     ("GET", "/v1/key", None),
@@ -38,6 +39,14 @@ FILE_ROUTES = [
     ("GET", f"/v1/files/{FILE_ID}", None),
     ("GET", f"/v1/files/{FILE_ID}/content", None),
     ("DELETE", f"/v1/files/{FILE_ID}", None),
+    (
+        "POST",
+        "/v1/uploads",
+        {"filename": "a.txt", "purpose": "user_data", "bytes": 5, "mime_type": "text/plain"},
+    ),
+    ("POST", f"/v1/uploads/{UPLOAD_ID}/parts", {}),
+    ("POST", f"/v1/uploads/{UPLOAD_ID}/complete", {"part_ids": ["part_x"]}),
+    ("POST", f"/v1/uploads/{UPLOAD_ID}/cancel", None),
 ]
 WORKSPACE_LISTS = [
     ("GET", "/v1/keys", None),

@@ -17,6 +17,7 @@ from tollgate.web.access import ACCESS
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.paths import OPENAPI
+from tollgate.web.routes.uploads import PART_FORM_BYTES_MAX
 
 LIMIT = 1_000_000
 WITH_BODY = [route for route in ROUTES if route[0] in ("POST", "PATCH")]
@@ -91,11 +92,13 @@ async def test_c8_a_body_over_the_limit_of_its_route_is_413_before_it_is_parsed(
     limit = 6_000_000 if path.startswith("/v1/messages") else LIMIT
     if path.startswith("/v1/files"):
         limit = LIMITS.body_bytes_max
+    if path.endswith("/parts"):
+        limit = PART_FORM_BYTES_MAX
     reply = await call(method, path, key=call.management, raw=b"{" * (limit + 1))
     assert (reply.status, reply.error["code"]) == (413, "payload_too_large")
     parsed = await call(method, path, key=call.management, raw=b"{" * limit)
     # A cancellation has no body, and no file can be stored here: what comes is not parsed.
-    status = 404 if path.endswith(("/cancel", "/files")) else 400
+    status = 404 if path.endswith(("/cancel", "/files", "/parts")) else 400
     assert parsed.status == status
 
 

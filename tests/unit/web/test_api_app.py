@@ -64,6 +64,7 @@ class Api:
             "contents": None,
             "responses": None,
             "files": None,
+            "uploads": None,
             "named_files": None,
             "answers": None,
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),

@@ -47,6 +47,7 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         "/nowhere": "/{workspace_id}",
         "/resp_x": "/{response_id}",
         "/file-x": "/{file_id}",
+        "/upload_x": "/{upload_id}",
     }
     for name, template in names.items():
         served = {(method, path.replace(name, template)) for method, path in served}

@@ -31,7 +31,6 @@ async def test_c41_a_path_with_two_versions_is_told_so(prefix: str) -> None:
     ("path", "instead"),
     [
         ("responses/compact", "use POST /responses with the whole conversation"),
-        ("uploads", "with the file in a message"),
         ("images/variations", "the provider's own API"),
         ("audio/voices", "the provider's own API"),
     ],

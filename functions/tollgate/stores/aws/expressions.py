@@ -155,6 +155,20 @@ FILE_COMMIT: Final = ConditionalUpdate("REMOVE h.#h", "h.#h = :x")
 FILE_RELEASE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x REMOVE h.#h", "h.#h = :x")
 FILE_FREE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x", "n >= :one AND b >= :x")
 FILE_ARRIVED: Final = ConditionalUpdate("SET mt = :mt REMOVE aw", "attribute_exists(aw)")
+# Parts that no content is made of: those that a client sent again.
+FILE_PART: Final = ConditionalUpdate(
+    "SET h.#h = :x, sb = sb + :x",
+    "attribute_exists(aw) AND attribute_not_exists(jn) AND size(h) < :max AND sb <= :room",
+)
+FILE_JOINING: Final = ConditionalUpdate(
+    "SET jn = :jn", "attribute_exists(h) AND (attribute_not_exists(jn) OR jn = :jn)"
+)
+FILE_APART: Final = ConditionalUpdate("REMOVE jn", "attribute_exists(h) AND jn = :jn")
+FILE_JOINED: Final = ConditionalUpdate(
+    "SET mt = :mt REMOVE aw, h, sb",
+    "attribute_exists(h) AND jn = :jn AND attribute_not_exists(going)",
+)
+FILE_PARTS_DELETING: Final = ConditionalUpdate("SET going = :now", "attribute_exists(h)")
 FILE_DELETING: Final = ConditionalUpdate("SET going = :now", IF_PRESENT)
 COOLDOWN_ANOTHER: Final = ConditionalUpdate("SET n = n + :one, l = :now", "w > :since")
 COOLDOWN_FIRST: Final = ConditionalUpdate(

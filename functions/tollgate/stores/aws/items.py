@@ -215,6 +215,9 @@ class FileItem(AnyItem):
     EXPIRES: Final = "ex"  # N: Unix second from which it is not found, absent if it is kept
     DELETING: Final = "going"  # N: Unix second from which a caller's deletion is under way
     AWAITED: Final = "aw"  # N: Unix second until which its content may arrive, absent once it has
+    PARTS: Final = "h"  # M: bytes (N) of the parts of its upload by id, absent otherwise
+    SENT: Final = "sb"  # N: bytes of all PARTS
+    JOINED: Final = "jn"  # S: hash of the ids of the parts that make, or made, the content
 
 
 class FileUsageItem(AnyItem):

@@ -4,7 +4,7 @@ It is imported with the first call, so that the other routes of its function sta
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from tollgate.core.clock import Clock
 from tollgate.core.files import FileDownload, SignedUpload
 from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.stores.aws.objects import ObjectHead
+from tollgate.stores.files.contents import SourceRange, cut_into_pieces
 
 # Of an address from which a content is downloaded. S3 checks it when the download begins.
 DOWNLOAD_S: Final = 300
@@ -22,6 +23,8 @@ UPLOAD_S: Final = 3_600
 _CONNECT_TIMEOUT_S: Final = 2
 _READ_TIMEOUT_S: Final = 20
 _ATTEMPTS_MAX: Final = 3
+# Pieces that are held while contents are joined.
+_PIECES_AT_ONCE: Final = 4
 
 
 class BucketFiles:
@@ -112,6 +115,63 @@ class BucketFiles:
                 return None
             raise
         return ObjectHead(size_bytes=int(reply["ContentRange"].rpartition("/")[2]), head=head)
+
+    async def get_range(self, key: str, start: int, length: int) -> bytes:
+        client = await self._open()
+        with _failing_as_store("GetObject"):
+            reply = await client.get_object(
+                Bucket=self._bucket, Key=key, Range=f"bytes={start}-{start + length - 1}"
+            )
+            async with reply["Body"] as body:
+                return bytes(await body.read())
+
+    async def join(
+        self,
+        sources: Sequence[tuple[str, int]],
+        to: str,
+        media_type: str,
+        *,
+        observe: Callable[[bytes], None],
+    ) -> None:
+        # What is given up on its way is deleted by the bucket after a day.
+        client = await self._open()
+        place = {"Bucket": self._bucket, "Key": to}
+        with _failing_as_store("CreateMultipartUpload"):
+            made = await client.create_multipart_upload(**place, ContentType=media_type)
+            place["UploadId"] = made["UploadId"]
+        pieces = list(enumerate(cut_into_pieces(sources), 1))
+        parts: list[dict[str, object]] = []
+        for first in range(0, len(pieces), _PIECES_AT_ONCE):
+            window = pieces[first : first + _PIECES_AT_ONCE]
+            contents = await asyncio.gather(*(self._read(ranges) for _, ranges in window))
+            for content in contents:
+                observe(content)
+            with _failing_as_store("UploadPart"):
+                sent = await asyncio.gather(
+                    *(
+                        client.upload_part(**place, PartNumber=number, Body=content)
+                        for (number, _), content in zip(window, contents, strict=True)
+                    )
+                )
+            parts += [
+                {"PartNumber": number, "ETag": part["ETag"]}
+                for (number, _), part in zip(window, sent, strict=True)
+            ]
+        with _failing_as_store("CompleteMultipartUpload"):
+            await client.complete_multipart_upload(**place, MultipartUpload={"Parts": parts})
+
+    async def _read(self, ranges: Sequence[SourceRange]) -> bytes:
+        """Return one piece of what is joined."""
+        read = (self.get_range(each.key, each.start, each.length) for each in ranges)
+        return b"".join(await asyncio.gather(*read))
+
+    async def delete_all(self, keys: Sequence[str]) -> None:
+        client = await self._open()
+        with _failing_as_store("DeleteObjects"):
+            await client.delete_objects(
+                Bucket=self._bucket,
+                Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True},
+            )
 
     async def move(self, key: str, to: str, media_type: str) -> None:
         client = await self._open()

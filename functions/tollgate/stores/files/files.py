@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
-from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.errors import RequestError
 from tollgate.core.files import (
     FILE_PREFIX,
     FileCaps,
@@ -52,6 +52,8 @@ from tollgate.stores.files.rows import (
     encode_file,
     is_being_deleted,
     object_of,
+    part_object_of,
+    read_cursor,
     sort_files,
 )
 from tollgate.stores.files.usage import FileUsages, no_room, read_uploads
@@ -136,9 +138,19 @@ class DynamoFileStore:
             if upload is None:
                 return None
             file = replace(file, awaited_until_s=upload.expires_s + LATE_S)
-            await self._reserve(file)
-            await self._put(file)
+            await self._await(file)
         return file, upload
+
+    async def await_parts(self, new: NewFile, size_bytes: int, until_s: int) -> StoredFile:
+        """Make room for a file that comes in parts; it is found once they are joined."""
+        file = replace(self._new(new, size_bytes), awaited_until_s=until_s + LATE_S, parts={})
+        with refusing_when_unavailable():
+            await self._await(file)
+        return file
+
+    async def _await(self, file: StoredFile) -> None:
+        await self._reserve(file)
+        await self._put(file)
 
     def _new(self, new: NewFile, size_bytes: int) -> StoredFile:
         now_s = int(self._clock.now_s())
@@ -190,7 +202,7 @@ class DynamoFileStore:
         for file in files:
             if file.awaited_until_s is None:
                 found.append(file)
-            elif looks < _LOOKS_MAX:
+            elif file.parts is None and looks < _LOOKS_MAX:
                 looks += 1
                 with suppress(RequestError):
                     arrived = await self._check(file)
@@ -199,10 +211,12 @@ class DynamoFileStore:
 
     async def _check(self, file: StoredFile) -> StoredFile | None:
         """Return an awaited file if it has arrived; remove one that is not what was announced."""
+        if file.parts is not None:
+            return None
         try:
             return await self._arrivals.check(file)
         except RequestError:
-            await self._remove_quietly(file)
+            await self.remove_quietly(file)
             raise
 
     async def page(
@@ -216,7 +230,7 @@ class DynamoFileStore:
     ) -> Page[StoredFile]:
         """Return a page of a workspace's files, from the one after the file `after`."""
         limit = min(limit, PAGE_MAX)
-        start = None if after is None else file_key(workspace_id, _cursor(after))
+        start = None if after is None else file_key(workspace_id, read_cursor(after))
         found: list[StoredFile] = []
         corrupt: list[str] = []
         with refusing_when_unavailable():
@@ -234,7 +248,7 @@ class DynamoFileStore:
                 found += await self._arrived(it for it in files if purpose in (None, it.purpose))
                 corrupt += names
                 for file in gone[:_REMOVED_MAX]:
-                    await self._remove_quietly(file)
+                    await self.remove_quietly(file)
                 if start is None:
                     break
         more = len(found) > limit
@@ -271,7 +285,7 @@ class DynamoFileStore:
                 await transact(self._client, self._ids, [decision, *self._entries.puts(change, by)])
             except TransactionCancelled:
                 return False
-        await self._remove_quietly(file)
+        await self.remove_quietly(file)
         return True
 
     async def download(self, file: StoredFile) -> FileDownload | None:
@@ -335,10 +349,10 @@ class DynamoFileStore:
         rows = await all_rows(self._client, self._table, partition, ROWS)
         _, gone, _ = sort_files(rows, now_s)
         for file in gone:
-            freed |= await self._remove_quietly(file)
+            freed |= await self.remove_quietly(file)
         return freed
 
-    async def _remove_quietly(self, file: StoredFile) -> bool:
+    async def remove_quietly(self, file: StoredFile) -> bool:
         """Remove a file that is not found any more; one that cannot be is removed another time."""
         try:
             await self._remove(file)
@@ -350,7 +364,9 @@ class DynamoFileStore:
     async def _remove(self, file: StoredFile) -> None:
         """Delete the content, and then the item along with what it is counted for."""
         await self._contents.delete(object_of(file))
-        if file.awaited_until_s is not None:
+        if file.parts:
+            await self._contents.delete_all([part_object_of(file, it) for it in file.parts])
+        elif file.awaited_until_s is not None:
             await self._contents.delete(awaited_object_of(file))
         item = {
             "Delete": {
@@ -381,10 +397,3 @@ def _places(file: StoredFile) -> tuple[Item, Item]:
 
 def _bare(file: StoredFile) -> str:
     return file.id.removeprefix(FILE_PREFIX)
-
-
-def _cursor(after: str) -> str:
-    bare = bare_id(after)
-    if bare is None:
-        raise RequestError(ErrorCode.INVALID_REQUEST, "after: no id of a file.", param="after")
-    return bare

@@ -1,10 +1,15 @@
 """Contents of files in a folder, for a machine without S3."""
 
 import asyncio
+from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from tollgate.core.files import FileDownload, SignedUpload
+from tollgate.stores.aws.failures import StoreRejected
 from tollgate.stores.aws.objects import FolderObjects, ObjectHead
+from tollgate.stores.files.contents import cut_into_pieces
 
 
 class FolderFiles:
@@ -31,6 +36,48 @@ class FolderFiles:
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
         return await self._objects.get_head(key, bytes_max)
+
+    async def get_range(self, key: str, start: int, length: int) -> bytes:
+        return await asyncio.to_thread(self._read, key, start, length)
+
+    async def join(
+        self,
+        sources: Sequence[tuple[str, int]],
+        to: str,
+        media_type: str,
+        *,
+        observe: Callable[[bytes], None],
+    ) -> None:
+        await asyncio.to_thread(self._join, sources, self._folder / to, observe)
+
+    async def delete_all(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            await self.delete(key)
+
+    def _read(self, key: str, start: int, length: int) -> bytes:
+        try:
+            with (self._folder / key).open("rb") as file:
+                file.seek(start)
+                return file.read(length)
+        except FileNotFoundError as missing:
+            raise StoreRejected("NoSuchKey", "reading of a range") from missing
+
+    def _join(
+        self, sources: Sequence[tuple[str, int]], to: Path, observe: Callable[[bytes], None]
+    ) -> None:
+        to.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Two that are joined at a time have a file each, which their user alone may read.
+        with NamedTemporaryFile(dir=to.parent, delete=False) as file:
+            written = Path(file.name)
+            try:
+                for each in chain.from_iterable(cut_into_pieces(sources)):
+                    content = self._read(each.key, each.start, each.length)
+                    observe(content)
+                    file.write(content)
+            except (OSError, StoreRejected):
+                written.unlink()
+                raise
+        written.replace(to)
 
     async def move(self, key: str, to: str, media_type: str) -> None:
         await self._objects.move(key, to, media_type)

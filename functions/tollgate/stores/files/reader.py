@@ -43,6 +43,8 @@ class DynamoFileReader:
             file = decode_file(item)
             if file.is_expired(self._clock.now_s()):
                 return None
+            if file.parts is not None:
+                return None
             if file.awaited_until_s is not None:
                 arrived = await self._arrivals.check(file)
                 if arrived is None:

@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final, cast, get_args
 
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files import FILE_PREFIX, FilePurpose, StoredFile
 from tollgate.core.ids import is_id
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.decoding import (
     decode_items,
     read_number,
+    read_numbers_by_name,
     read_optional_number,
     read_text,
     reads_an_item,
@@ -26,6 +28,14 @@ def bare_id(file_id: str) -> str | None:
     return bare if bare != file_id and is_id(bare) else None
 
 
+def read_cursor(after: str) -> str:
+    """Return the id, without its prefix, after which a page begins; RequestError if it is none."""
+    bare = bare_id(after)
+    if bare is None:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "after: no id of a file.", param="after")
+    return bare
+
+
 def object_of(file: StoredFile) -> str:
     """Return the key of a file's content.
 
@@ -40,6 +50,11 @@ def awaited_object_of(file: StoredFile) -> str:
     A signed address may be written to until it expires, also once the file is checked.
     """
     return f"uploads/{_place(file)}"
+
+
+def part_object_of(file: StoredFile, part: str) -> str:
+    """Return the key of a part of an upload; the bucket deletes what is left there for a day."""
+    return f"{awaited_object_of(file)}/{part}"
 
 
 def _place(file: StoredFile) -> str:
@@ -63,6 +78,9 @@ def encode_file(file: StoredFile) -> Item:
         item[FileItem.EXPIRES] = number(file.expires_s)
     if file.awaited_until_s is not None:
         item[FileItem.AWAITED] = number(file.awaited_until_s)
+    if file.parts is not None:
+        item[FileItem.PARTS] = {"M": {id_: number(size) for id_, size in file.parts.items()}}
+        item[FileItem.SENT] = number(sum(file.parts.values()))
     return item
 
 
@@ -83,6 +101,7 @@ def decode_file(item: Item) -> StoredFile:
         created_s=read_number(item, FileItem.CREATED),
         expires_s=read_optional_number(item, FileItem.EXPIRES),
         awaited_until_s=read_optional_number(item, FileItem.AWAITED),
+        parts=read_numbers_by_name(item, FileItem.PARTS) if FileItem.PARTS in item else None,
     )
 
 

@@ -1,0 +1,281 @@
+"""Uploads in parts: each an object of its own, joined as the file's content in the end."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.file_types import HEAD_BYTES, read_media_type
+from tollgate.core.files import (
+    FILE_PREFIX,
+    PART_PREFIX,
+    UPLOAD_PREFIX,
+    NewFile,
+    PartialUpload,
+    StoredFile,
+)
+from tollgate.core.ids import IdSource, is_id
+from tollgate.stores.aws.attributes import AttributeValue, number, string
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_optional_text
+from tollgate.stores.aws.expressions import (
+    FILE_APART,
+    FILE_JOINED,
+    FILE_JOINING,
+    FILE_PART,
+    FILE_PARTS_DELETING,
+    ConditionalUpdate,
+)
+from tollgate.stores.aws.failures import (
+    ConditionFailed,
+    StoreError,
+    StoreRejected,
+    refusing_when_unavailable,
+)
+from tollgate.stores.aws.items import FileItem
+from tollgate.stores.aws.tables import Tables, file_key, get_item
+from tollgate.stores.files.contents import FileContents
+from tollgate.stores.files.files import DynamoFileStore
+from tollgate.stores.files.rows import decode_file, is_being_deleted, object_of, part_object_of
+
+# https://platform.openai.com/docs/api-reference/uploads (2026-11-22)
+UPLOAD_EXPIRES_S: Final = 3_600
+UPLOAD_PARTS_MAX: Final = 1_000
+# A client whose reply was lost sends a part again.
+_TIMES_SENT_MAX: Final = 2
+
+
+class DynamoUploadStore:
+    """Implements `stores.administration.UploadStore`."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        contents: FileContents,
+        files: DynamoFileStore,
+        *,
+        ids: IdSource,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._table = tables.core
+        self._contents = contents
+        self._files = files
+        self._ids = ids
+        self._clock = clock
+
+    async def create(self, new: NewFile, size_bytes: int) -> PartialUpload:
+        """Make room for a file; raise AccessError if its key or workspace has none."""
+        until_s = int(self._clock.now_s()) + UPLOAD_EXPIRES_S
+        return _pending(await self._files.await_parts(new, size_bytes, until_s))
+
+    async def add_part(self, workspace_id: str, upload_id: str, content: bytes) -> str | None:
+        """Keep a part and return its id; None if no such upload is pending."""
+        with refusing_when_unavailable():
+            found = await self._find(workspace_id, upload_id)
+            if found is None or _is_over(found[0], self._clock.now_s()):
+                return None
+            file, part = found[0], self._ids.new_id()
+            values = {
+                ":x": number(len(content)),
+                ":max": number(UPLOAD_PARTS_MAX),
+                ":room": number(_TIMES_SENT_MAX * file.size_bytes - len(content)),
+            }
+            try:
+                await self._update(FILE_PART, file, values, names={"#h": part})
+            except ConditionFailed as failed:
+                if failed.item is None or FileItem.JOINED in failed.item:
+                    return None
+                raise _refused(
+                    "data",
+                    f"an upload takes at most {UPLOAD_PARTS_MAX:,} parts, and "
+                    f"{_TIMES_SENT_MAX} times the bytes of its file.",
+                ) from failed
+            await self._contents.put(
+                part_object_of(file, part), content, "application/octet-stream"
+            )
+        return PART_PREFIX + part
+
+    async def complete(
+        self, workspace_id: str, upload_id: str, part_ids: Sequence[str], md5: str | None
+    ) -> PartialUpload | None:
+        """Join parts as the content of a file, which is found from then on.
+
+        Returns None if no such upload is pending. May be repeated with the same parts. Raises
+        RequestError for parts or a content that are not as they were announced; the upload then
+        stays pending.
+        """
+        with refusing_when_unavailable():
+            found = await self._find(workspace_id, upload_id)
+            if found is None:
+                return None
+            file, joined = found
+            order = hashlib.sha256("\n".join(part_ids).encode()).hexdigest()
+            if file.parts is None:
+                return _completed(file) if joined == order else None
+            if _is_over(file, self._clock.now_s()):
+                return None
+            sources = _sources(file, part_ids)
+            if not await self._try(FILE_JOINING, file, {":jn": string(order)}):
+                raise _refused("part_ids", "the upload is being completed with other parts.")
+            try:
+                media_type = await self._join(file, sources, md5)
+            except RequestError:
+                await self._try(FILE_APART, file, {":jn": string(order)})
+                raise
+            except StoreRejected:
+                # Parts that are gone: another request has ended the upload.
+                ended = await self._find(workspace_id, upload_id)
+                if ended is not None and ended[0].parts is not None:
+                    raise
+                return await self._end_of_race(file, order)
+            values = {":jn": string(order), ":mt": string(media_type)}
+            if not await self._try(FILE_JOINED, file, values):
+                return await self._end_of_race(file, order)
+            await self._discard(file)
+        return _completed(replace(file, media_type=media_type, awaited_until_s=None, parts=None))
+
+    async def cancel(self, workspace_id: str, upload_id: str) -> PartialUpload | None:
+        """Remove an upload with its parts; None if no such upload is pending."""
+        with refusing_when_unavailable():
+            found = await self._find(workspace_id, upload_id)
+            if found is None:
+                return None
+            # The decision, from which on the upload is not found; then its parts are removed.
+            decided = {":now": number(int(self._clock.now_s()))}
+            if not await self._try(FILE_PARTS_DELETING, found[0], decided):
+                return None
+            await self._files.remove_quietly(found[0])
+        return replace(_pending(found[0]), status="cancelled")
+
+    async def _find(
+        self, workspace_id: str, upload_id: str
+    ) -> tuple[StoredFile, str | None] | None:
+        """Return the file of an upload, and the order of the parts that make its content."""
+        bare = upload_id.removeprefix(UPLOAD_PREFIX)
+        if bare == upload_id or not is_id(bare):
+            return None
+        item = await get_item(self._client, self._table, file_key(workspace_id, bare))
+        if item is None or is_being_deleted(item):
+            return None
+        file, joined = decode_file(item), read_optional_text(item, FileItem.JOINED)
+        if file.is_expired(self._clock.now_s()) or (file.parts is None and joined is None):
+            return None
+        return file, joined
+
+    async def _join(
+        self, file: StoredFile, sources: Sequence[tuple[str, int]], md5: str | None
+    ) -> str:
+        """Join the parts as the content of a file, and return its type."""
+        head, wanted = b"", min(HEAD_BYTES, file.size_bytes)
+        for key, size_bytes in sources:
+            if len(head) < wanted:
+                length = min(size_bytes, wanted - len(head))
+                head += await self._contents.get_range(key, 0, length)
+        media_type = read_media_type(
+            head,
+            is_whole=file.size_bytes <= HEAD_BYTES,
+            filename=file.filename,
+            stated=file.media_type,
+            purpose=file.purpose,
+        )
+        digest = hashlib.md5(usedforsecurity=False)
+        await self._contents.join(sources, object_of(file), media_type, observe=digest.update)
+        if md5 is not None and digest.hexdigest() != md5.lower():
+            # The content is left to the next try, or to the removal of the upload.
+            raise _refused("md5", f"the parts have another one: {digest.hexdigest()}.")
+        return media_type
+
+    async def _end_of_race(self, file: StoredFile, order: str) -> PartialUpload | None:
+        """Return what became of an upload that another request ended meanwhile."""
+        found = await self._find(file.workspace_id, UPLOAD_PREFIX + _bare(file))
+        if found is None:
+            await self._contents.delete(object_of(file))
+            return None
+        return _completed(found[0]) if found[1] == order else None
+
+    async def _discard(self, file: StoredFile) -> None:
+        """Delete the parts of a content that is whole; the bucket deletes what is left."""
+        try:
+            await self._contents.delete_all(
+                [part_object_of(file, part) for part in file.parts or {}]
+            )
+        except StoreError:
+            return
+
+    async def _try(
+        self, write: ConditionalUpdate, file: StoredFile, values: dict[str, AttributeValue]
+    ) -> bool:
+        try:
+            await self._update(write, file, values)
+        except ConditionFailed:
+            return False
+        return True
+
+    async def _update(
+        self,
+        write: ConditionalUpdate,
+        file: StoredFile,
+        values: dict[str, AttributeValue],
+        *,
+        names: dict[str, str] | None = None,
+    ) -> None:
+        await self._client.call(
+            "UpdateItem",
+            {
+                "TableName": self._table,
+                "Key": file_key(file.workspace_id, _bare(file)),
+                "UpdateExpression": write.update,
+                "ConditionExpression": write.condition,
+                "ExpressionAttributeValues": values,
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                **({"ExpressionAttributeNames": names} if names else {}),
+            },
+        )
+
+
+def _sources(file: StoredFile, part_ids: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the objects of the parts with their sizes; RequestError unless they are the file."""
+    parts = file.parts or {}
+    bare = [each.removeprefix(PART_PREFIX) for each in part_ids]
+    seen = set[str]()
+    for place, part in enumerate(bare):
+        if part not in parts or part in seen:
+            raise _refused(f"part_ids[{place}]", "no part of this upload, or named before.")
+        seen.add(part)
+    size_bytes = sum(parts[part] for part in bare)
+    if size_bytes != file.size_bytes:
+        raise _refused(
+            "part_ids", f"{file.size_bytes:,} bytes were announced, and these are {size_bytes:,}."
+        )
+    return [(part_object_of(file, part), parts[part]) for part in bare]
+
+
+def _is_over(file: StoredFile, now_s: float) -> bool:
+    return file.parts is None or _expires_s(file) <= now_s
+
+
+def _expires_s(file: StoredFile) -> int:
+    return file.created_s + UPLOAD_EXPIRES_S
+
+
+def _pending(file: StoredFile) -> PartialUpload:
+    return PartialUpload(
+        id=UPLOAD_PREFIX + _bare(file), file=file, status="pending", expires_s=_expires_s(file)
+    )
+
+
+def _completed(file: StoredFile) -> PartialUpload:
+    return replace(_pending(file), status="completed")
+
+
+def _bare(file: StoredFile) -> str:
+    return file.id.removeprefix(FILE_PREFIX)
+
+
+def _refused(field: str, what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{field}: {what}", param=field)
