@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import chain
 from typing import Final, Literal, assert_never
+from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
@@ -215,7 +216,8 @@ class RequestMedia:
                     raise self._refused("have an image_url whose content is not an image")
                 return replace(part, source=source)
             case Document(source=MediaUrl(url=url)) if url in urls:
-                return typed_by_content(part, self._inline(url))
+                named = replace(part, filename=part.filename or _filename_in(url))
+                return typed_by_content(named, self._inline(url))
             case Text() | Image() | Audio() | Document():
                 return part
             case _:
@@ -234,6 +236,12 @@ class RequestMedia:
         request = self.request
         name = request.field_of_inputs if isinstance(request, InputWork) else "messages"
         return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {what}.", param=name)
+
+
+def _filename_in(url: str) -> str | None:
+    """Return the last part of a URL's path if it is the name of a file."""
+    name = unquote(urlsplit(url).path).rpartition("/")[2]
+    return name if "." in name and name.isprintable() and len(name) <= 255 else None
 
 
 def typed_by_content(

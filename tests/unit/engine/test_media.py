@@ -75,6 +75,23 @@ async def test_c71_media_behind_urls_reach_a_provider_as_bytes() -> None:
     assert sent(home.near)[1]["file"]["file_data"] == data_url(PDF, "application/pdf")
 
 
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://example.com/b/Q3%20report.csv?x=y.pdf", "Q3 report.csv"),
+        ("https://example.com/report", "document.pdf"),
+        ("https://example.com/%0Aa.csv", "document.pdf"),
+        (f"https://example.com/{'a' * 300}.csv", "document.pdf"),
+    ],
+)
+async def test_c71_a_file_has_the_name_in_its_url(url: str, name: str) -> None:
+    home = await seeing({url: FetchedMedia(content=b"a,b", claimed_type="text/csv")})
+    await serve(home, file(url))
+    assert sent(home.near)[0]["file"]["filename"] == name
+    await serve(home, {"type": "file", "file": {"file_url": url, "filename": "own.csv"}})
+    assert sent(home.near)[0]["file"]["filename"] == "own.csv"
+
+
 async def test_c71_a_provider_that_fetches_is_given_the_url() -> None:
     shelf = ShelvedMedia({})
     near = provider(dialect={"fetches_urls": ("image",)})
