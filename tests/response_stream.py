@@ -25,6 +25,7 @@ _GROWS = {
     "response.reasoning_summary_text.": "text",
     "response.function_call_arguments.": "arguments",
     "response.custom_tool_call_input.": "input",
+    "response.mcp_call_arguments.": "arguments",
 }
 
 
@@ -85,9 +86,6 @@ def _take(event: Json, output: list[Json], ended: set[int]) -> None:
         return
     assert event["item_id"] == item["id"]
     if kind in _OF_RUNS:
-        return
-    if kind == "response.mcp_call_arguments.done":
-        assert item["arguments"] == event["arguments"]
         return
     pieces = _pieces(event, item)
     match kind.rpartition(".")[2]:

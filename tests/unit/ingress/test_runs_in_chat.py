@@ -89,7 +89,7 @@ def test_c73_a_failed_run_names_its_error() -> None:
     assert "sources" not in run
 
 
-def test_c73_a_stream_without_events_has_one_frame_for_each_run() -> None:
+def test_c73_a_stream_without_events_has_one_frame_of_its_runs() -> None:
     rounds = [Round((), ((search(), FOUND), (fetch(), AWAY))), Round((Text(text="So."),))]
     deltas = [
         choice["delta"]
@@ -98,9 +98,8 @@ def test_c73_a_stream_without_events_has_one_frame_for_each_run() -> None:
     ]
     assert [[*delta] for delta in deltas] == [
         ["role", "content"],
-        ["server_tool_calls"],
-        ["server_tool_calls"],
         ["content"],
+        ["server_tool_calls"],
         [],
     ]
 

@@ -99,7 +99,7 @@ def test_c73_a_page_that_was_read_has_the_blocks_of_anthropics_own() -> None:
     assert result["content"] == {
         "type": "web_fetch_result",
         "url": "https://example.com/a",
-        "retrieved_at": None,
+        "retrieved_at": "2026-09-21T14:13:20Z",
         "content": {
             "type": "document",
             "source": {
@@ -108,7 +108,6 @@ def test_c73_a_page_that_was_read_has_the_blocks_of_anthropics_own() -> None:
                 "data": "[begin 7f] a find [end 7f]",
             },
             "title": "A page",
-            "citations": None,
         },
     }
 

@@ -97,6 +97,10 @@ class ChoiceRenderer:
             case _:
                 assert_never(event)
 
+    def finish_runs(self) -> bytes:
+        """Render the frame with the runs of the gateway's tools, if there were any."""
+        return self._delta(self._runs.finish()) if self._runs else b""
+
     def finish(self, event: Ended) -> bytes:
         """Render the last frame up to its `choices`, so that further fields can follow."""
         reasons = {"finish_reason": event.finish, "native_finish_reason": event.raw_finish}

@@ -90,7 +90,7 @@ class ChatRenderer(CompletionFrames):
             case Output() | Partial():
                 return b""
             case Ended():
-                return self._finish_frame(writer.finish(event))
+                return writer.finish_runs() + self._finish_frame(writer.finish(event))
             case _:
                 assert_never(event)
 

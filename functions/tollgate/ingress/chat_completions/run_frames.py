@@ -1,6 +1,6 @@
 """Renders runs of the gateway's tools in one choice: what a client sends back, and progress.
 
-`server_tool_calls` of a message, streamed as `delta.server_tool_calls`, has every run whole, with
+`server_tool_calls` of a message, streamed as one delta before the last, has every run whole, with
 the text that the model was given. `delta.server_tool_events` has the progress of those tools whose
 caller requested it. Entries of both have an index, without which OpenAI's SDKs refuse a stream.
 """
@@ -55,11 +55,10 @@ def _source(source: Source) -> _Json:
     return shown
 
 
-class _OpenRun(Struct):
+class _KeptRun(Struct):
     run: ServerToolRun
     text_length: int
     notes: list[Note]
-    has_ended: bool = False
 
 
 class RunFrames:
@@ -67,15 +66,17 @@ class RunFrames:
 
     def __init__(self, told: Collection[str]) -> None:
         self._told = told
-        self._runs: dict[int, _OpenRun] = {}
-        self.started = 0
-        self._rendered = 0
+        self._runs: dict[int, _KeptRun] = {}
         self._events = 0
+
+    @property
+    def started(self) -> int:
+        """The number of runs so far."""
+        return len(self._runs)
 
     def start(self, index: int, run: ServerToolRun, text_length: int) -> Iterator[_Json]:
         """Yield the deltas with which a run begins."""
-        self.started += 1
-        self._runs[index] = _OpenRun(run, text_length, [])
+        self._runs[index] = _KeptRun(run, text_length, [])
         yield from self._event(run, "started", {"arguments": run.arguments})
 
     def note(self, index: int, note: Note) -> None:
@@ -83,22 +84,22 @@ class RunFrames:
         self._runs[index].notes.append(note)
 
     def end(self, index: int) -> Iterator[_Json]:
-        """Yield the deltas with which a run ends; whole runs come in the order of their begin."""
+        """Yield the deltas with which a run ends."""
         ended = self._runs[index]
-        ended.has_ended = True
         result = run_result(ended.notes)
         yield from self._event(ended.run, _status(result), _outcome(result))
-        while (first := next(iter(self._runs.items()), None)) and first[1].has_ended:
-            place, open_run = first
-            del self._runs[place]
-            whole = render_run(
-                self._rendered,
-                open_run.run,
-                open_run.notes,
-                text_length=open_run.text_length,
-            )
-            self._rendered += 1
-            yield {"server_tool_calls": [whole]}
+
+    def finish(self) -> _Json:
+        """Return the delta with every run, whole.
+
+        It is one delta: of a list that OpenAI's SDK for Node does not know it keeps the last piece.
+        """
+        return {
+            "server_tool_calls": [
+                render_run(ordinal, each.run, each.notes, text_length=each.text_length)
+                for ordinal, each in enumerate(self._runs.values())
+            ]
+        }
 
     def _event(self, run: ServerToolRun, status: str, more: _Json) -> Iterator[_Json]:
         if run.tool not in self._told:

@@ -24,6 +24,7 @@ from tollgate.core.content import (
 from tollgate.core.events import Citation, Note, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
+from tollgate.ingress.base import ServedBy
 from tollgate.ingress.messages.block_frames import (
     RenderedBlock,
     block_delta,
@@ -41,14 +42,14 @@ if TYPE_CHECKING:
 
 
 def render_blocks(
-    response: GenerationResponse, generation_id: str, *, hides_thinking: bool
+    response: GenerationResponse, served: ServedBy, *, hides_thinking: bool
 ) -> Iterator[RenderedBlock]:
     """Yield the blocks of a whole answer."""
     runs = 0
     for place, part in enumerate(response.parts):
         noted = response.notes.get(place, ())
         if isinstance(part, ServerToolRun):
-            yield from _run(part, noted, generation_id, runs)
+            yield from _run(part, noted, served, runs)
             runs += 1
             continue
         shown = replace(part, text="") if hides_thinking and isinstance(part, Reasoning) else part
@@ -82,12 +83,12 @@ def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
 
 
 def _run(
-    run: ServerToolRun, notes: Sequence[Note], generation_id: str, ordinal: int
+    run: ServerToolRun, notes: Sequence[Note], served: ServedBy, ordinal: int
 ) -> Iterator[RenderedBlock]:
     # Imported with the first run: most starts do without.
-    from tollgate.ingress.messages.run_blocks import render_run_blocks, run_id
+    from tollgate.ingress.messages.run_blocks import render_run_blocks, run_facts
 
-    yield from render_run_blocks(run, notes, run_id(generation_id, ordinal))
+    yield from render_run_blocks(run, notes, run_facts(served, ordinal))
 
 
 def _thought(part: Reasoning) -> RenderedBlock:
@@ -124,7 +125,8 @@ def render_citation(note: Citation, text: str) -> RenderedBlock:
         return {
             "type": "web_search_result_location",
             "url": note.url,
-            "title": note.title,
+            # The AI SDK takes no null here.
+            "title": note.title or note.url,
             "cited_text": cited,
             "encrypted_index": "",
         }
@@ -145,8 +147,8 @@ class BlockWriter:
     `hides_thinking`: thinking blocks have a signature and no text, as `display: omitted` asks.
     """
 
-    def __init__(self, generation_id: str, *, hides_thinking: bool) -> None:
-        self._generation_id = generation_id
+    def __init__(self, served: ServedBy, *, hides_thinking: bool) -> None:
+        self._served = served
         self._hides_thinking = hides_thinking
         self._written = 0
         self._runs = 0
@@ -169,10 +171,10 @@ class BlockWriter:
         if not isinstance(part, ServerToolRun):
             return _Open(part)
         # Imported with the first run: most starts do without.
-        from tollgate.ingress.messages.run_blocks import OpenRun, run_id
+        from tollgate.ingress.messages.run_blocks import OpenRun, run_facts
 
         ordinal, self._runs = self._runs, self._runs + 1
-        return OpenRun(part, run_id(self._generation_id, ordinal))
+        return OpenRun(part, run_facts(self._served, ordinal))
 
     def _drain(self) -> Iterator[bytes]:
         while self._queue:

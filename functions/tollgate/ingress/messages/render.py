@@ -74,7 +74,7 @@ class MessageRenderer:
         self._usage = Usage()
         self._ended = Ended(finish="stop")
         self._hides_thinking = hides_thinking
-        self._blocks = BlockWriter(served.generation_id, hides_thinking=hides_thinking)
+        self._blocks = BlockWriter(served, hides_thinking=hides_thinking)
         self._runs: dict[int, ServerToolRun] = {}
         self._uses: list[str] = []
 
@@ -128,9 +128,7 @@ class MessageRenderer:
         """Render the body of a reply that is not streamed."""
         (response,) = responses
         blocks: list[JsonValue] = [
-            *render_blocks(
-                response, self._served.generation_id, hides_thinking=self._hides_thinking
-            )
+            *render_blocks(response, self._served, hides_thinking=self._hides_thinking)
         ]
         for index, part in enumerate(response.parts):
             self._count(PartStart(index=index, part=part))

@@ -7,13 +7,16 @@ https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool an
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Final
 
+from msgspec import Struct
 from pydantic import JsonValue
 
 from tollgate.core.content import ServerToolId, ServerToolRun
 from tollgate.core.events import Note, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.server_tools import RunResult, Source
+from tollgate.ingress.base import ServedBy
 from tollgate.ingress.messages.block_frames import RenderedBlock, whole_block
 from tollgate.ingress.shared.tool_runs import (
     FinishedRun,
@@ -47,28 +50,38 @@ _ERRORS: Final[Mapping[ServerToolId, frozenset[str]]] = {
 }
 
 
-def run_id(generation_id: str, ordinal: int) -> str:
-    """Return the id of a run in blocks, of the characters that Anthropic's ids have."""
-    return f"{OWN_ID}{generation_id.replace('-', '_')}_{ordinal}"
+class RunFacts(Struct, frozen=True):
+    """Facts that blocks state of a run beside the run itself."""
+
+    id: str
+    retrieved_at: str
+    """The time at which the answer began: no run states its own."""
+
+
+def run_facts(served: ServedBy, ordinal: int) -> RunFacts:
+    """Return the facts of a run of an answer; its id has the characters of Anthropic's ids."""
+    began = datetime.fromtimestamp(served.created_s, UTC)
+    id_ = f"{OWN_ID}{served.generation_id.replace('-', '_')}_{ordinal}"
+    return RunFacts(id_, began.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 def render_run_blocks(
-    run: ServerToolRun, notes: Iterable[Note], id_: str
+    run: ServerToolRun, notes: Iterable[Note], facts: RunFacts
 ) -> Iterator[RenderedBlock]:
     """Yield the blocks of a run that has ended."""
     if run.tool in _ERRORS:
-        yield _use(run, id_)
-        yield _result(run, notes, id_)
+        yield _use(run, facts.id)
+        yield _result(run, notes, facts)
     else:
-        yield _carrier(run, notes, id_)
+        yield _carrier(run, notes, facts.id)
 
 
 class OpenRun:
     """One run of a stream: the events that it still has to say."""
 
-    def __init__(self, run: ServerToolRun, id_: str) -> None:
+    def __init__(self, run: ServerToolRun, facts: RunFacts) -> None:
         self.part = run
-        self._id = id_
+        self._facts = facts
         self._notes: list[Note] = []
         self._said = 0
         self.has_ended = False
@@ -88,9 +101,9 @@ class OpenRun:
         """Yield the events that are due, of the blocks from an index on."""
         if self.part.tool in _ERRORS and self._said == 0:
             self._said = 1
-            yield from whole_block(index, _use(self.part, self._id))
+            yield from whole_block(index, _use(self.part, self._facts.id))
         if self.has_ended:
-            blocks = [*render_run_blocks(self.part, self._notes, self._id)]
+            blocks = [*render_run_blocks(self.part, self._notes, self._facts)]
             yield from whole_block(index + self._said, blocks[self._said])
 
 
@@ -104,9 +117,9 @@ def _use(run: ServerToolRun, id_: str) -> RenderedBlock:
     }
 
 
-def _result(run: ServerToolRun, notes: Iterable[Note], id_: str) -> RenderedBlock:
+def _result(run: ServerToolRun, notes: Iterable[Note], facts: RunFacts) -> RenderedBlock:
     result = run_result(notes)
-    finished = finished_run(run, result, id_)
+    finished = finished_run(run, result, facts.id)
     content: JsonValue
     if result.error is not None:
         content = {
@@ -116,10 +129,10 @@ def _result(run: ServerToolRun, notes: Iterable[Note], id_: str) -> RenderedBloc
     elif run.tool == "web_search":
         content = _found(result.sources, finished)
     else:
-        content = _page(run, result, finished)
+        content = _page(run, result, finished, facts)
     return {
         "type": f"{run.tool}_tool_result",
-        "tool_use_id": id_,
+        "tool_use_id": facts.id,
         "content": content,
         "caller": {"type": "direct"},
     }
@@ -152,16 +165,18 @@ def _found(sources: Iterable[Source], finished: FinishedRun) -> list[JsonValue]:
     return found
 
 
-def _page(run: ServerToolRun, result: RunResult, finished: FinishedRun) -> RenderedBlock:
+def _page(
+    run: ServerToolRun, result: RunResult, finished: FinishedRun, facts: RunFacts
+) -> RenderedBlock:
     source = next(iter(result.sources), Source(url=run_argument(run, "url")))
     return {
         "type": "web_fetch_result",
         "url": source.url,
-        "retrieved_at": None,
+        # The AI SDK requires it, and takes no null in its place.
+        "retrieved_at": facts.retrieved_at,
         "content": {
             "type": "document",
             "source": {"type": "text", "media_type": "text/plain", "data": finished.text},
             "title": source.title or None,
-            "citations": None,
         },
     }

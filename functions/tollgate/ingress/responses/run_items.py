@@ -96,6 +96,8 @@ class ToolRunItem(_RunItem):
     def start(self, index: int, part: Part) -> Iterator[Event]:
         self.open_parts.add(index)
         yield self.event("mcp_call.in_progress")
+        # OpenAI's item begins without arguments, and pydantic-ai holds it to that.
+        yield self.event("mcp_call_arguments.delta", delta=self._run.arguments)
         yield self.event("mcp_call_arguments.done", arguments=self._run.arguments)
 
     def close(self) -> Iterator[Event]:
@@ -109,7 +111,7 @@ class ToolRunItem(_RunItem):
             "status": status if begun else self._status(),
             "server_label": SERVER_LABEL,
             "name": self._run.tool,
-            "arguments": self._run.arguments,
+            "arguments": "" if begun else self._run.arguments,
             "output": None if begun else finished_run(self._run, self._result, self.id).text,
             "error": None,
         }

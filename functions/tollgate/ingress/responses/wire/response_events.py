@@ -137,9 +137,13 @@ class SummaryDone(_OfItem):
 
 
 class CallDelta(_OfItem):
-    """More of the input of a call."""
+    """More of the input of a call or of a run."""
 
-    type: Literal["response.function_call_arguments.delta", "response.custom_tool_call_input.delta"]
+    type: Literal[
+        "response.function_call_arguments.delta",
+        "response.custom_tool_call_input.delta",
+        "response.mcp_call_arguments.delta",
+    ]
     delta: str
 
 
