@@ -66,6 +66,7 @@ class ScriptedTools:
     configured: tuple[str, ...] = ("web_search", "web_fetch")
     ran: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
     routes: list[str | None] = field(default_factory=list)
+    by_provider: bool = False
     now: int = 0
     most: int = 0
 
@@ -86,6 +87,9 @@ class ScriptedTools:
             fees_nano_usd=self.uses_max * int(PRICE * 1_000_000_000),
             result_tokens=1_000,
         )
+
+    def native(self, tool: ServerTool) -> ServerTool | None:
+        return replace(tool, by_provider=True, uses_max=self.uses_max) if self.by_provider else None
 
     async def run(
         self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float

@@ -76,7 +76,7 @@ class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost_nano_usd: int = 0
 
 
-class RoundsBound(Struct, frozen=True, kw_only=True):
+class RoundsBound(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The most that the rounds of one generation can be: what is held."""
 
     rounds_max: int
@@ -84,6 +84,8 @@ class RoundsBound(Struct, frozen=True, kw_only=True):
     """The tokens of the results of all runs, which each later prompt may have."""
     fees_nano_usd: int
     """The fees of all runs."""
+    provider_searches_max: int = 0
+    """The searches of a provider that searches by itself, each at its endpoint's price."""
 
 
 class PromptTokens(Struct, frozen=True, kw_only=True):

@@ -40,6 +40,8 @@ class ServerTool(Struct, frozen=True, kw_only=True):
     """True if the stream has frames of the tool's progress."""
     native: Mapping[str, JsonValue] | None = None
     """The declaration in the client's own format, for a provider of that format that runs it."""
+    by_provider: bool = False
+    """True if the provider may run it by itself, which routing.yaml decides."""
 
 
 class Source(Struct, frozen=True, kw_only=True):

@@ -178,6 +178,11 @@ async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
     provider = context.gateway.providers.provider(attempt.target.provider)
     work = await context.media.inline(attempt.target)
     if not isinstance(work, InputWork):
+        if work.server_tools:
+            # Imported with the first such request: most processes serve none.
+            from tollgate.engine.native_tools import leave_to_provider
+
+            work = leave_to_provider(work, attempt.target)
         return encode_attempt(provider, attempt, work)
     # Imported with the first request of such a kind: most processes serve none.
     from tollgate.engine.batches import encode_work

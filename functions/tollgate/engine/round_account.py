@@ -70,7 +70,8 @@ class RoundAccount:
             )
             for place, stream in enumerate(self._streams)
         ]
-        return [usage for usage, _ in measured], weakest_source(source for _, source in measured)
+        usages = [self._within_searches(usage) for usage, _ in measured]
+        return usages, weakest_source(source for _, source in measured)
 
     def bill(self, usages: Iterable[Usage]) -> tuple[BillLine, ...]:
         """Return the lines of measured streams; each has the rates of its own prompt's size.
@@ -104,6 +105,13 @@ class RoundAccount:
         """Return the rates at the record's own time, so that its bill can be recalculated."""
         picture = self._plan.trace.picture
         return attempt.prices.at(self._created_s, usage.input_tokens, picture)
+
+    def _within_searches(self, usage: Usage) -> Usage:
+        """Return the usage with no more searches than were held: not every provider has a limit."""
+        rounds, searches = self._plan.trace.rounds, usage.web_searches
+        if rounds is None or searches is None:
+            return usage
+        return replace(usage, web_searches=min(searches, rounds.provider_searches_max))
 
     def _input_bound(self, attempt: Attempt) -> InputBound | None:
         """Return the most that inputs have, which is held; None for a conversation."""

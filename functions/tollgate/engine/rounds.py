@@ -20,6 +20,7 @@ from tollgate.engine.argument_faults import read_arguments
 from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.coverage import Coverage
 from tollgate.engine.media import RequestMedia
+from tollgate.engine.native_tools import leave_fewer
 from tollgate.engine.round_relay import CoverEnded, OneAnswer, RoundRelay
 from tollgate.engine.sink import EventSink
 from tollgate.engine.tool_injection import InjectedTools
@@ -174,6 +175,9 @@ class _Rounds:
             request,
             messages=(*request.messages, said, *results),
             output_tokens_max=left,
+            server_tools=leave_fewer(
+                self._request.server_tools, self._answer.usage.web_searches or 0
+            ),
             # The endpoint that serves goes on, whatever it leaves out.
             preferences=replace(request.preferences, require_parameters=False),
             **self._offer(request, is_last=is_last),

@@ -63,6 +63,7 @@ def inject_tools(
     beside = replace(
         request,
         tools=(*request.tools, *added),
+        server_tools=tuple(tools.native(tool) or tool for tool in request.server_tools),
         size_bytes=request.size_bytes + sum(map(_size, added)),
     )
     bounds = [each.bound for each in by_name.values()]
@@ -74,6 +75,9 @@ def inject_tools(
             result_tokens=rounds_max * RUNS_PER_ROUND_MAX * _REFUSAL_TOKENS
             + sum(bound.uses_max * (bound.result_tokens + _ENVELOPE_TOKENS) for bound in bounds),
             fees_nano_usd=sum(bound.fees_nano_usd for bound in bounds),
+            provider_searches_max=sum(
+                tool.uses_max or 0 for tool in beside.server_tools if tool.by_provider
+            ),
         ),
     )
     return beside, injected

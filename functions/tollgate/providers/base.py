@@ -26,6 +26,16 @@ class Guardrail(Struct, frozen=True, kw_only=True):
     version: str
 
 
+class NativeSearch(Struct, frozen=True, kw_only=True):
+    """The search that providers of a format run by themselves, as far as a request states it."""
+
+    # The lists of domains that it takes, one of them in a request.
+    allows_domains: bool = False
+    blocks_domains: bool = False
+    # Whether a request with it may have functions too.
+    beside_functions: bool = True
+
+
 class Target(Struct, frozen=True, kw_only=True):
     """One endpoint of one model at one provider."""
 
@@ -52,6 +62,8 @@ class Target(Struct, frozen=True, kw_only=True):
     location: str | None = None
     # The provider's name for people; None where the slug is all there is.
     provider_name: str | None = None
+    # The search that the provider runs by itself at a stated price; None if it runs none.
+    native_search: NativeSearch | None = None
 
     @property
     def endpoint_id(self) -> str:
@@ -230,6 +242,8 @@ class FetchedMedia(Struct, frozen=True, kw_only=True):
 
     content: bytes
     claimed_type: str | None = None
+    # The address that answered, after redirects; empty where nobody needs it.
+    url: str = ""
 
 
 class MediaFetcher(Protocol):

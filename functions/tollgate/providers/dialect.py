@@ -285,6 +285,12 @@ class Dialect(BaseModel):
         description="Whether the server counts the tokens of a prompt without generating, at the "
         "path that its format has for that; else a count is an estimate.",
     )
+    native_search: bool = Field(
+        default=False,
+        description="Whether the provider searches the web by itself, with the tool that its "
+        "format has for that; used where `server_tools.web_search` has `native`, at endpoints with "
+        "a `price.web_search`.",
+    )
     tool_call_id_length: int | None = Field(
         default=None, description="The only length of ids of calls, in letters and digits."
     )

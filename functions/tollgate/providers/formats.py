@@ -12,7 +12,14 @@ from msgspec import Struct, field
 from tollgate.core.request import TRANSCRIPT_NEEDS, Need, SoundFormat, WorkKind
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
 from tollgate.providers import work_codecs
-from tollgate.providers.base import BatchCodec, Codec, StreamedWorkCodec, Target, TokenCounter
+from tollgate.providers.base import (
+    BatchCodec,
+    Codec,
+    NativeSearch,
+    StreamedWorkCodec,
+    Target,
+    TokenCounter,
+)
 from tollgate.providers.parameters import PARAMETERS
 from tollgate.providers.shared.readable import Readership
 
@@ -59,6 +66,8 @@ class WireFormat(Struct, frozen=True, kw_only=True):
         default_factory=dict
     )
     batch_transports: frozenset[TransportName] = frozenset()
+    # The search of its providers' own; it is used where the dialect has `native_search`.
+    native_search: NativeSearch | None = None
     # Whether the operator's guardrail can be applied to a request.
     applies_guardrails: bool = False
     # Import and return how the format counts tokens; None if it cannot. It is used where the
@@ -102,7 +111,9 @@ def _load_openai_responses() -> Codec:
     return Codec(
         encode=encode,
         decoder=lambda target: ResponsesDecoder(
-            target.provider, signer=signer_of("openai_responses", target)
+            target.provider,
+            signer=signer_of("openai_responses", target),
+            searches=target.native_search is not None,
         ),
         error=parse_openai_reply_error,
         has_text_tools=True,
@@ -210,6 +221,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "openai_responses": WireFormat(
         load=_load_openai_responses,
         load_counter=_load_openai_responses_counter,
+        native_search=NativeSearch(allows_domains=True),
         transports=("http_sse",),
         signer=OPENAI,
         parameters=frozenset(
@@ -229,6 +241,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "anthropic": WireFormat(
         load=_load_anthropic,
         load_counter=_load_anthropic_counter,
+        native_search=NativeSearch(allows_domains=True, blocks_domains=True),
         transports=("http_sse", "bedrock_invoke"),
         signer=CLAUDE,
         other_signers=frozenset({ANTHROPIC_BLOCKS}),
@@ -256,6 +269,8 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "gemini": WireFormat(
         load=_load_gemini,
         load_counter=_load_gemini_counter,
+        # Before Gemini 3 functions beside it are a 400.
+        native_search=NativeSearch(beside_functions=False),
         transports=("http_sse",),
         signer=GEMINI,
         # As Google's own SDK keeps its history, thoughts and all.

@@ -138,6 +138,9 @@ class RequestTools(Protocol):
     def bound(self, tool: ServerTool) -> ToolBound:
         """Return the bound of a configured tool, by its request and by routing.yaml."""
 
+    def native(self, tool: ServerTool) -> ServerTool | None:
+        """Return a tool with the limits within which a provider may run it; None if none may."""
+
     async def run(
         self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float
     ) -> RunReport:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.addresses import DomainRules
 from tollgate.core.clock import Clock
@@ -118,6 +119,22 @@ class _OpenTools:
             uses_max=uses,
             fees_nano_usd=uses * self._fee_max_nano_usd(section),
             result_tokens=-(-size // _BYTES_PER_TOKEN_MIN),
+        )
+
+    def native(self, tool: ServerTool) -> ServerTool | None:
+        """Return a tool with the limits within which a provider may run it; None if none may."""
+        section = self._find(tool.id)
+        if not isinstance(section, WebSearchSection) or not section.native:
+            return None
+        domains = self._domains("web_search", section.domains, tool)
+        if domains.admits_none:
+            return None
+        return replace(
+            tool,
+            by_provider=True,
+            uses_max=_least(section.uses_max, tool.uses_max),
+            allowed_domains=domains.allowed,
+            blocked_domains=domains.blocked,
         )
 
     async def run(

@@ -1,9 +1,10 @@
 """Wires the tools that the gateway runs within a request."""
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
-from tollgate.core.documents import DocumentReader
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
@@ -13,7 +14,10 @@ from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.base import SecretStore
-from tollgate.tools.base import RequestTools, ServerTools
+
+if TYPE_CHECKING:
+    from tollgate.core.documents import DocumentReader
+    from tollgate.tools.base import RequestTools, ServerTools
 
 
 class WiredTools(Struct, frozen=True, kw_only=True):
@@ -28,16 +32,16 @@ class WiredTools(Struct, frozen=True, kw_only=True):
     pool: HttpPool
     secrets: SecretStore
     guard: MediaGuard
-    reader: DocumentReader | None
+    reader: "DocumentReader | None"
     clock: Clock
 
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
-    ) -> RequestTools:
+    ) -> "RequestTools":
         """Return the tools of one request, which leads to models by a route or by none."""
         return self._configured().open(request, route=route, principal=principal)
 
-    def _configured(self) -> ServerTools:
+    def _configured(self) -> "ServerTools":
         from tollgate.engine.painter import CatalogPainter
         from tollgate.providers.transports.engine_calls import PooledEngineCalls
         from tollgate.tools.configured import ConfiguredTools, ToolServices

@@ -361,3 +361,20 @@ def test_the_bound_has_the_fees_of_every_run(id_: ServerToolId, uses: int, fees:
 def test_a_price_of_a_tool_is_exact() -> None:
     section = {"web_fetch": {"price": {**PRICE, "call": "0.000000001"}}}
     assert Toolbox(FETCH, section=section).tools.bound(FETCH).fees_nano_usd == 5
+
+
+def test_c73_a_provider_may_search_within_the_limits_of_file_and_request() -> None:
+    section = {"web_search": {"native": True, "uses_max": 4, "blocked_domains": ["b.example"]}}
+    tool = ServerTool(id="web_search", uses_max=9, allowed_domains=("a.example",))
+    native = Toolbox(tool, section=section).tools.native(tool)
+    assert native == ServerTool(
+        id="web_search",
+        uses_max=4,
+        allowed_domains=("a.example",),
+        blocked_domains=("b.example",),
+        by_provider=True,
+    )
+    assert Toolbox(tool).tools.native(tool) is None
+    assert Toolbox(FETCH).tools.native(FETCH) is None
+    nowhere = {"web_search": {"native": True, "allowed_domains": ["c.example"]}}
+    assert Toolbox(tool, section=nowhere).tools.native(tool) is None

@@ -14,6 +14,7 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
+from tollgate.core.server_tools import ServerTool
 from tollgate.providers.anthropic.json_schema import close_enforceable
 from tollgate.providers.anthropic.turns import Block, add_mark
 from tollgate.providers.base import Target
@@ -23,6 +24,7 @@ from tollgate.providers.shared.emulation import (
     replace_guided,
     use_output_tool,
 )
+from tollgate.providers.shared.native_search import user_location
 
 _AUTO = ToolChoice(mode="auto")
 
@@ -72,12 +74,13 @@ def tooling(
     if choice is not None and choice.mode in ("required", "named") and not may_force:
         made.adapted.append("response_format" if made.wrapping.tool else "tool_choice")
         choice = _AUTO
-    if plain.tools or native.tools:
+    if plain.tools or native.tools or plain.server_tools:
         made.tools = [
             {**_tool(tool, target, made.adapted), **native.tool_fields.get(tool.name, {})}
             for tool in plain.tools
         ]
         made.tools += [{**tool} for tool in native.tools]
+        made.tools += map(_own_search, plain.server_tools)
         made.choice = _choice(choice, plain.parallel_tool_calls)
     elif called:
         # Anthropic refuses calls in the history without tools: they are declared, not offered.
@@ -105,6 +108,18 @@ def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
         elif tool.name != OUTPUT_TOOL and "tools.strict" not in adapted:
             adapted.append("tools.strict")
     return add_mark(block, tool.cache)
+
+
+def _own_search(tool: ServerTool) -> Block:
+    """Return Anthropic's own search (platform.claude.com/docs, "Web search tool", 2026-11-22)."""
+    search: Block = {"type": "web_search_20250305", "name": "web_search", **user_location(tool)}
+    if tool.uses_max is not None:
+        search["max_uses"] = tool.uses_max
+    if tool.allowed_domains:
+        search["allowed_domains"] = [*tool.allowed_domains]
+    if tool.blocked_domains:
+        search["blocked_domains"] = [*tool.blocked_domains]
+    return search
 
 
 def _choice(choice: ToolChoice | None, parallel: bool | None) -> Block:

@@ -123,6 +123,10 @@ def _offered(request: GenerationRequest) -> tuple[Tool, ...]:
 
 
 def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
+    if request.server_tools:
+        # Google's own search, which no functions may stand beside:
+        # https://ai.google.dev/gemini-api/docs/google-search (2026-11-22).
+        return {"tools": [{"googleSearch": {}}]}
     offered = _offered(request)
     if not offered:
         return {}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
+from msgspec.structs import replace
 from pydantic import JsonValue, ValidationError
 
 from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
@@ -53,6 +54,8 @@ _SILENT: Final = frozenset(
         "response.refusal.done",
     }
 )
+# Events of a search of the provider's own, which say nothing that its item does not.
+_SEARCH: Final = "response.web_search_call."
 # The place of what an item of reasoning has beside its texts.
 _HIDDEN: Final = -1
 
@@ -64,8 +67,11 @@ _TEXT: Final = Text(text="")
 class ResponsesDecoder:
     """Decodes one stream, or a response that was not streamed."""
 
-    def __init__(self, provider: str, *, signer: str | None) -> None:
+    def __init__(self, provider: str, *, signer: str | None, searches: bool = False) -> None:
         self._provider = provider
+        # Whether searches of the provider's own may be among the items, and those that were.
+        self._searches = searches
+        self._searched: set[int] = set()
         self._signer = signer
         # The ids of reasoning items, by their index.
         self._thought_ids: dict[int, str | None] = {}
@@ -106,7 +112,7 @@ class ResponsesDecoder:
         reader = self._readers.get(event.type)
         if reader is not None:
             yield from reader(event)
-        elif event.type not in _SILENT:
+        elif event.type not in _SILENT and not (self._searches and event.type.startswith(_SEARCH)):
             raise malformed_error(self._provider, "an event of unknown kind")
 
     def end(self) -> Iterator[StreamEvent]:
@@ -155,7 +161,7 @@ class ResponsesDecoder:
             yield from self._item_completed(index, item)
         if response.usage is not None:
             # The first event has the tier `auto`, the last one the tier that served.
-            yield _usage_reported(response.usage, response.service_tier)
+            yield self._usage_reported(response.usage, response.service_tier)
         self._final = response
 
     def _failed(self, event: Event) -> Iterator[StreamEvent]:
@@ -163,7 +169,7 @@ class ResponsesDecoder:
         if response.usage is not None:
             # OpenAI bills the tokens up to the failure.
             yield from self._start(event)
-            yield _usage_reported(response.usage, response.service_tier)
+            yield self._usage_reported(response.usage, response.service_tier)
         raise parse_openai_stream_error(response.error, self._provider)
 
     def _item_added(self, event: Event) -> Iterator[StreamEvent]:
@@ -175,6 +181,8 @@ class ResponsesDecoder:
             case "reasoning":
                 self._thought_ids[event.output_index] = item.id
             case "message":
+                pass
+            case "web_search_call" if self._searches:
                 pass
             case _:
                 raise malformed_error(self._provider, "an item that was not requested")
@@ -198,6 +206,10 @@ class ResponsesDecoder:
                 for number, content in enumerate(item.content or ()):
                     yield from self._content((index, number), content)
                     yield from self._parts.close((index, number))
+            case "web_search_call" if self._searches:
+                # Opening a page or finding words in it is no search: OpenAI bills searches alone.
+                if item.action is None or item.action.type in (None, "search"):
+                    self._searched.add(index)
             case _:
                 raise malformed_error(self._provider, "an item that was not requested")
 
@@ -302,6 +314,13 @@ class ResponsesDecoder:
             raise malformed_error(self._provider, "an event without its item")
         return event.item
 
+    def _usage_reported(self, raw: dict[str, JsonValue], tier: str | None) -> UsageReported:
+        usage = usage_of(raw)
+        if self._searched:
+            # OpenAI's usage does not count them.
+            usage = replace(usage, web_searches=len(self._searched))
+        return UsageReported(usage=usage, raw=raw, service_tier=tier)
+
     def _call(self, item: Item) -> ToolCall:
         if not item.call_id or not item.name:
             raise malformed_error(self._provider, "a call that has no name")
@@ -318,7 +337,3 @@ def _notes(
     for annotation in annotations:
         if (cited := citation(annotation)) is not None:
             yield cited
-
-
-def _usage_reported(raw: dict[str, JsonValue], tier: str | None) -> UsageReported:
-    return UsageReported(usage=usage_of(raw), raw=raw, service_tier=tier)

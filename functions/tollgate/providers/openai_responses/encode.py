@@ -14,6 +14,7 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
+from tollgate.core.server_tools import ServerTool
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.openai_responses.items import items
@@ -21,6 +22,7 @@ from tollgate.providers.openai_responses.native import add_fields, own_fields
 from tollgate.providers.parameters import stated_parameters, unsupported
 from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wants_thoughts
 from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
+from tollgate.providers.shared.native_search import user_location
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
 from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
@@ -114,12 +116,29 @@ def _reasoning(
 
 
 def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
-    if not request.tools:
+    if not (request.tools or request.server_tools):
         return {}
-    fields: dict[str, JsonValue] = {"tools": [_tool(tool) for tool in request.tools]}
+    tools = [_tool(tool) for tool in request.tools]
+    fields: dict[str, JsonValue] = {"tools": tools}
+    for search in request.server_tools:
+        tools.append(_own_search(search))
+        if search.uses_max is not None:
+            fields["max_tool_calls"] = search.uses_max
     if request.tool_choice is not None:
         fields["tool_choice"] = _tool_choice(request, request.tool_choice)
     return fields
+
+
+def _own_search(tool: ServerTool) -> JsonValue:
+    """Return OpenAI's own search.
+
+    https://platform.openai.com/docs/guides/tools-web-search (2026-11-22); `max_tool_calls` of a
+    request bounds the calls of all its built-in tools.
+    """
+    search: dict[str, JsonValue] = {"type": "web_search", **user_location(tool)}
+    if tool.allowed_domains:
+        search["filters"] = {"allowed_domains": [*tool.allowed_domains]}
+    return search
 
 
 def _tool(tool: Tool) -> JsonValue:

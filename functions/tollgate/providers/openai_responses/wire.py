@@ -36,8 +36,14 @@ class Content(_Shape):
     logprobs: list[dict[str, JsonValue]] | None = None
 
 
+class Action(_Shape):
+    """The work of a call of OpenAI's own search: `search`, `open_page` or `find_in_page`."""
+
+    type: str | None = None
+
+
 class Item(_Shape):
-    """An item of the output: a message, a reasoning or a call."""
+    """An item of the output: a message, a reasoning, a call or a search."""
 
     type: str
     id: str | None = None
@@ -48,6 +54,7 @@ class Item(_Shape):
     content: list[Content] | None = None
     summary: list[Content] | None = None
     encrypted_content: str | None = None
+    action: Action | None = None
 
 
 class IncompleteDetails(_Shape):

@@ -8,18 +8,22 @@ https://cheatsheetseries.owasp.org/cheatsheets/Server_Side_Request_Forgery_Preve
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import override
 from yarl import URL
 
 from tollgate.core.addresses import DomainRules, is_address, is_disguised, is_public
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.providers.base import FetchedMedia
-from tollgate.tools.base import FetchedPage, PageLimits, RunFailure, RunFault
+
+if TYPE_CHECKING:
+    # Known to few processes: the guard is made at the start of each.
+    from tollgate.tools.base import FetchedPage, PageLimits, RunFault
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _PORTS: Final = {"http": 80, "https": 443}
@@ -67,7 +71,7 @@ class MediaGuard:
         try:
             async with asyncio.timeout(self._limits.total_s):
                 found = await self._follow(URL(url), bytes_max or self._limits.body_bytes_max)
-                return FetchedMedia(content=found.content, claimed_type=found.claimed_type)
+                return replace(found, url="")
         except _Refused as refused:
             raise _refusal(str(refused), field) from refused
         except TimeoutError as late:
@@ -76,14 +80,19 @@ class MediaGuard:
             # No word on why: a caller must not learn what answers where.
             raise _refusal("could not be fetched", field) from failure
 
-    async def fetch_page(self, url: str, limits: PageLimits) -> FetchedPage:
+    async def fetch_page(self, url: str, limits: "PageLimits") -> "FetchedPage":
         """Return the page behind a URL; RunFailure for one that must not or cannot be fetched.
 
         The domains hold for every redirect too: else a page of an allowed one leads to any other.
         """
+        from tollgate.tools.base import FetchedPage, RunFailure
+
         try:
             async with asyncio.timeout(limits.timeout_s):
-                return await self._follow(URL(url), limits.bytes_max, limits.domains)
+                found = await self._follow(URL(url), limits.bytes_max, limits.domains)
+                return FetchedPage(
+                    url=found.url, content=found.content, claimed_type=found.claimed_type
+                )
         except _Refused as refused:
             raise RunFailure(refused.fault, f"the address {refused}") from refused
         except TimeoutError as late:
@@ -93,17 +102,17 @@ class MediaGuard:
 
     async def _follow(
         self, url: URL, bytes_max: int, domains: DomainRules | None = None
-    ) -> FetchedPage:
+    ) -> FetchedMedia:
         for _ in range(self._limits.redirects_max + 1):
             if domains is not None and not domains.admits(url.raw_host or ""):
                 raise _Refused("leads to a domain that is not allowed", "url_not_allowed")
             fetched = await self._get(url, bytes_max)
-            if isinstance(fetched, FetchedPage):
+            if isinstance(fetched, FetchedMedia):
                 return fetched
             url = fetched
         raise _Refused("is redirected too often")
 
-    async def _get(self, url: URL, bytes_max: int) -> FetchedPage | URL:
+    async def _get(self, url: URL, bytes_max: int) -> FetchedMedia | URL:
         """Fetch one URL, and return what is there, or the URL to which it redirects."""
         pinned = _Pinned(await self._addresses(url))
         connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, force_close=True)
@@ -125,7 +134,7 @@ class MediaGuard:
                 raise _Refused("answers in an encoding that was not requested")
             content = await _read_body(response, bytes_max)
             claimed = response.headers.get("content-type")
-            return FetchedPage(url=str(url), content=content, claimed_type=claimed)
+            return FetchedMedia(url=str(url), content=content, claimed_type=claimed)
 
     async def _addresses(self, url: URL) -> Sequence[str]:
         """Return the addresses of a URL; RequestError unless all of them are public."""
@@ -158,7 +167,7 @@ async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
 class _Refused(Exception):
     """Raised for a URL that is not fetched; its text ends a sentence that begins with the URL."""
 
-    def __init__(self, what: str, fault: RunFault = "url_not_accessible") -> None:
+    def __init__(self, what: str, fault: "RunFault" = "url_not_accessible") -> None:
         super().__init__(what)
         self.fault: RunFault = fault
 

@@ -302,6 +302,9 @@ class _Checker:
             for need in sorted((dialect.met if dialect else frozenset()) - each.carries):
                 message = f"the codec of {slug} has no {need}"
                 yield self._document.at_value((*where, "dialect"), "R054", message)
+            if dialect is not None and dialect.native_search and each.native_search is None:
+                message = f"the codec of {slug} has no search of its own"
+                yield self._document.at_value((*where, "dialect"), "R054", message)
             if dialect is not None and dialect.counts_tokens and each.load_counter is None:
                 message = f"the codec of {slug} has no count of tokens"
                 yield self._document.at_value((*where, "dialect"), "R054", message)

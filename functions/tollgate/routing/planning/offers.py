@@ -162,6 +162,11 @@ def _target(
         project=row.project,
         location=row.location,
         provider_name=row.name,
+        native_search=(
+            WIRE_FORMATS[row.codec].native_search
+            if dialect.native_search and endpoint.price.web_search is not None
+            else None
+        ),
         guardrail=(
             None if guardrail is None else Guardrail(id=guardrail.id, version=guardrail.version)
         ),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tollgate.core.generation import RoundsBound
+from tollgate.core.money import nano_usd
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 
@@ -34,7 +35,15 @@ def cost_max_of_rounds(
         answers_max=wanted.output_tokens_max,
     )
     costs = (attempt.prices.cost_max_nano_usd(now_s, each.prompt, each.output) for each in sizes)
-    return rounds.fees_nano_usd + sum(costs)
+    return rounds.fees_nano_usd + sum(costs) + _searches_nano_usd(attempt, rounds, now_s, context)
+
+
+def _searches_nano_usd(attempt: Attempt, rounds: RoundsBound, now_s: float, context: int) -> int:
+    """Return the most that the searches of the endpoint's provider cost."""
+    if attempt.target.native_search is None:
+        return 0
+    rates = (price.web_search for price in attempt.prices.possible(now_s, context))
+    return rounds.provider_searches_max * max(nano_usd(rate) for rate in rates if rate is not None)
 
 
 def list_round_sizes(

@@ -1,0 +1,24 @@
+"""The user's place as OpenAI and Anthropic have it in their own searches.
+
+platform.openai.com/docs/guides/tools-web-search and platform.claude.com/docs, "Web search tool"
+(2026-11-22).
+"""
+
+from pydantic import JsonValue
+
+from tollgate.core.server_tools import ServerTool
+
+
+def user_location(tool: ServerTool) -> dict[str, JsonValue]:
+    """Return the field of the user's place, none if it is not known."""
+    place = tool.location
+    if place is None:
+        return {}
+    stated: dict[str, JsonValue] = {
+        "city": place.city,
+        "region": place.region,
+        "country": place.country.upper() if place.country else None,
+        "timezone": place.timezone,
+    }
+    known = {name: value for name, value in stated.items() if value}
+    return {"user_location": {"type": "approximate", **known}} if known else {}
