@@ -8,6 +8,7 @@ from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.catalog import wire_catalog_follower
+from tollgate.wiring.explained_tools import wire_explained_tools
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import wire_observation
@@ -29,6 +30,7 @@ _services = wire_services(
         clock=_clock,
         journal=_journal,
     ),
+    make_tools=wire_explained_tools(_settings, _clock),
     files=wire_files(_settings, _stores, _clock),
     clock=_clock,
     journal=_journal,

@@ -1,6 +1,6 @@
 """The stores behind the api routes, and the authorization of callers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -33,6 +33,7 @@ from tollgate.web.auth import authenticate, has_key
 
 if TYPE_CHECKING:
     from tollgate.engine.kept_answers import AnswerStore
+    from tollgate.tools.base import ServerTools
 
 
 class Catalogs(Protocol):
@@ -71,6 +72,8 @@ class Services(Struct, frozen=True, kw_only=True):
     clock: Clock
     # Management keys of this workspace administer all workspaces.
     operator_workspace: str
+    # Makes the tools that a catalog configures, whose bounds are explained.
+    make_tools: "Callable[[Catalog], ServerTools] | None" = None
 
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """Return the key tiers of the live catalog by name."""

@@ -1,13 +1,20 @@
 """Wires the services of the api routes, apart from the stores that other functions share."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
+from tollgate.routing.planning.catalog import Catalog
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.administration import Administration
 from tollgate.wiring.files import Files
 from tollgate.wiring.stores import Stores
+
+if TYPE_CHECKING:
+    from tollgate.tools.base import ServerTools
 
 
 def wire_services(
@@ -15,6 +22,7 @@ def wire_services(
     administration: Administration,
     catalogs: Catalogs,
     *,
+    make_tools: "Callable[[Catalog], ServerTools]",
     files: Files | None,
     clock: Clock,
     journal: Journal,
@@ -43,4 +51,5 @@ def wire_services(
         journal=journal,
         clock=clock,
         operator_workspace=administration.operator_workspace,
+        make_tools=make_tools,
     )

@@ -10,6 +10,7 @@ from tollgate.web.local_app import LocalApp
 from tollgate.web.request_services import Gateways
 from tollgate.web.services import Catalogs
 from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.explained_tools import wire_explained_tools
 from tollgate.wiring.files import Files
 from tollgate.wiring.generation import wire_chat_app
 from tollgate.wiring.limits import wire_web_limits
@@ -31,7 +32,13 @@ def wire_whole_app(
     limits = wire_web_limits(settings)
     administration = wire_administration(settings, stores, clock)
     services = wire_services(
-        stores, administration, catalogs, files=files, clock=clock, journal=journal
+        stores,
+        administration,
+        catalogs,
+        make_tools=wire_explained_tools(settings, clock),
+        files=files,
+        clock=clock,
+        journal=journal,
     )
     chat = wire_chat_app(stores, gateways, limits, clock=clock, journal=journal)
     return LocalApp(chat, api_app(services, limits))

@@ -3,11 +3,15 @@
 Keeps C73.
 """
 
+from decimal import Decimal
+
 import pytest
+from msgspec.structs import replace
 
 from tests.scripted import Scripted, answers
 from tests.scripted_tools import (
     QUERY,
+    SEARCH,
     ScriptedTools,
     answered,
     asks,
@@ -16,8 +20,15 @@ from tests.scripted_tools import (
     tooled,
     with_tools,
 )
+from tests.unit.routing.catalogs import catalog, principal, request
+from tollgate.core.clock import SystemClock
 from tollgate.core.errors import RequestError
-from tollgate.core.request import Tool, ToolChoice
+from tollgate.core.request import GenerationRequest, Tool, ToolChoice
+from tollgate.core.server_tools import ServerTool
+from tollgate.engine.tool_injection import plan_rounds
+from tollgate.routing.planning.planner import Planner
+from tollgate.settings import Settings
+from tollgate.wiring.explained_tools import wire_explained_tools
 
 SEARCHING = asks(("web_search", QUERY))
 
@@ -88,3 +99,22 @@ async def test_c73_the_tools_are_opened_for_the_route_whatever_prefix_names_it()
     for name in ("acme/large", "best", "tensorzero::model_name::smart"):
         await answered(home, with_tools(home, name=name))
     assert tools.routes == [None, "smart", "smart"]
+
+
+async def test_c53_c73_an_explanation_has_the_bound_of_the_tools_that_a_file_configures() -> None:
+    priced = {"call": Decimal("0.008"), "source": "made up", "checked": "2026-11-22"}
+    search = {"engine": "tavily", "key": {"env": "TAVILY_API_KEY"}, "price": priced, "uses_max": 3}
+    planner = Planner(catalog(server_tools={"web_search": search, "datetime": {}}))
+    make_tools = wire_explained_tools(Settings(), SystemClock())
+    plain = request("acme/large")
+    searching = replace(plain, server_tools=(SEARCH, ServerTool(id="datetime")))
+
+    work, bound = plan_rounds(make_tools, planner, searching, principal())
+
+    assert isinstance(work, GenerationRequest)
+    assert [tool.name for tool in work.tools] == ["web_search", "datetime"]
+    assert work.size_bytes > searching.size_bytes
+    assert bound is not None
+    assert (bound.rounds_max, bound.fees_nano_usd) == (6, 3 * 8_000_000)
+    assert plan_rounds(make_tools, planner, plain, principal()) == (plain, None)
+    assert plan_rounds(None, planner, searching, principal()) == (searching, None)

@@ -19,6 +19,7 @@ from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.simulation import Fault
+from tollgate.engine.tool_injection import plan_rounds
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS, Ingresses
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
@@ -27,6 +28,7 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.settings import Settings
 from tollgate.web.explanation_shapes import answer_time_s, explain_plan
+from tollgate.wiring.explained_tools import wire_explained_tools
 
 _KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev keeps it."
 
@@ -197,10 +199,15 @@ def _by_file(
     )
     try:
         parsed = Ingresses(ids)[format_name].parse(body)
-        wanted = PlanningRequest.of(parsed.request, principal=principal, request_id=ids.new_id())
+        planner = Planner(catalog)
+        make_tools = wire_explained_tools(Settings(), clock)
+        work, rounds = plan_rounds(make_tools, planner, parsed.request, principal)
+        wanted = PlanningRequest.of(
+            work, principal=principal, request_id=ids.new_id(), rounds=rounds
+        )
         now_s = clock.now_s() if key.at is None else key.at.replace(tzinfo=UTC).timestamp()
         answer = explain_plan(
-            Planner(catalog).survey(wanted, now_s=now_s),
+            planner.survey(wanted, now_s=now_s),
             wanted,
             catalog.sha,
             faults=[Fault.parse(fault) for fault in faults],

@@ -13,6 +13,7 @@ from tollgate.core.request import GenerationRequest
 from tollgate.core.speed import Speed
 from tollgate.core.work import Work
 from tollgate.engine.simulation import Fault
+from tollgate.engine.tool_injection import plan_rounds
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.routing.planning.planner import Planner
@@ -49,14 +50,18 @@ def explanation_routes(services: Services) -> APIRouter:
         """Explain the candidates of a request, their exclusions and draws, at no cost."""
         faults = [Fault.parse(fault) for fault in simulate]
         parsed = _ingress(services, format).parse(await request.body(), request.headers)
+        work = await _with_files(services, principal, parsed.request)
+        catalog = await services.catalogs.for_key(principal.key_id)
+        planner = Planner(catalog)
+        work, rounds = plan_rounds(services.make_tools, planner, work, principal)
         wanted = PlanningRequest.of(
-            await _with_files(services, principal, parsed.request),
+            work,
             principal=principal,
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
+            rounds=rounds,
         )
-        catalog = await services.catalogs.for_key(principal.key_id)
-        survey = Planner(catalog).survey(wanted, now_s=services.clock.now_s())
+        survey = planner.survey(wanted, now_s=services.clock.now_s())
         resting: Mapping[str, float] = {}
         speeds: Mapping[str, Speed] = {}
         if survey.plan is not None:
