@@ -13,14 +13,16 @@ from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 
 from tests.asgi import Exchange, request
-from tests.contract.files import CAPS, file_store
+from tests.contract.files import CAPS, file_store, upload_store
 from tests.gateways import house
+from tests.memory.workspaces import MemoryWorkspaceStore
 from tests.references import published_schema
 from tests.stores import TESTER, DynamoStores
 from tests.unit.web.test_api_app import Api
+from tollgate.core.clock import DAY_S
 from tollgate.core.files import FileCaps
 from tollgate.core.principal import KeyRole, Principal
-from tollgate.stores.administration import NewKey
+from tollgate.stores.administration import NewKey, WorkspaceSettings
 from tollgate.stores.aws.objects import FolderObjects
 from tollgate.stores.files.folder import FolderFiles
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
@@ -63,6 +65,15 @@ class Desk:
             headers["idempotency-key"] = claim
         return await request(self.api.app, "POST", "/v1/files", headers=headers, body=form.read())
 
+    async def part(self, upload_id: str, content: bytes, *, name: str = "data") -> Exchange:
+        path = f"/v1/uploads/{upload_id}/parts"
+        form = httpx2.Request("POST", f"http://gateway{path}", files={name: content})
+        headers = {
+            "authorization": f"Bearer {self.secrets['acme inference']}",
+            "content-type": form.headers["content-type"],
+        }
+        return await request(self.api.app, "POST", path, headers=headers, body=form.read())
+
     async def call(self, method: str, path: str = "", who: str = "acme inference") -> Exchange:
         return await self.api(method, f"/v1/files{path}", key=self.secrets[who])
 
@@ -76,6 +87,7 @@ async def open_desk(dynamo: DynamoStores, folder: Any, caps: FileCaps) -> Desk:
     home = await house()
     changes = {
         "files": file_store(dynamo, FolderFiles(folder), caps),
+        "uploads": upload_store(dynamo, FolderFiles(folder), caps),
         "answers": DynamoAnswerStore(
             dynamo.client, dynamo.tables.core, FolderObjects(folder), clock=dynamo.clock
         ),
@@ -340,3 +352,44 @@ def test_c70_a_claim_is_of_the_workspace_that_uploads() -> None:
         for workspace in ("acme", "other")
     ]
     assert [claim.workspace_id for claim in claims] == ["acme", "other"]
+
+
+async def test_c70_files_expire_as_their_workspace_says_unless_their_upload_does(
+    desk: Desk,
+) -> None:
+    home = desk.api.home
+    workspaces = MemoryWorkspaceStore(home.stores.books, home.stores.clock)
+    desk.api.changes["workspaces"] = workspaces
+    assert await workspaces.create("acme", WorkspaceSettings(file_days=7), by=TESTER)
+    kept = (await desk.upload(who="other inference")).json
+    assert "expires_at" not in kept
+    file = (await desk.upload()).json
+    assert file["expires_at"] == file["created_at"] + 7 * DAY_S
+    own = {"expires_after[anchor]": "created_at", "expires_after[seconds]": "3600"}
+    file = (await desk.upload(**own)).json
+    assert file["expires_at"] == file["created_at"] + 3_600
+    asked = {"filename": "a.txt", "purpose": "user_data", "bytes": 4, "mime_type": "text/plain"}
+    secret = desk.secrets["acme inference"]
+    upload = (await desk.api("POST", "/v1/uploads", key=secret, content=asked)).json
+    part = await desk.part(upload["id"], b"text")
+    assert part.status == 200, part.body
+    done = await desk.api(
+        "POST",
+        f"/v1/uploads/{upload['id']}/complete",
+        key=secret,
+        content={"part_ids": [part.json["id"]]},
+    )
+    assert done.json["file"]["expires_at"] == done.json["created_at"] + 7 * DAY_S
+
+
+async def test_c70_a_part_is_a_file_of_a_form(desk: Desk) -> None:
+    asked = {"filename": "a.txt", "purpose": "user_data", "bytes": 4, "mime_type": "text/plain"}
+    secret = desk.secrets["acme inference"]
+    upload = (await desk.api("POST", "/v1/uploads", key=secret, content=asked)).json
+    for content, name in ((b"", "data"), (b"text", "file")):
+        reply = await desk.part(upload["id"], content, name=name)
+        assert (reply.status, reply.error["param"]) == (400, "data")
+    unknown = await desk.part("upload_x", b"text")
+    assert (unknown.status, unknown.error["param"]) == (404, "upload_id")
+    too_large = await desk.api("POST", "/v1/uploads", key=secret, content={**asked, "bytes": 901})
+    assert (too_large.status, too_large.error["code"]) == (413, "file_too_large")

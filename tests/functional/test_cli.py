@@ -174,7 +174,7 @@ def test_c64_credit_is_refunded_and_adjusted(server: LocalServer) -> None:
 
 
 def test_c64_workspaces_are_made_funded_and_locked(server: LocalServer) -> None:
-    options = ("--budget", "300", "--pause-at-budget", "--response-days", "30")
+    options = ("--budget", "300", "--pause-at-budget", "--response-days", "30", "--file-days", "7")
     printed(server, "workspaces", "create", "search", *options)
     printed(server, "credits", "add", "5", "--id", "first", "--workspace", "search")
     balance = json.loads(printed(server, "credits", "show", "--workspace", "search", "--json"))
@@ -186,13 +186,13 @@ def test_c64_workspaces_are_made_funded_and_locked(server: LocalServer) -> None:
     assert "(permission_denied, " in refused.stderr
 
     row = printed(server, "workspaces", "lock", "search").splitlines()[1].split("\t")
-    assert row[:6] == ["search", "locked", "", "300", "yes", "30"]
-    none = ("--no", "budget", "--no", "response-days")
+    assert row[:7] == ["search", "locked", "", "300", "yes", "30", "7"]
+    none = ("--no", "budget", "--no", "response-days", "--no", "file-days")
     changes = (*none, "--no-pause-at-budget", "--admission", "covered")
     printed(server, "workspaces", "update", "search", *changes)
     printed(server, "workspaces", "unlock", "search")
     listed = [line.split("\t") for line in printed(server, "workspaces", "ls").splitlines()]
-    assert ["search", "open", "covered", "", "no", ""] in [line[:6] for line in listed]
+    assert ["search", "open", "covered", "", "no", "", ""] in [line[:7] for line in listed]
     assert run(server, "workspaces", "update", "search").returncode == 2
 
 

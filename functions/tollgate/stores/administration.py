@@ -205,6 +205,8 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     pause_at_budget: bool = False
     # Days that responses of its keys are stored, unless a key says otherwise; None stores none.
     response_days: int | None = None
+    # Days after which its files expire, unless their uploads say otherwise; None keeps them.
+    file_days: int | None = None
 
     def __post_init__(self) -> None:
         check_days("response_days", self.response_days)

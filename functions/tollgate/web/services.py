@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tollgate.core.clock import Clock
+from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.files import NewFile
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.content_log import ContentLog
@@ -98,6 +100,14 @@ class Services(Struct, frozen=True, kw_only=True):
                 param="workspace_id",
             )
         return workspace
+
+    async def with_expiry(self, new: NewFile) -> NewFile:
+        """Return a file to store, with its workspace's default expiry if its upload states none."""
+        if new.expires_after_s is not None:
+            return new
+        workspace = await self.workspaces.get(new.workspace_id)
+        days = None if workspace is None else workspace.settings.file_days
+        return new if days is None else replace(new, expires_after_s=days * DAY_S)
 
     def now_s(self) -> int:
         """Return the current Unix second."""

@@ -19,11 +19,12 @@ _COLUMNS: Final = (
     "budget",
     "pause_at_budget",
     "response_days",
+    "file_days",
     "shards",
     "created_at",
 )
 # Settings that `--no` takes away.
-_REMOVABLE: Final = ("admission", "budget", "response-days")
+_REMOVABLE: Final = ("admission", "budget", "response-days", "file-days")
 
 _admission = click.option(
     "--admission",
@@ -40,6 +41,11 @@ _days = click.option(
     "--response-days",
     type=click.IntRange(1),
     help="Days that responses of its keys are stored: 1, 7, 30 or 90.",
+)
+_file_days = click.option(
+    "--file-days",
+    type=click.IntRange(1, 30),
+    help="Days after which its uploaded files expire, unless their uploads say otherwise.",
 )
 
 
@@ -70,6 +76,7 @@ def show_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
 @_budget
 @_pause
 @_days
+@_file_days
 @calls_gateway
 def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **settings: Any) -> None:
     """Create a workspace, without credit and without keys."""
@@ -82,6 +89,7 @@ def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **setti
 @_budget
 @_pause
 @_days
+@_file_days
 @click.option(
     "--no", "without", multiple=True, type=click.Choice(_REMOVABLE), help="Take a setting away."
 )
@@ -135,6 +143,7 @@ def _row(workspace: Any) -> dict[str, str]:
         "budget": "" if workspace["budget"] is None else exact(workspace["budget"]),
         "pause_at_budget": "yes" if workspace["pause_at_budget"] else "no",
         "response_days": str(workspace["response_days"] or ""),
+        "file_days": str(workspace["file_days"] or ""),
         "shards": str(workspace["shards"]),
         "created_at": workspace["created_at"],
     }

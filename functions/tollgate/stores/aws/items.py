@@ -123,6 +123,7 @@ class WorkspaceItem(AnyItem):
     BUDGET: Final = "bud"  # N: nano-dollars in a UTC month, absent without a budget
     PAUSES: Final = "bp"  # N: 1 if the budget pauses the workspace, absent otherwise
     RESPONSE_DAYS: Final = "rd"  # N: days that responses of its keys are stored, absent if not
+    FILE_DAYS: Final = "fd"  # N: days after which its files expire, absent if they are kept
     COPIED: Final = "told"  # S: shards, admission and days that all rows of secrets have
 
 

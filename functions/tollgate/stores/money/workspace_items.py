@@ -27,6 +27,7 @@ _SETTINGS: Final = (
     WorkspaceItem.BUDGET,
     WorkspaceItem.PAUSES,
     WorkspaceItem.RESPONSE_DAYS,
+    WorkspaceItem.FILE_DAYS,
 )
 
 
@@ -47,6 +48,7 @@ def encode_workspace(settings: WorkspaceSettings) -> Item:
         WorkspaceItem.RESPONSE_DAYS: None
         if settings.response_days is None
         else number(settings.response_days),
+        WorkspaceItem.FILE_DAYS: None if settings.file_days is None else number(settings.file_days),
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -90,5 +92,6 @@ def read_workspace(item: Item) -> Workspace:
             budget_nano_usd=read_optional_number(item, WorkspaceItem.BUDGET),
             pause_at_budget=WorkspaceItem.PAUSES in item,
             response_days=read_optional_number(item, WorkspaceItem.RESPONSE_DAYS),
+            file_days=read_optional_number(item, WorkspaceItem.FILE_DAYS),
         ),
     )

@@ -25,7 +25,6 @@ from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
 
 if TYPE_CHECKING:
-    from tollgate.engine.kept_answers import AnswerStore
     from tollgate.web.file_upload import Upload
 
 _log: Final = logging.getLogger(__name__)
@@ -79,10 +78,10 @@ def _add_upload(router: APIRouter, services: Services) -> None:
         key = request.headers.get(_CLAIM_HEADER)
         if key is None:
             headers: dict[str, str] = {}
-            body = await _create(files, upload)
+            body = await _create(services, files, upload)
         else:
             claim = upload.claim(key, request_id_of(request.scope))
-            body, headers = await _create_once(services.answers, files, upload, claim)
+            body, headers = await _create_once(services, files, upload, claim)
         headers |= await _usage_headers(files, principal)
         return Response(body, media_type="application/json", headers=headers)
 
@@ -100,17 +99,15 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
         check_size(asked.bytes, files.caps.file_bytes_max, "bytes")
         filename = clean_filename(asked.filename)
         expires = asked.expires_after
-        announced = await files.announce(
-            NewFile(
-                workspace_id=principal.workspace_id,
-                key_id=principal.key_id,
-                filename=filename,
-                purpose=asked.purpose,
-                media_type=asked.media_type or guess_media_type(filename),
-                expires_after_s=expires.seconds if expires else None,
-            ),
-            asked.bytes,
+        new = NewFile(
+            workspace_id=principal.workspace_id,
+            key_id=principal.key_id,
+            filename=filename,
+            purpose=asked.purpose,
+            media_type=asked.media_type or guess_media_type(filename),
+            expires_after_s=expires.seconds if expires else None,
         )
+        announced = await files.announce(await services.with_expiry(new), asked.bytes)
         if announced is None:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
@@ -191,16 +188,17 @@ def _add_file(router: APIRouter, services: Services) -> None:
         return RedirectResponse(str(found.url), status_code=302, headers=_PRIVATE)
 
 
-async def _create(files: FileStore, upload: "Upload") -> bytes:
+async def _create(services: Services, files: FileStore, upload: "Upload") -> bytes:
     """Store a file; return the reply."""
-    file = await files.create(upload.file, upload.content)
+    file = await files.create(await services.with_expiry(upload.file), upload.content)
     return FileObject.of(file).model_dump_json().encode()
 
 
 async def _create_once(
-    answers: "AnswerStore | None", files: FileStore, upload: "Upload", claim: Claim
+    services: Services, files: FileStore, upload: "Upload", claim: Claim
 ) -> tuple[bytes, dict[str, str]]:
     """Store a file, or return the reply that is kept for the claim; and headers."""
+    answers = services.answers
     if answers is None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -210,7 +208,7 @@ async def _create_once(
     if kept is not None:
         return kept, {_REPLAY_HEADER: "true"}
     try:
-        body = await _create(files, upload)
+        body = await _create(services, files, upload)
     except GatewayError:
         await answers.release(claim)
         raise

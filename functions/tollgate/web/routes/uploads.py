@@ -42,7 +42,7 @@ def upload_routes(services: Services) -> APIRouter:
             media_type=asked.mime_type,
             expires_after_s=expires.seconds if expires else None,
         )
-        return UploadObject.of(await uploads.create(new, asked.bytes))
+        return UploadObject.of(await uploads.create(await services.with_expiry(new), asked.bytes))
 
     @router.post("/{upload_id}/complete")
     async def complete_upload(

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
+from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import Admission
@@ -13,6 +14,7 @@ from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, Works
 from tollgate.stores.rules.key_settings import ContentDays
 from tollgate.web.admission import By, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
+from tollgate.web.file_shapes import EXPIRES_MAX_S
 from tollgate.web.services import Services
 from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
 
@@ -26,6 +28,9 @@ class WorkspaceSettingsBody(Body):
     response_days: ContentDays | None = Field(
         None, description="days that responses of its keys are stored; null stores none"
     )
+    file_days: Annotated[int, Field(ge=1, le=EXPIRES_MAX_S // DAY_S)] | None = Field(
+        None, description="days after which its files expire by default; null keeps them"
+    )
 
     def edit(self, settings: WorkspaceSettings) -> WorkspaceSettings:
         """Return the settings with the sent fields replaced."""
@@ -38,6 +43,7 @@ class WorkspaceSettingsBody(Body):
                 self.pause_at_budget if "pause_at_budget" in sent else settings.pause_at_budget
             ),
             response_days=self.response_days if "response_days" in sent else settings.response_days,
+            file_days=self.file_days if "file_days" in sent else settings.file_days,
         )
 
 
@@ -65,6 +71,7 @@ class WorkspaceObject(BaseModel):
     budget: Usd | None
     pause_at_budget: bool
     response_days: int | None
+    file_days: int | None
 
     @classmethod
     def of(cls, workspace: Workspace) -> "WorkspaceObject":
@@ -81,6 +88,7 @@ class WorkspaceObject(BaseModel):
             budget=None if budget is None else usd(budget),
             pause_at_budget=settings.pause_at_budget,
             response_days=settings.response_days,
+            file_days=settings.file_days,
         )
 
 

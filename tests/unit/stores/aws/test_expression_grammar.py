@@ -54,6 +54,11 @@ UPDATES = {
     "file release": expressions.FILE_RELEASE,
     "file free": expressions.FILE_FREE,
     "file deleting": expressions.FILE_DELETING,
+    "file part": expressions.FILE_PART,
+    "file parts deleting": expressions.FILE_PARTS_DELETING,
+    "file joining": expressions.FILE_JOINING,
+    "file apart": expressions.FILE_APART,
+    "file joined": expressions.FILE_JOINED,
     "file arrived": expressions.FILE_ARRIVED,
 }
 CONDITIONS = (
