@@ -89,6 +89,7 @@ class RoundsObject(_Mirror):
     rounds_max: int
     result_tokens: int
     fees_nano_usd: int
+    provider_searches_max: int
 
 
 class TraceObject(_Mirror):
