@@ -365,7 +365,7 @@ _RESPONSES = [
         for name, tool in (
             ("tools of free text", _CUSTOM),
             ("tools in a `namespace`", _NESTED),
-            ("hosted tools such as `web_search`", {"type": "web_search"}),
+            ("hosted tools such as `tool_search`", {"type": "tool_search"}),
         )
     ),
     *_stated(

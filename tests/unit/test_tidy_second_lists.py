@@ -9,7 +9,7 @@ import pytest
 from tests.tidy.second_lists import second_lists
 from tests.tidy.source import Source
 from tollgate.core.request import Sampling
-from tollgate.ingress.chat_completions.wire.request import ChatRequest
+from tollgate.ingress.chat_completions.wire.request import ChatFields
 from tollgate.providers.formats import FormatName
 from tollgate.providers.parameters import PARAMETERS
 
@@ -47,7 +47,7 @@ def test_parameters_are_listed_in_one_place_only() -> None:
 
 
 def test_a_sampling_parameter_is_a_field_of_the_client_format_by_the_same_name() -> None:
-    assert set(Sampling.__struct_fields__) <= ChatRequest.model_fields.keys()
+    assert set(Sampling.__struct_fields__) <= ChatFields.model_fields.keys()
     assert set(Sampling.__struct_fields__) <= set(PARAMETERS)
 
 

@@ -297,7 +297,8 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     def capabilities(self) -> frozenset[Capability]:
         """The capabilities that a model needs to serve the request."""
         wanted: set[Capability] = set()
-        if self.tools or self.server_tools or (self.native and self.native.tools):
+        required = any(tool.left_out_as is None for tool in self.server_tools)
+        if self.tools or required or (self.native and self.native.tools):
             wanted.add("tools")
         if isinstance(self.output_format, SchemaOutput):
             wanted.add("structured_output")

@@ -38,6 +38,11 @@ class ServerTool(Struct, frozen=True, kw_only=True):
     location: UserLocation | None = None
     events: bool = False
     """True if the stream has frames of the tool's progress."""
+    field: str = ""
+    """The field of the request that switched the tool on."""
+    left_out_as: str | None = None
+    """The name under which the caller learns that nothing runs the tool; None for a request that is
+    refused then."""
     native: Mapping[str, JsonValue] | None = None
     """The declaration in the client's own format, for a provider of that format that runs it."""
     by_provider: bool = False

@@ -51,16 +51,18 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
 
         call = await find_files_of(gateway, call)
     tools: InjectedTools | None = None
+    left_out: tuple[str, ...] = ()
     request = call.parsed.request
-    if gateway.tools and isinstance(request, GenerationRequest) and request.server_tools:
+    if isinstance(request, GenerationRequest) and request.server_tools:
         # Imported here, as the rounds are: most requests use no tool of the gateway's.
-        from tollgate.engine.tool_injection import inject_tools
+        from tollgate.engine.server_tools import offer_server_tools
 
-        beside, tools = inject_tools(gateway.tools, gateway.planner, request, call.principal)
-        call = replace(call, parsed=replace(call.parsed, request=beside))
+        call, tools, left_out = offer_server_tools(gateway, call, request)
     rounds = tools.bound if tools else None
     plan = gateway.planner.plan(planning_request(call, rounds), now_s=gateway.clock.now_s())
     (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan))
+    if left_out:
+        plan = replace(plan, unmet=(*plan.unmet, *left_out))
     meter = Meter(gateway.clock, call, plan, hold)
     context = AttemptContext(
         gateway=gateway,

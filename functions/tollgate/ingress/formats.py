@@ -17,7 +17,7 @@ from tollgate.ingress.sound_formats import SPEECH, TRANSCRIPTIONS, TRANSLATIONS
 
 
 def _load_chat_completions_models() -> FormatModels:
-    from tollgate.ingress.chat_completions.wire.request import ChatRequest
+    from tollgate.ingress.chat_completions.wire.plugins import ChatRequest
     from tollgate.ingress.chat_completions.wire.response import (
         ChatCompletion,
         ChatCompletionChunk,

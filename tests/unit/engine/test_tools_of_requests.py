@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.scripted import Scripted, answers
 from tests.scripted_tools import (
+    FETCH,
     QUERY,
     SEARCH,
     ScriptedTools,
@@ -30,6 +31,7 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.settings import Settings
 from tollgate.wiring.explained_tools import wire_explained_tools
 
+LEFT_OUT = replace(SEARCH, left_out_as="tools[]:web_search")
 SEARCHING = asks(("web_search", QUERY))
 
 
@@ -76,14 +78,47 @@ async def test_c73_what_has_no_one_conversation_is_refused_by_its_field(
     assert home.held_nano_usd == 0
 
 
-async def test_c73_a_tool_that_is_not_configured_leaves_the_request_as_it_is() -> None:
+async def test_c73_a_tool_that_may_be_left_out_is_named_where_nothing_runs_it() -> None:
     tools = ScriptedTools(configured=())
     home = await tooled(tools, near=Scripted(answers("Hello")))
 
-    await answered(home, with_tools(home))
+    choice = ToolChoice(mode="auto")
+    reply = await answered(home, with_tools(home, LEFT_OUT, tool_choice=choice))
 
-    assert "tools" not in sent(home.near, 0)
+    assert {"tools", "tool_choice"}.isdisjoint(sent(home.near, 0))
     assert (home.record.rounds, home.record.trace.rounds) == ((), None)
+    assert home.record.adapted == ("tools[]:web_search",)
+    assert reply.headers["x-tollgate-adapted"] == "tools[]:web_search"
+
+
+async def test_c73_one_of_two_tools_may_be_left_out() -> None:
+    tools = ScriptedTools(configured=("web_fetch",))
+    home = await tooled(tools, near=Scripted(answers("Hello")))
+
+    await answered(home, with_tools(home, LEFT_OUT, FETCH))
+
+    assert [tool["function"]["name"] for tool in sent(home.near, 0)["tools"]] == ["web_fetch"]
+    assert home.record.adapted == ("tools[]:web_search",)
+
+
+@pytest.mark.parametrize(
+    ("tool", "choice", "param"),
+    [
+        (replace(SEARCH, field="plugins[0].id"), None, "plugins[0].id"),
+        (LEFT_OUT, ToolChoice(mode="required"), "tool_choice"),
+        (LEFT_OUT, ToolChoice(mode="named", name="web_search"), "tool_choice"),
+    ],
+)
+@pytest.mark.parametrize("tools", [None, ScriptedTools(configured=())])
+async def test_c73_a_tool_that_nothing_runs_is_refused_by_its_field(
+    tools: ScriptedTools | None, tool: ServerTool, choice: ToolChoice | None, param: str
+) -> None:
+    home = await tooled(tools)
+    home.gateway = replace(home.gateway, tools=tools)
+    with pytest.raises(RequestError) as refused:
+        await answered(home, with_tools(home, tool, tool_choice=choice))
+    assert refused.value.param == param
+    assert home.held_nano_usd == 0
 
 
 async def test_c73_a_request_without_such_tools_never_meets_them() -> None:

@@ -266,7 +266,7 @@ def test_c11_a_mark_on_the_request_marks_its_last_block() -> None:
         ),
         ({"system": [{"type": "image"}]}, "system[0].type"),
         ({"tools": [{"name": "x"}]}, "tools[0].input_schema"),
-        ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools[0].type"),
+        ({"tools": [{"type": "code_execution_20250825", "name": "x"}]}, "tools[0].type"),
         ({"tool_choice": {"type": "any"}}, "tool_choice.type"),
         ({"tools": [WEATHER], "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice.name"),
         ({"thinking": {"type": "enabled"}}, "thinking.budget_tokens"),
@@ -298,10 +298,11 @@ def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:
     ("fields", "message"),
     [
         (
-            {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+            {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]},
             (
-                "tools[0].type must be 'custom' or the type of a tool that the caller runs, "
-                "such as 'bash_20250124', not 'web_search_20250305'."
+                "tools[0].type must be 'custom', the type of a tool that the caller runs, such as "
+                "'bash_20250124', or of one that runs here, such as 'web_search_20250305', not "
+                "'code_execution_20250825'."
             ),
         ),
         (

@@ -239,9 +239,7 @@ def test_c13_a_value_out_of_place_is_refused_by_name(field: str, value: Any, par
         ("audio", {"voice": "alloy", "format": "wav"}, "audio"),
         ("functions", [{"name": "f"}], "functions"),
         ("function_call", "auto", "function_call"),
-        ("web_search_options", {}, "web_search_options"),
         ("moderation", {}, "moderation"),
-        ("plugins", [{"id": "pdf"}], "plugins"),
     ],
 )
 def test_what_would_change_the_answer_and_is_not_served_is_refused(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.ingress.chat_completions.parse import parse
 from tollgate.ingress.chat_completions.wire.messages import AssistantMessage
-from tollgate.ingress.chat_completions.wire.request import ChatRequest
+from tollgate.ingress.chat_completions.wire.plugins import ChatRequest
 
 REFUSALS = (ErrorCode.INVALID_REQUEST, ErrorCode.FILE_NOT_FOUND)
 

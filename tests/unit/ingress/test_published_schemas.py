@@ -19,7 +19,7 @@ from tollgate.core.events import Started, StreamEvent
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import ServedBy
-from tollgate.ingress.chat_completions.wire.request import ChatRequest
+from tollgate.ingress.chat_completions.wire.plugins import ChatRequest
 from tollgate.ingress.chat_completions.wire.response import (
     ChatCompletion,
     ChatCompletionChunk,

@@ -191,7 +191,11 @@ def test_c80_options_have_their_places() -> None:
         prompt_cache_key="k",
         service_tier="flex",
         safety_identifier="u",
-        include=["reasoning.encrypted_content", "web_search_call.action.sources"],
+        include=[
+            "reasoning.encrypted_content",
+            "web_search_call.action.sources",
+            "web_search_call.results",
+        ],
         store=True,
         client_metadata={"a": "b"},
         stream=True,
@@ -204,10 +208,7 @@ def test_c80_options_have_their_places() -> None:
     assert (request.service_tier, request.user) == ("flex", "u")
     assert request.preferences.session_id == "s-1"
     assert call.stream
-    assert set(call.ignored) == {
-        "store",
-        "include:web_search_call.action.sources",
-    }
+    assert call.ignored == ("store", "include:web_search_call.results")
 
 
 def test_c80_the_form_of_the_text_and_what_only_openai_knows() -> None:
@@ -279,7 +280,7 @@ def test_c80_a_usual_summary_is_no_option_of_its_own() -> None:
         ({"tools": [NOW], "tool_choice": {"type": "web_search"}}, "tool_choice.type"),
         ({"tools": [NOW], "tool_choice": {"type": "function", "name": "x"}}, "tool_choice.name"),
         ({"tool_choice": "required"}, "tool_choice"),
-        ({"tools": [{"type": "web_search"}], "tool_choice": "required"}, "tool_choice"),
+        ({"tools": [{"type": "tool_search"}], "tool_choice": "required"}, "tool_choice"),
         ({"max_output_tokens": 0}, "max_output_tokens"),
         ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
         ({"reasoning": {"effort": "extreme"}}, "reasoning.effort"),

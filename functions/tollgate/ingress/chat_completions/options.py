@@ -95,7 +95,7 @@ def parse_reasoning(
     )
 
 
-def parse_log_probs(chat: wire.ChatRequest) -> tuple[bool | None, int | None]:
+def parse_log_probs(chat: wire.ChatFields) -> tuple[bool | None, int | None]:
     """Return whether log probabilities are requested, and the number of alternatives."""
     if chat.top_logprobs and not chat.logprobs:
         raise _refused("top_logprobs", "needs logprobs: true")

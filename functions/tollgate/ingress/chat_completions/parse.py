@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tollgate.core.request import GenerationRequest
+from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.chat_completions.messages import parse_messages
 from tollgate.ingress.chat_completions.options import (
@@ -34,10 +35,11 @@ _HINTS: Final = {
 
 def parse(body: bytes) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
-    chat = validate_body(wire.ChatRequest, body, _HINTS)
+    chat = validate_body(wire.ChatFields, body, _HINTS)
     logprobs, top_logprobs = parse_log_probs(chat)
+    server_tools, unread = _server_tools(chat)
     tools, tool_choice = narrow_tools(
-        chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ())
+        chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ()), server_tools
     )
     request = GenerationRequest(
         model=chat.model,
@@ -53,6 +55,7 @@ def parse(body: bytes) -> ParsedCall:
             chat.reasoning_effort, chat.reasoning, included=chat.include_reasoning
         ),
         choices=chat.n or 1,
+        server_tools=server_tools,
         output=frozenset(chat.modalities or ("text",)),
         guided=parse_guided(chat),
         prompt_cache_key=chat.prompt_cache_key,
@@ -67,8 +70,20 @@ def parse(body: bytes) -> ParsedCall:
         stream=bool(chat.stream),
         usage_on_finish=chat.usage_on == "finish",
         episode_id=chat.episode_id,
-        ignored=printable_names(_unknown(chat)),
+        ignored=printable_names((*_unknown(chat), *unread)),
     )
+
+
+def _server_tools(chat: wire.ChatFields) -> tuple[tuple[ServerTool, ...], tuple[str, ...]]:
+    """Return the tools that are switched on, and the names of options that have no effect."""
+    if not chat.plugins and chat.web_search_options is None:
+        return (), ()
+    # Imported with the first request that switches a tool on: most starts do without.
+    from tollgate.ingress.chat_completions import plugins
+
+    fields = plugins.read_plugins(chat)
+    tools = plugins.parse_plugins(fields, all_events=bool(chat.hi_tool_events))
+    return tools, tuple(plugins.unknown_plugin_fields(fields))
 
 
 def _smaller(one: int | None, other: int | None) -> int | None:
@@ -76,7 +91,7 @@ def _smaller(one: int | None, other: int | None) -> int | None:
     return min(given, default=None)
 
 
-def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
+def _unknown(chat: wire.ChatFields) -> Iterator[str]:
     yield from extra_fields(chat)
     if chat.stream_options:
         yield from extra_fields(chat.stream_options, "stream_options.")
@@ -101,7 +116,7 @@ def _unknown(chat: wire.ChatRequest) -> Iterator[str]:
         yield from unknown_tool_fields(tool)
 
 
-def _unknown_options(chat: wire.ChatRequest) -> Iterator[str]:
+def _unknown_options(chat: wire.ChatFields) -> Iterator[str]:
     if chat.reasoning:
         yield from extra_fields(chat.reasoning, "reasoning.")
     if chat.response_format:

@@ -1,10 +1,11 @@
 """Parses the tools of a chat completion request, and the rule on their calls."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import assert_never
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
+from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.chat_completions.wire import tools as wire
 from tollgate.ingress.shared.ignored_fields import extra_fields
 from tollgate.ingress.shared.media import parse_cache_mark
@@ -41,41 +42,53 @@ def _text_input(custom: wire.CustomDefinition) -> TextInput:
 
 
 def narrow_tools(
-    choice: wire.ToolChoice | None, tools: tuple[Tool, ...]
+    choice: wire.ToolChoice | None,
+    tools: tuple[Tool, ...],
+    server_tools: tuple[ServerTool, ...] = (),
 ) -> tuple[tuple[Tool, ...], ToolChoice | None]:
-    """Return the tools that may be called, and the rule on calls."""
+    """Return the caller's tools that may be called, and the rule on calls.
+
+    A choice may also name a tool of the gateway's, as a function.
+    """
+    functions = {tool.name for tool in tools if tool.text is None}
+    functions |= {tool.id for tool in server_tools}
+    customs = {tool.name for tool in tools if tool.text is not None}
     match choice:
         case None:
             return tools, None
         case wire.FunctionChoice() | wire.CustomChoice():
-            return tools, ToolChoice(mode="named", name=_chosen(choice, tools, "tool_choice"))
+            name = _chosen(choice, functions, customs, "tool_choice")
+            return tools, ToolChoice(mode="named", name=name)
         case wire.AllowedTools(allowed_tools=allowance):
             allowed = {
-                _chosen(each, tools, f"tool_choice.allowed_tools.tools[{number}]")
+                _chosen(each, functions, customs, f"tool_choice.allowed_tools.tools[{number}]")
                 for number, each in enumerate(allowance.tools)
             }
             kept = tuple(tool for tool in tools if tool.name in allowed)
             return kept, ToolChoice(mode=allowance.mode)
         case "required":
-            if not tools:
+            if not (tools or server_tools):
                 raise _refused("tool_choice", "must not be 'required' without `tools`")
             return tools, ToolChoice(mode="required")
         case "auto" | "none":
             # Some providers refuse a choice among no tools, where it has no effect.
-            return tools, ToolChoice(mode=choice) if tools else None
+            return tools, ToolChoice(mode=choice) if tools or server_tools else None
         case _:
             assert_never(choice)
 
 
 def _chosen(
-    chosen: wire.FunctionChoice | wire.CustomChoice, tools: tuple[Tool, ...], path: str
+    chosen: wire.FunctionChoice | wire.CustomChoice,
+    functions: Collection[str],
+    customs: Collection[str],
+    path: str,
 ) -> str:
     """Return the name of a tool of that type, or refuse the choice."""
     match chosen:
         case wire.FunctionChoice(function=wire.NamedTool(name=name)):
-            is_known = any(tool.name == name and tool.text is None for tool in tools)
+            is_known = name in functions
         case wire.CustomChoice(custom=wire.NamedTool(name=name)):
-            is_known = any(tool.name == name and tool.text is not None for tool in tools)
+            is_known = name in customs
         case _:
             assert_never(chosen)
     if not is_known:

@@ -16,9 +16,11 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.messages.server_tools import parse_message_tools
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
+from tollgate.ingress.messages.wire.server_tool_models import ServerToolType, tool_of_type
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
@@ -65,7 +67,8 @@ def _request(
 ) -> GenerationRequest:
     tools = tuple(_tool(tool) for tool in asked.tools or () if isinstance(tool, wire.CustomTool))
     native = _native(asked, headers)
-    has_tools = bool(tools or (native and native.tools))
+    server_tools = parse_message_tools(asked.tools or ())
+    has_tools = bool(tools or server_tools or (native and native.tools))
     preferences = parse_preferences(asked)
     session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
     if preferences.session_id is None and session:
@@ -74,6 +77,7 @@ def _request(
         model=asked.model,
         messages=parse_turns(asked),
         tools=tools,
+        server_tools=server_tools,
         tool_choice=_tool_choice(asked, has_tools=has_tools),
         parallel_tool_calls=_parallel(asked, has_tools=has_tools),
         output_tokens_max=output_tokens_max,
@@ -110,11 +114,18 @@ def _tool_choice(asked: wire.PromptFields, *, has_tools: bool) -> ToolChoice | N
                 raise field_refusal("tool_choice.type", "must not be 'any' without `tools`")
             return ToolChoice(mode="required")
         case "tool":
-            if choice.name not in {tool.name for tool in asked.tools or ()}:
+            if choice.name not in _names(asked):
                 raise field_refusal("tool_choice.name", "must be the name of one of `tools`")
             return ToolChoice(mode="named", name=choice.name)
         case unknown:
             assert_never(unknown)
+
+
+def _names(asked: wire.PromptFields) -> set[str | None]:
+    return {
+        tool_of_type(tool.type) if isinstance(tool, ServerToolType) else tool.name
+        for tool in asked.tools or ()
+    }
 
 
 def _parallel(asked: wire.PromptFields, *, has_tools: bool) -> bool | None:
@@ -214,7 +225,7 @@ def _unknown(asked: wire.PromptFields) -> Iterator[str]:
         if model is not None:
             yield from extra_fields(model, name)
     for tool in asked.tools or ():
-        if isinstance(tool, wire.CustomTool):
+        if isinstance(tool, wire.CustomTool | ServerToolType):
             yield from extra_fields(tool, "tools[].")
     for message in asked.messages:
         yield from extra_fields(message, "messages[].")

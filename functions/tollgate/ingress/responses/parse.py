@@ -1,11 +1,12 @@
 """Parses a Responses request from bytes to a `GenerationRequest`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, assert_never
 
 from msgspec.structs import replace
 from pydantic import JsonValue
 
+from tollgate.core.content import ServerToolId
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
@@ -18,10 +19,12 @@ from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.responses.items import parse_input
 from tollgate.ingress.responses.repeated import repeated_fields
+from tollgate.ingress.responses.server_tools import parse_response_tools
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
-from tollgate.ingress.responses.tools import parse_tool_choice, parse_tools
+from tollgate.ingress.responses.tools import CallableTools, parse_tool_choice, parse_tools
 from tollgate.ingress.responses.wire import input_items, tool_models
 from tollgate.ingress.responses.wire import response_request as wire
+from tollgate.ingress.responses.wire.server_tool_models import ServerToolType, tool_of_type
 from tollgate.ingress.shared.fields import parse_guided, parse_sampling
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
@@ -33,6 +36,8 @@ _SESSION: Final = "session-id"
 _SESSION_LENGTH_MAX: Final = 256
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOG_PROBS: Final = "message.output_text.logprobs"
+# It always holds, as the first one does.
+_SOURCES: Final = "web_search_call.action.sources"
 _HINTS: Final = {
     "conversation": "Conversations are not kept: send `previous_response_id`, or the earlier items "
     "in `input`.",
@@ -65,7 +70,13 @@ def parse_response_object(
     stores = turns is not None and asked.store is not False
     declared = list(_declared(asked, taken))
     all_tools, names, left_out = parse_tools(declared)
-    tools, choice = parse_tool_choice(asked.tool_choice, all_tools, names)
+    offered = CallableTools(
+        own=all_tools,
+        server=parse_response_tools(
+            (path, tool) for path, tool in declared if isinstance(tool, ServerToolType)
+        ),
+    )
+    tools, choice = parse_tool_choice(asked.tool_choice, offered, names)
     preferences = parse_preferences(asked)
     session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
     if preferences.session_id is None and session:
@@ -74,9 +85,10 @@ def parse_response_object(
     request = GenerationRequest(
         model=asked.model,
         messages=parse_input(taken.items, asked.instructions, names),
-        tools=tools,
+        tools=tools.own,
+        server_tools=tools.server,
         tool_choice=choice,
-        parallel_tool_calls=asked.parallel_tool_calls if tools else None,
+        parallel_tool_calls=asked.parallel_tool_calls if tools.own else None,
         output_tokens_max=asked.max_output_tokens,
         sampling=parse_sampling(
             asked,
@@ -94,10 +106,11 @@ def parse_response_object(
         preferences=preferences,
         size_bytes=size_bytes + taken.added_bytes,
     )
+    run_here = [tool.id for tool in tools.server]
     return ParsedCall(
         request=request,
         stream=bool(asked.stream),
-        ignored=printable_names([*left_out, *_unknown(asked, taken, stores=stores)]),
+        ignored=printable_names([*left_out, *_unknown(asked, taken, run_here, stores=stores)]),
         repeated=repeated_fields(asked, [tool for _, tool in declared]),
         namespaces=names.namespaced,
         stored_input=taken.stored_form if stores else None,
@@ -156,13 +169,19 @@ def _native(asked: wire.ResponsesRequest) -> NativeOptions | None:
     return NativeOptions(wire_format=_WIRE_FORMAT, fields=fields) if fields else None
 
 
-def _unknown(asked: wire.ResponsesRequest, taken: TakenItems, *, stores: bool) -> Iterator[str]:
+def _unknown(
+    asked: wire.ResponsesRequest,
+    taken: TakenItems,
+    run_here: Collection[ServerToolId | None],
+    *,
+    stores: bool,
+) -> Iterator[str]:
     yield from extra_fields(asked)
     yield from unknown_preferences(asked)
     if asked.store and not stores:
         yield "store"
     for name in asked.include or ():
-        if name not in (_ENCRYPTED, _LOG_PROBS):
+        if name not in (_ENCRYPTED, _LOG_PROBS, _SOURCES):
             yield f"include:{name}"
     if asked.text is not None:
         yield from extra_fields(asked.text, "text.")
@@ -172,7 +191,7 @@ def _unknown(asked: wire.ResponsesRequest, taken: TakenItems, *, stores: bool) -
         yield from extra_fields(asked.reasoning, "reasoning.")
     if isinstance(asked.tool_choice, tool_models.AllowedTools):
         for tool in asked.tool_choice.tools:
-            if tool.type not in ("function", "custom"):
+            if tool.type not in ("function", "custom") and tool_of_type(tool.type) not in run_here:
                 yield f"tool_choice.tools[]:{tool.type}"
     for _ in taken.left_out:
         yield "input[]:item_reference"

@@ -5,6 +5,7 @@ from typing import Any, assert_never
 
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire import tool_models
+from tollgate.ingress.responses.wire.server_tool_models import ServerToolType
 
 _Json = dict[str, Any]
 
@@ -67,7 +68,7 @@ def _tools(declared: Iterable[tool_models.Tool]) -> Iterator[_Json]:
                     "description": tool.description or "",
                     "tools": [_tool(nested) for nested in tool.tools],
                 }
-            case tool_models.HostedTool():
+            case ServerToolType() | tool_models.HostedTool():
                 pass
             case _:
                 assert_never(tool)

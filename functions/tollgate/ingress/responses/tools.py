@@ -8,9 +8,14 @@ import hashlib
 from collections.abc import Collection, Iterator
 from typing import Final, assert_never
 
+from msgspec import Struct
+
 from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
+from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import NamespacedName
+from tollgate.ingress.responses.server_tools import is_offline, unknown_options
 from tollgate.ingress.responses.wire import tool_models as wire
+from tollgate.ingress.responses.wire.server_tool_models import ServerToolType, tool_of_type
 from tollgate.ingress.shared.ignored_fields import extra_fields
 from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.wire.request_fields import AnyText
@@ -77,6 +82,10 @@ def parse_tools(
                     name = names.name_of(nested.name, tool.name)
                     tools[name] = _tool(nested, name)
                     ignored += extra_fields(nested, "tools[].tools[].")
+            case ServerToolType():
+                if is_offline(tool):
+                    ignored.append(f"tools[]:{tool.type}")
+                ignored += unknown_options(tool)
             case wire.HostedTool(type=stated):
                 if stated in wire.REFUSED_TOOLS:
                     raise field_refusal(
@@ -114,16 +123,26 @@ def _text_input(tool: wire.CustomTextTool) -> TextInput:
             assert_never(tool.format)
 
 
+class CallableTools(Struct, frozen=True, kw_only=True):
+    """The tools that a model may call: the caller's, and the gateway's."""
+
+    own: tuple[Tool, ...] = ()
+    server: tuple[ServerTool, ...] = ()
+
+
 def parse_tool_choice(
-    choice: wire.ToolChoice | None, tools: tuple[Tool, ...], names: ToolNames
-) -> tuple[tuple[Tool, ...], ToolChoice | None]:
+    choice: wire.ToolChoice | None, tools: CallableTools, names: ToolNames
+) -> tuple[CallableTools, ToolChoice | None]:
     """Return the tools that may be called, and the rule on calls."""
     match choice:
         case None:
             return tools, None
         case wire.AllowedTools(mode=mode):
             wanted = set(_allowed(choice, tools, names))
-            kept = tuple(tool for tool in tools if tool.name in wanted)
+            kept = CallableTools(
+                own=tuple(tool for tool in tools.own if tool.name in wanted),
+                server=tuple(tool for tool in tools.server if tool.id in wanted),
+            )
             return kept, _rule(mode, kept, "tool_choice.mode")
         case wire.ChosenTool():
             name = _chosen(choice, tools, names, "tool_choice")
@@ -134,26 +153,35 @@ def parse_tool_choice(
             assert_never(choice)
 
 
-def _rule(mode: str, tools: tuple[Tool, ...], path: str) -> ToolChoice | None:
-    if tools:
+def _rule(mode: str, tools: CallableTools, path: str) -> ToolChoice | None:
+    if tools.own or tools.server:
         return ToolChoice(mode=mode)  # type: ignore[arg-type]
     if mode == "required":
         raise field_refusal(path, "must not be 'required' without a tool that runs here")
     return None
 
 
-def _allowed(choice: wire.AllowedTools, tools: tuple[Tool, ...], names: ToolNames) -> Iterator[str]:
+def _allowed(choice: wire.AllowedTools, tools: CallableTools, names: ToolNames) -> Iterator[str]:
     for number, tool in enumerate(choice.tools):
-        if tool.type in ("function", "custom"):
+        if tool.type in ("function", "custom") or _server_tool(tool, tools) is not None:
             yield _chosen(tool, tools, names, f"tool_choice.tools[{number}]")
 
 
-def _chosen(chosen: wire.ChosenTool, tools: tuple[Tool, ...], names: ToolNames, path: str) -> str:
+def _chosen(chosen: wire.ChosenTool, tools: CallableTools, names: ToolNames, path: str) -> str:
+    server_tool = _server_tool(chosen, tools)
+    if server_tool is not None:
+        return server_tool
     if chosen.type not in ("function", "custom"):
         raise field_refusal(
             f"{path}.type", f"must be 'function' or 'custom': '{chosen.type}' does not run here"
         )
     name = names.name_of(chosen.name or "", chosen.namespace)
-    if all(tool.name != name for tool in tools):
+    if all(tool.name != name for tool in tools.own):
         raise field_refusal(f"{path}.name", "must be the name of one of `tools`")
     return name
+
+
+def _server_tool(chosen: wire.ChosenTool, tools: CallableTools) -> str | None:
+    """Return the tool of the gateway's that a choice names by its type, None if it names none."""
+    id_ = tool_of_type(chosen.type)
+    return id_ if any(tool.id == id_ for tool in tools.server) else None

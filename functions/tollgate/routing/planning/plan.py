@@ -51,7 +51,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     catalog_sha: str
     trace: RoutingTrace
     tier: TierLimits | None = None  # the limits of the key's tier
-    unmet: tuple[str, ...] = ()  # the names of preferences that have no effect
+    unmet: tuple[str, ...] = ()  # the names of preferences and of tools that have no effect
 
     @property
     def endpoint_ids(self) -> frozenset[str]:

@@ -3,7 +3,7 @@
 Fields that are declared are checked; a field that is not declared has no effect and is reported as
 ignored. `Unserved` declares the fields that must not be ignored, because the answer would not be
 the requested one: each accepts only the value that requests nothing. To serve one, give it its
-real type in `ChatRequest` and read it in the parser.
+real type in `ChatFields` and read it in the parser.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 """
@@ -28,9 +28,9 @@ from tollgate.ingress.shared.wire.request_model import Wire
 
 # OpenAI refuses more than 2,048 messages; other providers take more.
 MESSAGES_MAX: Final = 4_096
+PLUGINS_MAX: Final = 16
 
 _NOTHING: Final = Field(default=None, description="Not supported.")
-_Nothing = Annotated[list[Any], Field(max_length=0)]
 
 
 class Unserved(Wire):
@@ -39,13 +39,11 @@ class Unserved(Wire):
     audio: None = _NOTHING
     functions: None = Field(default=None, description="Not supported: use `tools`.")
     function_call: None = Field(default=None, description="Not supported: use `tool_choice`.")
-    web_search_options: None = _NOTHING
     moderation: None = _NOTHING
-    plugins: _Nothing | None = None
 
 
-class ChatRequest(GuidedDecoding, Unserved, ReplyFields, SamplingFields, RoutingFields):
-    """The body of POST /v1/chat/completions. Null means the same as leaving a field out."""
+class ChatFields(GuidedDecoding, Unserved, ReplyFields, SamplingFields, RoutingFields):
+    """The fields of a chat request, without the models of those that most requests leave out."""
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX, fail_fast=True)]
     modalities: Annotated[list[Literal["text", "image"]], Field(max_length=8)] | None = Field(
@@ -63,6 +61,12 @@ class ChatRequest(GuidedDecoding, Unserved, ReplyFields, SamplingFields, Routing
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = Field(
         default=None, description="Needs `logprobs`."
+    )
+    # Their models, in `plugins`, are imported with the first request that has one of them.
+    plugins: Annotated[list[Any], Field(max_length=PLUGINS_MAX)] | None = None
+    web_search_options: Any = None
+    hi_tool_events: bool | None = Field(
+        default=None, description="True means `events` of every plugin."
     )
     response_format: ResponseFormat | None = None
     reasoning_effort: Effort | None = None

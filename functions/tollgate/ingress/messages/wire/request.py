@@ -15,6 +15,7 @@ from tollgate.ingress.messages.wire.blocks import (
     TextBlock,
     UserBlock,
 )
+from tollgate.ingress.messages.wire.server_tool_models import ServerToolType, tool_of_type
 from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX, TOOLS_MAX, RoutingFields
 from tollgate.ingress.shared.wire.request_model import (
@@ -107,16 +108,22 @@ def _tool_tag(value: object) -> str | None:
     stated = value.get("type") if isinstance(value, dict) else None
     if stated is None or stated == "custom":
         return "<custom>"
-    return "<typed>" if isinstance(stated, str) and re.match(_RUN_BY_CALLERS, stated) else None
+    if not isinstance(stated, str):
+        return None
+    if tool_of_type(stated) is not None:
+        return "<server>"
+    return "<typed>" if re.match(_RUN_BY_CALLERS, stated) else None
 
 
 Tool = Annotated[
-    Annotated[CustomTool, Tag("<custom>")] | Annotated[TypedTool, Tag("<typed>")],
+    Annotated[CustomTool, Tag("<custom>")]
+    | Annotated[TypedTool, Tag("<typed>")]
+    | Annotated[ServerToolType, Tag("<server>")],
     Discriminator(
         _tool_tag,
         custom_error_type="unknown_type",
-        custom_error_message="must be 'custom' or the type of a tool that the caller runs, such as "
-        "'bash_20250124'",
+        custom_error_message="must be 'custom', the type of a tool that the caller runs, such as "
+        "'bash_20250124', or of one that runs here, such as 'web_search_20250305'",
     ),
 ]
 

@@ -4,6 +4,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tollgate.ingress.responses.wire.server_tool_models import SERVER_TOOL_TYPES, ServerToolType
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field, shape
 
@@ -79,13 +80,17 @@ _RUN_BY_CALLERS: Final = ("custom", "function", "namespace")
 
 def _tool_tag(value: object) -> str:
     stated = value.get("type") if isinstance(value, dict) else "function"
-    return f"<{stated}>" if stated in _RUN_BY_CALLERS else "<hosted>"
+    if stated in _RUN_BY_CALLERS:
+        return f"<{stated}>"
+    is_run_here = isinstance(stated, str) and stated in SERVER_TOOL_TYPES
+    return "<server>" if is_run_here else "<hosted>"
 
 
 Tool = Annotated[
     Annotated[FunctionTool, Tag("<function>")]
     | Annotated[CustomTextTool, Tag("<custom>")]
     | Annotated[NamespaceTool, Tag("<namespace>")]
+    | Annotated[ServerToolType, Tag("<server>")]
     | Annotated[HostedTool, Tag("<hosted>")],
     Discriminator(_tool_tag),
 ]

@@ -1,0 +1,83 @@
+"""Parses the tools of the gateway's that a chat completion request switches on."""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from tollgate.core.content import ServerToolId
+from tollgate.core.server_tools import SERVER_TOOLS, ServerTool
+from tollgate.ingress.chat_completions.wire import plugins as wire
+from tollgate.ingress.chat_completions.wire.request import ChatFields
+from tollgate.ingress.shared.ignored_fields import extra_fields
+from tollgate.ingress.shared.media import field_refusal
+from tollgate.ingress.shared.server_tool_options import (
+    parse_domains,
+    parse_location,
+    require_each_once,
+    results_of,
+)
+from tollgate.ingress.validation import validate_object
+
+_IDS: Final[Mapping[str, tuple[ServerToolId, ...]]] = {
+    **{tool: (tool,) for tool in SERVER_TOOLS},
+    # OpenRouter's older name.
+    "web": ("web_search", "web_fetch"),
+}
+
+
+def read_plugins(chat: ChatFields) -> wire.PluginFields:
+    """Return the fields of a request that switch tools on; raise RequestError if they are wrong."""
+    stated = {"plugins": chat.plugins, "web_search_options": chat.web_search_options}
+    return validate_object(wire.PluginFields, stated)
+
+
+def parse_plugins(fields: wire.PluginFields, *, all_events: bool) -> tuple[ServerTool, ...]:
+    """Return the tools that are switched on; raise RequestError with the field at fault."""
+    search = fields.web_search_options
+    tools = [
+        tool
+        for number, plugin in enumerate(fields.plugins or ())
+        if plugin.enabled is not False
+        for tool in _tools(plugin, f"plugins[{number}].id", all_events=all_events)
+    ]
+    if search is not None:
+        location = search.user_location.approximate if search.user_location else None
+        tools.append(
+            ServerTool(
+                id="web_search",
+                results_max=results_of(search.search_context_size),
+                location=parse_location(location),
+                events=all_events,
+                field="web_search_options",
+            )
+        )
+    return require_each_once(tools)
+
+
+def _tools(plugin: wire.Plugin, path: str, *, all_events: bool) -> Iterator[ServerTool]:
+    ids = _IDS.get(plugin.id)
+    if ids is None:
+        nearest = get_close_matches(plugin.id.lower(), _IDS, n=1)
+        hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
+        raise field_refusal(path, f"must be one of {', '.join(_IDS)}.{hint}".removesuffix("."))
+    for id_ in ids:
+        yield ServerTool(
+            id=id_,
+            uses_max=plugin.max_uses,
+            results_max=plugin.max_results,
+            allowed_domains=parse_domains(plugin.allowed_domains, plugin.include_domains),
+            blocked_domains=parse_domains(plugin.blocked_domains, plugin.exclude_domains),
+            location=parse_location(plugin.user_location),
+            events=all_events or bool(plugin.events),
+            field=path,
+        )
+
+
+def unknown_plugin_fields(fields: wire.PluginFields) -> Iterator[str]:
+    """Yield the names of options that have no effect."""
+    for plugin in fields.plugins or ():
+        yield from extra_fields(plugin, "plugins[].")
+        if plugin.user_location is not None:
+            yield from extra_fields(plugin.user_location, "plugins[].user_location.")
+    if fields.web_search_options is not None:
+        yield from extra_fields(fields.web_search_options, "web_search_options.")

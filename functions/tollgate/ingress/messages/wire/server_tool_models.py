@@ -1,0 +1,49 @@
+"""Tools that the gateway can run, as clients of Messages declare them.
+
+https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool and
+/web-fetch-tool (2026-11-22)
+"""
+
+import re
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from tollgate.core.content import ServerToolId
+from tollgate.ingress.shared.wire.media import CacheControl
+from tollgate.ingress.shared.wire.request_model import Json, Name, Wire
+from tollgate.ingress.shared.wire.server_tool_fields import (
+    ApproximateLocation,
+    Domains,
+    ResultsMax,
+    UsesMax,
+)
+
+# Anthropic dates the types of its own tools.
+_TYPE: Final = r"^(web_search|web_fetch)(_[0-9]{8})?$|^(datetime|image)$"
+_TOOLS: Final[dict[str, ServerToolId]] = {
+    "web_search": "web_search",
+    "web_fetch": "web_fetch",
+    "datetime": "datetime",
+    "image": "image",
+}
+
+
+def tool_of_type(type_: str) -> ServerToolId | None:
+    """Return the tool that a type means; None for a type that the gateway does not run."""
+    known = re.match(_TYPE, type_)
+    return _TOOLS[known[1] or known[3]] if known else None
+
+
+class ServerToolType(Wire):
+    """A tool that the gateway runs where routing.yaml configures it; else an error."""
+
+    type: Annotated[str, Field(pattern=_TYPE)]
+    name: Name | None = None
+    max_uses: UsesMax | None = None
+    max_results: ResultsMax | None = Field(default=None, description="Of one search.")
+    allowed_domains: Domains | None = None
+    blocked_domains: Domains | None = None
+    user_location: ApproximateLocation | None = None
+    citations: Json | None = Field(default=None, description="Answers have them anyway.")
+    cache_control: CacheControl | None = Field(default=None, description="Has no effect.")

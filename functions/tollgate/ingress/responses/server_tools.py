@@ -1,0 +1,51 @@
+"""Parses the tools of a Responses request that the gateway can run."""
+
+from collections.abc import Iterable, Iterator
+
+from tollgate.core.content import ServerToolId
+from tollgate.core.server_tools import ServerTool
+from tollgate.ingress.responses.wire import server_tool_models as wire
+from tollgate.ingress.shared.ignored_fields import extra_fields
+from tollgate.ingress.shared.server_tool_options import (
+    parse_domains,
+    parse_location,
+    require_each_once,
+    results_of,
+)
+
+
+def parse_response_tools(
+    declared: Iterable[tuple[str, wire.ServerToolType]],
+) -> tuple[ServerTool, ...]:
+    """Return the tools, each with the path of its type; RequestError for one that comes twice."""
+    return require_each_once(
+        _tool(path, tool, id_)
+        for path, tool in declared
+        if not is_offline(tool) and (id_ := wire.tool_of_type(tool.type)) is not None
+    )
+
+
+def is_offline(tool: wire.ServerToolType) -> bool:
+    """Return whether a search must not reach the web: no engine here has pages of its own."""
+    return tool.external_web_access is False
+
+
+def _tool(path: str, tool: wire.ServerToolType, id_: ServerToolId) -> ServerTool:
+    filters = tool.filters or wire.SearchFilters()
+    return ServerTool(
+        id=id_,
+        uses_max=tool.max_uses,
+        results_max=tool.max_results or results_of(tool.search_context_size),
+        allowed_domains=parse_domains(filters.allowed_domains),
+        blocked_domains=parse_domains(filters.blocked_domains),
+        location=parse_location(tool.user_location),
+        field=path,
+        left_out_as=f"tools[]:{tool.type}",
+    )
+
+
+def unknown_options(tool: wire.ServerToolType) -> Iterator[str]:
+    """Yield the names of options that have no effect."""
+    yield from extra_fields(tool, "tools[].")
+    if tool.filters is not None:
+        yield from extra_fields(tool.filters, "tools[].filters.")

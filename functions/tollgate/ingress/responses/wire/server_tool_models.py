@@ -1,0 +1,63 @@
+"""Tools that the gateway can run, as clients of Responses declare them.
+
+https://platform.openai.com/docs/guides/tools-web-search (2026-11-22)
+"""
+
+from typing import Any, Final, Literal, get_args
+
+from pydantic import Field
+
+from tollgate.core.content import ServerToolId
+from tollgate.ingress.shared.wire.request_model import Wire
+from tollgate.ingress.shared.wire.server_tool_fields import (
+    ApproximateLocation,
+    Domains,
+    ResultsMax,
+    SearchContextSize,
+    UsesMax,
+)
+
+_Type = Literal[
+    "web_search",
+    "web_search_2025_08_26",
+    "web_search_preview",
+    "web_search_preview_2025_03_11",
+    "web_fetch",
+    "datetime",
+    "image",
+    "image_generation",
+]
+SERVER_TOOL_TYPES: Final[frozenset[str]] = frozenset(get_args(_Type))
+
+
+def tool_of_type(type_: str) -> ServerToolId | None:
+    """Return the tool that a type means; None for a type that the gateway does not run."""
+    match type_:
+        case "web_fetch" | "datetime" | "image":
+            return type_
+        case "image_generation":
+            return "image"
+        case _:
+            return "web_search" if type_ in SERVER_TOOL_TYPES else None
+
+
+class SearchFilters(Wire):
+    """The domains that are searched or fetched, their subdomains included."""
+
+    allowed_domains: Domains | None = None
+    blocked_domains: Domains | None = None
+
+
+class ServerToolType(Wire):
+    """A tool that the gateway runs where routing.yaml configures it; else it is left out."""
+
+    type: _Type
+    filters: SearchFilters | None = None
+    user_location: ApproximateLocation | None = None
+    search_context_size: SearchContextSize | None = None
+    max_results: ResultsMax | None = Field(default=None, description="Of one search.")
+    max_uses: UsesMax | None = None
+    external_web_access: bool | None = Field(
+        default=None, description="False leaves the tool out: no search works without the web."
+    )
+    events: Any = Field(default=None, description="Every stream has the events of its tools.")

@@ -1,0 +1,37 @@
+"""Options of the gateway's tools that client formats have in common."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from tollgate.ingress.shared.wire.request_model import Wire
+
+DOMAINS_MAX: Final = 100
+RESULTS_MAX: Final = 50
+USES_MAX: Final = 100
+# A host name with a dot, whose subdomains are meant too; no scheme, port, path or wildcard.
+_DOMAIN: Final = (
+    r"^(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?\.){1,32}"
+    r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$"
+)
+
+Domain = Annotated[str, Field(max_length=253, pattern=_DOMAIN)]
+Domains = Annotated[list[Domain], Field(max_length=DOMAINS_MAX)]
+ResultsMax = Annotated[int, Field(ge=1, le=RESULTS_MAX)]
+UsesMax = Annotated[int, Field(ge=1, le=USES_MAX)]
+SearchContextSize = Literal["low", "medium", "high"]
+_Place = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class ApproximateLocation(Wire):
+    """The approximate place of the user."""
+
+    type: Literal["approximate"] = "approximate"
+    city: _Place | None = None
+    region: _Place | None = None
+    country: Annotated[str, Field(pattern="^[A-Za-z]{2}$")] | None = Field(
+        default=None, description="Two letters of ISO 3166-1."
+    )
+    timezone: Annotated[str, Field(max_length=64, pattern="^[A-Za-z0-9_+/-]+$")] | None = Field(
+        default=None, description="A name of the IANA database."
+    )
