@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 from itertools import chain
-from typing import ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from msgspec import Struct, field
 from pydantic import JsonValue
@@ -22,8 +22,11 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
-from tollgate.core.documents import DocumentOptions
 from tollgate.core.server_tools import ServerTool
+
+if TYPE_CHECKING:
+    # Known to few processes, and no request is decoded into these types.
+    from tollgate.core.documents import DocumentOptions
 
 JsonObject = Mapping[str, JsonValue]
 
@@ -254,7 +257,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     """The number of answers to each conversation."""
     server_tools: tuple[ServerTool, ...] = ()
     """The tools that the gateway runs, each at most once."""
-    documents: DocumentOptions | None = None
+    documents: "DocumentOptions | None" = None
     """The caller's options of reading documents, None without any."""
     guided: JsonObject = field(default_factory=dict)
     """Fields that only servers like vLLM know (guided decoding, chat templates), unchanged."""

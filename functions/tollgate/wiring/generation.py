@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from starlette.types import ASGIApp
@@ -9,6 +10,8 @@ from starlette.types import ASGIApp
 from tollgate.core.clock import Clock
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
+from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import CredentialPlace
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.ingress.formats import Ingresses
@@ -26,7 +29,10 @@ from tollgate.web.cors import WebLimits
 from tollgate.web.request_services import Gateways, RequestServices
 from tollgate.wiring.aws import aws_json, credentials, rotating_credentials
 from tollgate.wiring.stores import Stores
-from tollgate.wiring.tools import WiredTools
+
+if TYPE_CHECKING:
+    from tollgate.core.documents import DocumentReader
+    from tollgate.tools.base import RequestTools
 
 
 class Upstream(Struct, frozen=True, kw_only=True):
@@ -89,9 +95,15 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
 
 
 def wire_gateway(
-    stores: Stores, upstream: Upstream, catalog: Catalog, *, clock: Clock, journal: Journal
+    stores: Stores,
+    upstream: Upstream,
+    catalog: Catalog,
+    *,
+    clock: Clock,
+    journal: Journal,
+    reader: "DocumentReader | None" = None,
 ) -> Gateway:
-    """Make the gateway of one catalog."""
+    """Make the gateway of one catalog; without a reader, pages that are no plain text fail."""
     defaults = catalog.defaults
     planner, guard = Planner(catalog), MediaGuard()
     providers = CatalogProviders(catalog, upstream.registry)
@@ -113,17 +125,49 @@ def wire_gateway(
         credits_per_usd=catalog.billing.credits_per_usd,
         admission=catalog.billing.admission,
         files=stores.named_files,
-        tools=WiredTools(
+        tools=_LaterTools(
             catalog=catalog,
             planner=planner,
             providers=providers,
-            pool=upstream.pool,
-            secrets=upstream.keys,
+            upstream=upstream,
             guard=guard,
-            reader=None,
+            reader=reader,
             clock=clock,
         ),
     )
+
+
+class _LaterTools(Struct, frozen=True, kw_only=True):
+    """Implements `tools.base.ServerTools`; the tools are imported with the first request for one.
+
+    Most processes run none, and their start must not pay for it.
+    """
+
+    catalog: Catalog
+    planner: Planner
+    providers: CatalogProviders
+    upstream: Upstream
+    guard: MediaGuard
+    reader: "DocumentReader | None"
+    clock: Clock
+
+    def open(
+        self, request: GenerationRequest, *, route: str | None, principal: Principal
+    ) -> "RequestTools":
+        """Return the tools of one request, which leads to models by a route or by none."""
+        from tollgate.wiring.tools import WiredTools
+
+        tools = WiredTools(
+            catalog=self.catalog,
+            planner=self.planner,
+            providers=self.providers,
+            pool=self.upstream.pool,
+            secrets=self.upstream.keys,
+            guard=self.guard,
+            reader=self.reader,
+            clock=self.clock,
+        )
+        return tools.open(request, route=route, principal=principal)
 
 
 def wire_chat_app(

@@ -1,30 +1,26 @@
-"""Wires the tools that the gateway runs within a request."""
-
-from typing import TYPE_CHECKING
+"""Wires the tools that the gateway runs within a request; imported with the first such request."""
 
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
+from tollgate.core.documents import DocumentReader
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.gateway import ProviderDirectory
+from tollgate.engine.painter import CatalogPainter
+from tollgate.providers.transports.engine_calls import PooledEngineCalls
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.base import SecretStore
-
-if TYPE_CHECKING:
-    from tollgate.core.documents import DocumentReader
-    from tollgate.tools.base import RequestTools, ServerTools
+from tollgate.tools.base import RequestTools
+from tollgate.tools.configured import ConfiguredTools, ToolServices
 
 
 class WiredTools(Struct, frozen=True, kw_only=True):
-    """Implements `tools.base.ServerTools`; the tools are imported with the first request for one.
-
-    Most processes run none, and their start must not pay for it.
-    """
+    """Implements `tools.base.ServerTools` for one catalog."""
 
     catalog: Catalog
     planner: Planner
@@ -32,20 +28,13 @@ class WiredTools(Struct, frozen=True, kw_only=True):
     pool: HttpPool
     secrets: SecretStore
     guard: MediaGuard
-    reader: "DocumentReader | None"
+    reader: DocumentReader | None
     clock: Clock
 
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
-    ) -> "RequestTools":
+    ) -> RequestTools:
         """Return the tools of one request, which leads to models by a route or by none."""
-        return self._configured().open(request, route=route, principal=principal)
-
-    def _configured(self) -> "ServerTools":
-        from tollgate.engine.painter import CatalogPainter
-        from tollgate.providers.transports.engine_calls import PooledEngineCalls
-        from tollgate.tools.configured import ConfiguredTools, ToolServices
-
         painter = CatalogPainter(
             planner=self.planner,
             providers=self.providers,
@@ -60,6 +49,7 @@ class WiredTools(Struct, frozen=True, kw_only=True):
             secrets=self.secrets,
             clock=self.clock,
         )
-        return ConfiguredTools(
+        configured = ConfiguredTools(
             section=self.catalog.tools.section, routes=self.catalog.routes, services=services
         )
+        return configured.open(request, route=route, principal=principal)
