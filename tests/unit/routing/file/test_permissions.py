@@ -3,6 +3,8 @@
 Keeps C55.
 """
 
+from decimal import Decimal
+
 import pytest
 
 from tests.unit.routing.catalogs import endpoint, model, provider, routing
@@ -250,3 +252,43 @@ def test_a_model_whose_answers_are_whole_is_allowed_another_action() -> None:
 
 
 _MARKED = "\n".join(f"  {mark}" for mark in (HOSTS_BEGIN, HOSTS_END, BEGIN, END)) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("search", "secrets", "pins"),
+    [
+        (
+            {"engine": "tavily", "key": {"secret": "team/search", "env": "SEARCH_API_KEY"}},
+            ("team/search",),
+            (
+                "secret:team/search>https://api.tavily.com",
+                "variable:SEARCH_API_KEY>https://api.tavily.com",
+            ),
+        ),
+        (
+            {"engine": "brave", "key": {"secret": "b"}, "base_url": "https://Proxy.Example:8443/x"},
+            ("b",),
+            ("secret:b>https://proxy.example:8443",),
+        ),
+        ({"engine": "searxng", "base_url": "http://search.internal", "private": True}, (), ()),
+        ({"native": True}, (), ()),
+    ],
+)
+def test_c55_c93_the_key_of_a_search_engine_is_allowed_and_pinned_to_its_host(
+    search: dict[str, object], secrets: tuple[str, ...], pins: tuple[str, ...]
+) -> None:
+    price = {"call": Decimal(0), "source": "made up", "checked": "2026-11-21"}
+    found = compile_permissions(
+        routing(
+            providers={},
+            models={},
+            aliases={},
+            routes={},
+            server_tools={"web_search": {**search, "price": price}},
+        )
+    )
+    assert found == Permissions(
+        models=(),
+        secrets=tuple(f"{SECRETS}{name}-??????" for name in secrets),
+        key_hosts=pins,
+    )

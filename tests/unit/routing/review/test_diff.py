@@ -22,6 +22,10 @@ def large(*endpoints: dict[str, object], **facts: object) -> Routing:
     )
 
 
+def tool_price(call: str) -> dict[str, object]:
+    return {"call": Decimal(call), "source": "made up", "checked": "2026-11-21"}
+
+
 NEAR = endpoint("near", "large-1", dollars_in="2.2", dollars_out="11")
 FAR = endpoint("far", "L")
 
@@ -40,6 +44,11 @@ VARIANTS = (
     large({**NEAR, "weight": 40}, {**FAR, "weight": 60}),
     large(NEAR, supports=("tools",)),
     large({**NEAR, "overrides": ({"when": {"from": "2026-12-01"}, "price": {"input": 9}},)}),
+    routing(server_tools={"datetime": {}}),
+    routing(server_tools={"datetime": {"timezone": "Europe/Berlin"}}),
+    routing(server_tools={"web_fetch": {"price": tool_price("0.001")}}),
+    routing(server_tools={"web_fetch": {"price": tool_price("0.002"), "uses_max": 3}}),
+    routing(server_tools={"web_fetch": {"price": {**tool_price("0.001"), "source": "another"}}}),
 )
 
 
@@ -151,3 +160,27 @@ def test_removals_come_first() -> None:
     kinds = [change.kind for change in list_changes(VARIANTS[0], VARIANTS[10])]
     assert kinds == sorted(kinds, key=("removed", "changed", "added").index)
     assert len(set(kinds)) > 1
+
+
+def test_c53_a_price_of_a_tool_is_a_price_and_its_other_values_are_the_tools() -> None:
+    def tools(call: str, **values: object) -> Routing:
+        return routing(server_tools={"web_fetch": {"price": tool_price(call), **values}})
+
+    changes = list_changes(tools("0.001"), tools("0.0015", blocked_domains=("bad.example",)))
+    assert changes == (
+        Change(
+            kind="changed",
+            what="tool",
+            subject="web_fetch",
+            facts=(Fact(name="blocked_domains", before="none", after="bad.example"),),
+        ),
+        Change(
+            kind="changed",
+            what="price",
+            subject="web_fetch",
+            facts=(Fact(name="call", before="0.001", after="0.0015", percent=Decimal("50.0")),),
+        ),
+    )
+    (added,) = list_changes(routing(), tools("0.001"))
+    assert (added.kind, added.what, added.subject) == ("added", "tool", "web_fetch")
+    assert Fact(name="call", before=None, after="0.001") in added.facts
