@@ -22,6 +22,7 @@ from tollgate.core.server_tools import RunResult
 from tollgate.engine.argument_faults import read_arguments
 from tollgate.engine.attempts import AttemptContext
 from tollgate.engine.tool_injection import RUNS_PER_ROUND_MAX, Injected, InjectedTools
+from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_MIN
 from tollgate.routing.price import bill_fees
 from tollgate.tools.base import RunReport
 
@@ -109,7 +110,8 @@ class ToolRuns:
             return _refuse("max_uses_exceeded", most)
         self._uses[call.name] += 1
         report = await self._execute(injected, arguments)
-        content = _wrap(report.result.content, call.name, self._context.gateway.ids)
+        content = _cut(report.result.content, injected.bound.result_tokens)
+        content = _wrap(content, call.name, self._context.gateway.ids)
         if not content:
             error = report.result.error
             words = f"The tool failed: {error}." if error else "The tool found nothing."
@@ -143,6 +145,19 @@ def _report_of(task: asyncio.Task[RunReport]) -> RunReport:
 
 def _refuse(code: str, words: str) -> RunReport:
     return RunReport(result=RunResult(content=(Text(text=words),), error=code), engine="")
+
+
+def _cut(content: tuple[ResultContent, ...], tokens_max: int) -> tuple[ResultContent, ...]:
+    """Return a result without the text that its bound, and so the hold, has no room for."""
+    left = BYTES_PER_TOKEN_MIN * tokens_max
+    kept: list[ResultContent] = []
+    for part in content:
+        if isinstance(part, Text):
+            text = part.text.encode()[:left].decode(errors="ignore")
+            left -= len(text.encode())
+            part = replace(part, text=text)
+        kept.append(part)
+    return tuple(kept)
 
 
 def _wrap(

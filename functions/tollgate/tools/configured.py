@@ -17,6 +17,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.server_tools import RunResult, ServerTool
 from tollgate.routing.chains import RouteSection, ToolOfWeb
+from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_MIN
 from tollgate.routing.tool_sections import (
     DatetimeSection,
     ImageSection,
@@ -42,8 +43,6 @@ from tollgate.tools.moments import tell_time
 from tollgate.tools.paint import paint_picture, picture_work
 from tollgate.tools.search import WebSearch
 
-# Dense text has a token in two bytes, as the bound of a prompt has it.
-_BYTES_PER_TOKEN_MIN: Final = 2
 # The engine of what no other one runs.
 _OWN: Final = "tollgate"
 # The faults of an engine, and not of what the model asked for.
@@ -118,7 +117,7 @@ class _OpenTools:
         return ToolBound(
             uses_max=uses,
             fees_nano_usd=uses * self._fee_max_nano_usd(section),
-            result_tokens=-(-size // _BYTES_PER_TOKEN_MIN),
+            result_tokens=-(-size // BYTES_PER_TOKEN_MIN),
         )
 
     def native(self, tool: ServerTool) -> ServerTool | None:

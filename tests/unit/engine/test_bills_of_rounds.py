@@ -16,12 +16,15 @@ from tests.scripted_tools import (
     ScriptedTools,
     answered,
     asks,
+    found,
+    sent,
     tooled,
     with_tools,
 )
+from tests.unit.engine.test_meter import meter
 from tests.unit.routing.catalogs import model, price
 from tests.upstream.openai_chunks import chunk, usage
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.generation import Fee, GenerationRecord, RunRecord
 from tollgate.core.usage import Usage
 from tollgate.engine.sink import ClientGone
 from tollgate.web.generation_shapes import GenerationObject
@@ -221,3 +224,35 @@ async def test_c65_the_api_shows_runs_rounds_and_what_the_tools_cost() -> None:
     assert [line.round for line in shown.cost_lines] == [1, 1, 1, 2, 2, 2, 3, 3]
     assert shown.trace.rounds is not None
     assert shown.trace.rounds.rounds_max == 6
+
+
+async def test_c65_the_usage_of_each_round_is_bounded_by_itself() -> None:
+    lie = frame(chunk(usage=usage(10**8, 10**8)))
+    home = await tooled(near=Scripted(SEARCHING, [*says("It rains."), *ends()[:1], lie]))
+
+    await answered(home, with_tools(home))
+
+    first, second = home.record.rounds
+    assert first == Usage(uncached_input_tokens=10, output_tokens=2)
+    # The context of the model, and what the nine delivered bytes can have been.
+    assert (second.uncached_input_tokens, second.output_tokens) == (100_000, 2 * 9 + 1_024)
+    assert home.record.usage_source == "bounded"
+
+
+async def test_c66_a_result_has_no_more_than_its_bound_and_the_hold() -> None:
+    home = await tooled(ScriptedTools([found("ä" * 10_000)]), near=Scripted(SEARCHING, answers("")))
+    await answered(home, with_tools(home))
+    # 1,000 tokens of two bytes each.
+    assert sent(home.near, 1)["messages"][-1]["content"].count("ä") == 1_000
+
+
+def test_c66_a_record_keeps_a_bounded_number_of_runs_and_every_line() -> None:
+    made = meter()
+    run = RunRecord(
+        tool="web_search", engine="e", round=1, query_hash="0" * 16, duration_ms=1, cost_nano_usd=1
+    )
+    for _ in range(200):
+        made.charge(Fee(item="web_search", quantity=1, usd_each=Decimal("0.000000001")))
+        made.note_run(run)
+    record = made.record()
+    assert (len(record.runs), len(record.lines), record.cost_nano_usd) == (64, 200, 200)

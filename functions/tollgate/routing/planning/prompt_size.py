@@ -27,7 +27,7 @@ from tollgate.core.work import InputWork, Work
 
 # Each use has its own figure: the bound must hold for dense text too, the estimate is for English,
 # and the filter must not refuse a prompt that might fit.
-_BYTES_PER_TOKEN_MIN: Final = 2
+BYTES_PER_TOKEN_MIN: Final = 2
 BYTES_PER_TOKEN_TYPICAL: Final = 4
 _BYTES_PER_TOKEN_MAX: Final = 6
 # The role of a message and the marks around it.
@@ -118,10 +118,10 @@ class PromptSize(Struct, frozen=True, kw_only=True):
             + files // _FILE_CHARACTERS_PER_TOKEN_TYPICAL
             + file_urls * _FILE_URL_TOKENS_TYPICAL
             + sum(_named_tokens(each, _FILE_CHARACTERS_PER_TOKEN_TYPICAL) for each in named),
-            most=-(-(body + files) // _BYTES_PER_TOKEN_MIN)
+            most=-(-(body + files) // BYTES_PER_TOKEN_MIN)
             + images * READ_TOKENS_MAX
             + file_urls * _FILE_URL_TOKENS_MAX
-            + sum(_named_tokens(each, _BYTES_PER_TOKEN_MIN) for each in named),
+            + sum(_named_tokens(each, BYTES_PER_TOKEN_MIN) for each in named),
         )
 
 
