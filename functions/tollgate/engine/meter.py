@@ -172,6 +172,7 @@ class Meter:
             self._plan,
             self._created_s,
             prompt_growth_tokens=prompt_growth_tokens,
+            searches_before=self._sum("web_searches"),
         )
         self._rounds.append(account)
 
@@ -195,8 +196,12 @@ class Meter:
     @property
     def output_tokens(self) -> int:
         """The output of all rounds so far, as far as it is known."""
+        return self._sum("output_tokens")
+
+    def _sum(self, unit: str) -> int:
+        """Add up what all rounds so far have used of a class of usage."""
         measured = (account.measure()[0] for account in self._rounds)
-        return sum(usage.output_tokens or 0 for usages in measured for usage in usages)
+        return sum(getattr(usage, unit) or 0 for usages in measured for usage in usages)
 
     def fail(self, error: GatewayError) -> None:
         """Note that the generation failed: the caller pays nothing."""

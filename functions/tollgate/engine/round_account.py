@@ -23,16 +23,24 @@ _WEAKEST_FIRST: Final[tuple[UsageSource, ...]] = ("bounded", "estimated", "provi
 class RoundAccount:
     """The streams of one request to a provider; most generations have one such round.
 
-    `prompt_growth_tokens` is the likely size of what was added to the prompt since the first round.
+    `prompt_growth_tokens` is the likely size of what was added to the prompt since the first round,
+    `searches_before` are those that the provider ran in earlier ones.
     """
 
     def __init__(
-        self, work: Work, plan: Plan, created_s: int, *, prompt_growth_tokens: int = 0
+        self,
+        work: Work,
+        plan: Plan,
+        created_s: int,
+        *,
+        prompt_growth_tokens: int = 0,
+        searches_before: int = 0,
     ) -> None:
         self._work = work
         self._plan = plan
         self._created_s = created_s
         self._growth_tokens = prompt_growth_tokens
+        self._searches_before = searches_before
         self._choices = work.answers
         self._streams = [StreamUsage(self._choices)]
         self._serving: Attempt | None = None
@@ -111,7 +119,8 @@ class RoundAccount:
         rounds, searches = self._plan.trace.rounds, usage.web_searches
         if rounds is None or searches is None:
             return usage
-        return replace(usage, web_searches=min(searches, rounds.provider_searches_max))
+        left = max(0, rounds.provider_searches_max - self._searches_before)
+        return replace(usage, web_searches=min(searches, left))
 
     def _input_bound(self, attempt: Attempt) -> InputBound | None:
         """Return the most that inputs have, which is held; None for a conversation."""

@@ -104,15 +104,28 @@ async def test_c36_the_hold_has_every_search_of_the_provider() -> None:
     await heard(with_search, SEARCH)
     without = await claude(searched("x", searches=0), native=False)
     await heard(without, SEARCH)
-    searches_nano_usd = 5 * 10_000_000
+    bound = with_search.record.trace.rounds
+    assert bound is not None
+    # Their results are in the prompt of the same round, at $1 a million.
+    more_nano_usd = 5 * 10_000_000 + 1_000 * bound.result_tokens
     held = with_search.record.held_nano_usd
-    assert held == without.record.held_nano_usd + searches_nano_usd
+    assert held == without.record.held_nano_usd + more_nano_usd
 
 
 async def test_a_provider_is_not_believed_more_searches_than_were_held() -> None:
     home = await claude(searched("x", searches=900))
     await heard(home, SEARCH)
     assert lines(home)["provider_web_search"] == 5
+
+
+async def test_all_rounds_together_are_not_believed_more_searches_than_were_held() -> None:
+    url = '{"url": "https://a.example"}'
+    home = await claude(asks_for("web_fetch", url, searches=3), searched("x", searches=900))
+    await heard(home, SEARCH, FETCH)
+    bound = home.record.trace.rounds
+    assert bound is not None
+    most = bound.provider_searches_max
+    assert [each.web_searches for each in home.record.rounds] == [3, most - 3]
 
 
 async def test_c73_a_later_round_may_search_as_often_as_is_left() -> None:

@@ -33,6 +33,8 @@ def cost_max_of_rounds(
         context=context,
         answer_max=answer_max,
         answers_max=wanted.output_tokens_max,
+        searches_at_once=attempt.target.native_search is not None
+        and rounds.provider_searches_max > 0,
     )
     costs = (attempt.prices.cost_max_nano_usd(now_s, each.prompt, each.output) for each in sizes)
     return rounds.fees_nano_usd + sum(costs) + _searches_nano_usd(attempt, rounds, now_s, context)
@@ -47,18 +49,25 @@ def _searches_nano_usd(attempt: Attempt, rounds: RoundsBound, now_s: float, cont
 
 
 def list_round_sizes(
-    rounds: RoundsBound, *, prompt: int, context: int, answer_max: int, answers_max: int | None
+    rounds: RoundsBound,
+    *,
+    prompt: int,
+    context: int,
+    answer_max: int,
+    answers_max: int | None,
+    searches_at_once: bool = False,
 ) -> Iterator[RoundSize]:
     """Yield the most of each round.
 
     A prompt has the answers and the results of all rounds before it, as far as the model's context
     goes. `answer_max` is of one answer; `answers_max` of all together, which then is in the last
-    round, where the prompt and so the rate may be highest.
+    round, where the prompt and so the rate may be highest. `searches_at_once` says that the
+    provider searches by itself, so that the first prompt may have results, too.
     """
     most = rounds.rounds_max * answer_max
     total = most if answers_max is None else min(most, answers_max)
     for number in range(rounds.rounds_max):
-        results = rounds.result_tokens if number else 0
+        results = rounds.result_tokens if number or searches_at_once else 0
         said = min(number * answer_max, total)
         output = answer_max
         if answers_max is not None:

@@ -28,3 +28,15 @@ def test_c73_a_later_prompt_has_the_answers_and_results_before_it(
         BOUND, prompt=100, context=context, answer_max=50, answers_max=answers_max
     )
     assert [(size.prompt, size.output) for size in sizes] == expected
+
+
+def test_c73_a_provider_that_searches_by_itself_has_results_in_the_first_prompt() -> None:
+    first, *_ = list_round_sizes(
+        BOUND,
+        prompt=100,
+        context=10_000,
+        answer_max=50,
+        answers_max=None,
+        searches_at_once=True,
+    )
+    assert first.prompt == 1_100
