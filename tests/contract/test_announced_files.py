@@ -20,6 +20,7 @@ from tollgate.core.files import FileUsage, NewFile, SignedUpload
 from tollgate.stores.files.bucket import UPLOAD_S, BucketFiles
 from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.files.folder import FolderFiles
+from tollgate.stores.files.local_uploads import LocalUploads
 from tollgate.stores.files.rows import awaited_object_of, object_of
 
 PDF = b"%PDF-1.7 " + bytes(91)
@@ -158,3 +159,51 @@ async def test_c70_nothing_can_be_sent_to_a_folder(dynamo: DynamoStores, tmp_pat
     store = file_store(dynamo, FolderFiles(tmp_path))
     assert await store.announce(NEW, 5) is None
     assert await store.usage("acme") == FileUsage()
+
+
+async def chunks(*several: bytes) -> AsyncIterator[bytes]:
+    for each in several:
+        yield each
+
+
+async def test_c70_a_host_without_a_bucket_takes_contents_itself(
+    dynamo: DynamoStores, tmp_path: Path
+) -> None:
+    uploads = LocalUploads(tmp_path, b"secret", dynamo.clock)
+    store = file_store(dynamo, FolderFiles(tmp_path, uploads))
+    id_, upload = await announce(store)
+    assert upload.url.startswith("/v1/files/presigned/")
+    token = upload.url.removeprefix("/v1/files/presigned/")
+    assert await store.get("acme", id_) is None
+    for content in ((PDF, b"x"), (PDF[:-1],), ()):
+        with pytest.raises(RequestError) as refused:
+            await uploads.receive(token, "application/pdf", chunks(*content))
+        assert refused.value.param == "content-length"
+    with pytest.raises(RequestError) as refused:
+        await uploads.receive(token, "text/plain", chunks(PDF))
+    assert refused.value.param == "content-type"
+    await uploads.receive(token, "application/pdf", chunks(PDF[:50], PDF[50:]))
+    file = await store.get("acme", id_)
+    assert file is not None
+    assert (file.media_type, file.size_bytes) == ("application/pdf", len(PDF))
+    left = await asyncio.to_thread(lambda: [it for it in tmp_path.rglob("*") if it.is_file()])
+    assert left == [tmp_path / object_of(file)]
+
+
+@pytest.mark.parametrize("token", ["", ".", "e30.00", "é", "a" * 5_000])
+async def test_c70_an_address_that_was_not_signed_here_takes_nothing(
+    tmp_path: Path, token: str
+) -> None:
+    clock = HandClock()
+    uploads = LocalUploads(tmp_path, b"secret", clock)
+    other = LocalUploads(tmp_path, b"another", clock)
+    signed = uploads.sign("uploads/a", size_bytes=1, media_type="text/plain").url
+    mine = signed.rpartition("/")[2]
+    stated = mine.partition(".")[0]
+    theirs = other.sign("uploads/a", size_bytes=1, media_type="text/plain").url
+    for wrong in (token, f"{stated}.", f"{stated[:-1]}.{mine[-64:]}", theirs.rpartition("/")[2]):
+        with pytest.raises(AccessError):
+            await uploads.receive(wrong, "text/plain", chunks(b"x"))
+    clock.now += UPLOAD_S
+    with pytest.raises(AccessError):
+        await uploads.receive(mine, "text/plain", chunks(b"x"))

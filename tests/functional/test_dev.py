@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Timer
 from urllib.request import Request, urlopen
 
+import httpx2
 import openai
 import pytest
 
@@ -120,6 +121,38 @@ def test_c66_the_record_says_what_the_usage_frame_said(
     assert isinstance(record, dict)
     assert record["total_cost"] == told["usage"]["cost"] > 0
     assert record["status"] == "ok"
+
+
+def test_c11_c70_a_file_is_sent_to_its_address_and_named_in_a_request(
+    client: openai.OpenAI,
+) -> None:
+    content = b"%PDF-1.7\n" + bytes(3_000_000)
+    announced = client.post(
+        "/files/presigned",
+        cast_to=httpx2.Response,
+        body={"filename": "Q3.pdf", "purpose": "user_data", "bytes": len(content)},
+    ).json()
+    page = {"origin": "https://page.example", "access-control-request-method": "PUT"}
+    allowed = httpx2.options(announced["url"], headers=page)
+    assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, "*")
+    sent = httpx2.put(announced["url"], headers=announced["headers"], content=content)
+    assert sent.status_code == 200, sent.text
+    forged = f"{announced['url'][:-1]}x"
+    assert httpx2.put(forged, headers=announced["headers"], content=content).status_code == 403
+    answer = client.chat.completions.create(
+        model="test/read",
+        messages=[
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "Read"},
+                    {"type": "file", "file": {"file_id": announced["id"]}},
+                ],
+            }
+        ],
+    )
+    assert answer.choices[0].message.content == "Read [Q3.pdf]"
+    assert client.files.content(announced["id"]).content == content
 
 
 def test_a_tool_call_of_the_simulator_reaches_the_sdk(client: openai.OpenAI) -> None:

@@ -346,6 +346,16 @@ def test_c68_c69_answers_and_content_expire_when_they_should(stack: Stack) -> No
     assert all(rule["Status"] == "Enabled" for rule in rules)
 
 
+def test_c70_pages_may_send_files_to_the_bucket(stack: Stack) -> None:
+    [bucket] = stack.properties("AWS::S3::Bucket").values()
+    [rule] = bucket["CorsConfiguration"]["CorsRules"]
+    # As of the API itself; an address without a signature is refused all the same.
+    assert rule["AllowedOrigins"] == {"Fn::Split": [",", {"Ref": "AllowedOrigins"}]}
+    assert rule["AllowedMethods"] == ["GET", "PUT"]
+    # A signed address names both; a browser sends the length by itself.
+    assert rule["AllowedHeaders"] == ["content-type"]
+
+
 def test_what_holds_data_outlives_the_stack(stack: Stack) -> None:
     for kind in ("AWS::DynamoDB::Table", "AWS::S3::Bucket"):
         for name, resource in stack.resources(kind).items():

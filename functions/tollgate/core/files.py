@@ -14,6 +14,8 @@ FilePurpose = Literal["assistants", "batch", "user_data", "vision"]
 FILE_PREFIX: Final = "file-"
 UPLOAD_PREFIX: Final = "upload_"
 PART_PREFIX: Final = "part_"
+# The path below which a host without a bucket takes contents by signed addresses.
+LOCAL_UPLOADS: Final = "/v1/files/presigned/"
 FILENAME_LENGTH_MAX: Final = 255
 _UNNAMED: Final = "file"
 # Categories of Unicode that no name shows: controls, formats (which turn text around), surrogates.

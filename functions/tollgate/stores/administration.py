@@ -5,7 +5,7 @@ Kept apart from `stores.base` so that a function that only serves generations do
 Every method raises LedgerError(service_unavailable) when the store cannot be reached.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, Literal, Protocol
 
 from msgspec import Struct, field
@@ -335,6 +335,13 @@ class UploadStore(Protocol):
 
     async def cancel(self, workspace_id: str, upload_id: str) -> PartialUpload | None:
         """Remove an upload with its parts; None if no such upload is pending."""
+
+
+class SignedContents(Protocol):
+    """The contents that are sent to a host by signed addresses."""
+
+    async def receive(self, token: str, media_type: str, chunks: AsyncIterator[bytes]) -> None:
+        """Write a content; raise GatewayError for one that the address was not signed for."""
 
 
 class FileStore(Protocol):

@@ -1,6 +1,7 @@
 """Bodies of the routes of files, as OpenAI's clients write and read them."""
 
 from typing import Annotated, Any, Final, Literal
+from urllib.parse import urljoin
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -55,10 +56,13 @@ class PresignedObject(BaseModel):
     expires_at: int = Field(description="Unix second from which the address takes nothing")
 
     @classmethod
-    def of(cls, file: StoredFile, upload: SignedUpload) -> "PresignedObject":
-        """Build the object from an announced file."""
+    def of(cls, file: StoredFile, upload: SignedUpload, *, base_url: str) -> "PresignedObject":
+        """Build the object from an announced file; an address may lack its host."""
         return cls(
-            id=file.id, url=upload.url, headers=dict(upload.headers), expires_at=upload.expires_s
+            id=file.id,
+            url=urljoin(base_url, upload.url),
+            headers=dict(upload.headers),
+            expires_at=upload.expires_s,
         )
 
 

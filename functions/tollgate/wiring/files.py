@@ -10,6 +10,7 @@ from tollgate.stores.files.bucket import BucketFiles
 from tollgate.stores.files.contents import FileContents
 from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.files.folder import FolderFiles
+from tollgate.stores.files.local_uploads import LocalUploads
 from tollgate.stores.files.uploads import DynamoUploadStore
 from tollgate.wiring.aws import credentials
 from tollgate.wiring.stores import Stores
@@ -20,6 +21,8 @@ class Files(Struct, frozen=True, kw_only=True):
 
     store: DynamoFileStore
     uploads: DynamoUploadStore
+    # What is sent to this host by signed addresses; None where a bucket takes it.
+    local: LocalUploads | None
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -28,7 +31,11 @@ class Files(Struct, frozen=True, kw_only=True):
 
 def wire_files(settings: Settings, stores: Stores, clock: Clock) -> Files | None:
     """Make the store of files; None if the settings name neither a bucket nor a folder."""
-    contents = _contents(settings, clock)
+    ids = IdSource(clock)
+    local = None
+    if settings.objects_folder is not None:
+        local = LocalUploads(settings.objects_folder, ids.random_bytes(32), clock)
+    contents = _contents(settings, clock, local)
     if contents is None:
         return None
     caps = FileCaps(
@@ -38,16 +45,15 @@ def wire_files(settings: Settings, stores: Stores, clock: Clock) -> Files | None
         ),
         key=FileCap(files_max=settings.key_files_max, bytes_max=settings.key_file_bytes_max),
     )
-    ids = IdSource(clock)
     client, tables = stores.client, stores.tables
     store = DynamoFileStore(client, tables, contents, caps, ids=ids, clock=clock)
     uploads = DynamoUploadStore(client, tables, contents, store, ids=ids, clock=clock)
-    return Files(store=store, uploads=uploads)
+    return Files(store=store, uploads=uploads, local=local)
 
 
-def _contents(settings: Settings, clock: Clock) -> FileContents | None:
+def _contents(settings: Settings, clock: Clock, local: LocalUploads | None) -> FileContents | None:
     if settings.objects_folder is not None:
-        return FolderFiles(settings.objects_folder)
+        return FolderFiles(settings.objects_folder, local)
     if settings.objects_bucket is None:
         return None
     # Credentials that expire are found, and renewed, by the library itself.

@@ -3,10 +3,12 @@
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.web.local_app import LocalApp
+from tollgate.web.local_uploads import local_uploads_app
 from tollgate.web.request_services import Gateways
 from tollgate.web.services import Catalogs
 from tollgate.wiring.administration import wire_administration
@@ -41,4 +43,6 @@ def wire_whole_app(
         journal=journal,
     )
     chat = wire_chat_app(stores, gateways, limits, clock=clock, journal=journal)
-    return LocalApp(chat, api_app(services, limits))
+    local = None if files is None else files.local
+    uploads = None if local is None else local_uploads_app(local, limits, IdSource(clock))
+    return LocalApp(chat, api_app(services, limits), uploads)

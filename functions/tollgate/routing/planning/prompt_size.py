@@ -117,24 +117,23 @@ class PromptSize(Struct, frozen=True, kw_only=True):
             + images * READ_TOKENS_LIKELY
             + files // _FILE_CHARACTERS_PER_TOKEN_TYPICAL
             + file_urls * _FILE_URL_TOKENS_TYPICAL
-            + sum(_named_tokens(each, _FILE_CHARACTERS_PER_TOKEN_TYPICAL) for each in named),
+            + sum(map(_named_estimate, named)),
             most=-(-(body + files) // BYTES_PER_TOKEN_MIN)
             + images * READ_TOKENS_MAX
             + file_urls * _FILE_URL_TOKENS_MAX
-            + sum(_named_tokens(each, BYTES_PER_TOKEN_MIN) for each in named),
+            + sum(map(_named_most, named)),
         )
 
 
-def _named_tokens(file: FileReference, characters_per_token: int) -> int:
-    """Return the tokens of an uploaded file by the length of its base64, as if it came inline.
+def _named_estimate(file: FileReference) -> int:
+    """Return the likely tokens of an uploaded file, as if it came inline.
 
     No provider reads more of a PDF than of one behind a URL, however large its pictures are. One
-    that was not found yet is measured as a PDF of ten pages.
+    that was not found yet is measured as a file behind a URL.
     """
     if file.size_bytes is None:
         return _FILE_URL_TOKENS_TYPICAL
-    characters = -(-file.size_bytes // 3) * 4
-    tokens = -(-characters // characters_per_token)
+    tokens = _base64_length(file.size_bytes) // _FILE_CHARACTERS_PER_TOKEN_TYPICAL
     return min(tokens, _FILE_URL_TOKENS_MAX) if file.media_type == PDF else tokens
 
 
@@ -142,6 +141,17 @@ def estimate_tokens(messages: tuple[Message, ...]) -> int:
     """Estimate the tokens that messages add to a prompt, without those of media."""
     text = sum(map(_size, _all_texts(messages)))
     return -(-text // BYTES_PER_TOKEN_TYPICAL) + _MESSAGE_TOKENS * len(messages)
+
+
+def _named_most(file: FileReference) -> int:
+    """Return the bound of an uploaded file's tokens, as if it came inline."""
+    if file.size_bytes is None:
+        return _FILE_URL_TOKENS_MAX
+    return -(-_base64_length(file.size_bytes) // BYTES_PER_TOKEN_MIN)
+
+
+def _base64_length(size_bytes: int) -> int:
+    return -(-size_bytes // 3) * 4
 
 
 def _text_bytes(request: GenerationRequest) -> int:

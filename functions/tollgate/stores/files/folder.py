@@ -10,13 +10,15 @@ from tollgate.core.files import FileDownload, SignedUpload
 from tollgate.stores.aws.failures import StoreRejected
 from tollgate.stores.aws.objects import FolderObjects, ObjectHead
 from tollgate.stores.files.contents import cut_into_pieces
+from tollgate.stores.files.local_uploads import LocalUploads
 
 
 class FolderFiles:
     """Implements `stores.files.contents.FileContents`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, uploads: LocalUploads | None = None) -> None:
         self._folder = folder
+        self._uploads = uploads
         self._objects = FolderObjects(folder)
 
     async def put(self, key: str, content: bytes, media_type: str) -> None:
@@ -32,7 +34,9 @@ class FolderFiles:
     async def sign_upload(
         self, key: str, *, size_bytes: int, media_type: str
     ) -> SignedUpload | None:
-        return None
+        if self._uploads is None:
+            return None
+        return self._uploads.sign(key, size_bytes=size_bytes, media_type=media_type)
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
         return await self._objects.get_head(key, bytes_max)

@@ -90,7 +90,9 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
     """Add the route that announces a file."""
 
     @router.post("/presigned")
-    async def announce_file(asked: PresignedBody, principal: Caller) -> PresignedObject:
+    async def announce_file(
+        request: Request, asked: PresignedBody, principal: Caller
+    ) -> PresignedObject:
         """Announce a file, and get the address to which its content is sent by PUT.
 
         The first look at the file checks its content. One that is not as announced is removed.
@@ -114,7 +116,8 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
                 "This host keeps files in a folder, to which nothing can be sent; use POST "
                 "/v1/files.",
             )
-        return PresignedObject.of(*announced)
+        # A host that takes contents itself has the address of this request.
+        return PresignedObject.of(*announced, base_url=str(request.base_url))
 
 
 def _add_list(router: APIRouter, services: Services) -> None:

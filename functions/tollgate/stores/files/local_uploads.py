@@ -1,0 +1,101 @@
+"""Addresses at which a server takes contents for its folder, in place of a bucket's.
+
+An address is its own permission: it holds the place, the size, the type and the end, and a
+signature by a secret of this process.
+"""
+
+import asyncio
+import base64
+import hmac
+from collections.abc import AsyncIterator
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.files import LOCAL_UPLOADS, SignedUpload
+
+SIGNED_FOR_S: Final = 3_600
+
+
+class _Permit(Struct, frozen=True, kw_only=True):
+    key: str
+    size_bytes: int
+    media_type: str
+    expires_s: int
+
+
+class LocalUploads:
+    """Implements `stores.administration.SignedContents`, and signs the addresses."""
+
+    def __init__(self, folder: Path, secret: bytes, clock: Clock) -> None:
+        self._folder = folder
+        self._secret = secret
+        self._clock = clock
+
+    def sign(self, key: str, *, size_bytes: int, media_type: str) -> SignedUpload:
+        """Return an address, without its host, for a content of this size and type."""
+        permit = _Permit(
+            key=key,
+            size_bytes=size_bytes,
+            media_type=media_type,
+            expires_s=int(self._clock.now_s()) + SIGNED_FOR_S,
+        )
+        stated = base64.urlsafe_b64encode(msgspec.json.encode(permit)).decode().rstrip("=")
+        return SignedUpload(
+            url=f"{LOCAL_UPLOADS}{stated}.{self._signature(stated)}",
+            headers={"content-length": str(size_bytes), "content-type": media_type},
+            expires_s=permit.expires_s,
+        )
+
+    async def receive(self, token: str, media_type: str, chunks: AsyncIterator[bytes]) -> None:
+        """Write a content that an address takes.
+
+        Raises AccessError for an address that is not signed, or has expired, and RequestError for
+        a content of another size or type.
+        """
+        permit = self._read(token)
+        if media_type != permit.media_type:
+            raise _refused("content-type", f"the address is signed for {permit.media_type}")
+        path = self._folder / permit.key
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        size_bytes = 0
+        # Two that are sent at a time have a file each, which their user alone may read.
+        with NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            written = Path(file.name)
+            try:
+                async for chunk in chunks:
+                    size_bytes += len(chunk)
+                    if size_bytes > permit.size_bytes:
+                        break
+                    await asyncio.to_thread(file.write, chunk)
+                if size_bytes != permit.size_bytes:
+                    what = f"the address is signed for {permit.size_bytes} bytes"
+                    raise _refused("content-length", what)
+            except BaseException:
+                # A caller that leaves leaves nothing.
+                await asyncio.to_thread(written.unlink)
+                raise
+        await asyncio.to_thread(written.replace, path)
+
+    def _read(self, token: str) -> _Permit:
+        stated, _, signature = token.partition(".")
+        if hmac.compare_digest(signature.encode(), self._signature(stated).encode()):
+            content = base64.urlsafe_b64decode(stated + "=" * (-len(stated) % 4))
+            permit = msgspec.json.decode(content, type=_Permit)
+            if permit.expires_s > self._clock.now_s():
+                return permit
+        raise AccessError(
+            ErrorCode.PERMISSION_DENIED, "The address is not signed by this host, or has expired."
+        )
+
+    def _signature(self, stated: str) -> str:
+        return hmac.digest(self._secret, stated.encode(), "sha256").hex()
+
+
+def _refused(field: str, what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{field}: {what}.", param=field)
