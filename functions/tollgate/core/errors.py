@@ -31,6 +31,8 @@ class ErrorCode(StrEnum):
     STORAGE_QUOTA_EXCEEDED = "storage_quota_exceeded"
     UNSUPPORTED_FILE_TYPE = "unsupported_file_type"
     MIME_MISMATCH = "mime_mismatch"
+    DOCUMENT_UNREADABLE = "document_unreadable"
+    DOCUMENT_TOO_LARGE = "document_too_large"
     PREVIOUS_RESPONSE_NOT_FOUND = "previous_response_not_found"
     PAYLOAD_TOO_LARGE = "payload_too_large"
     MODEL_NOT_FOUND = "model_not_found"

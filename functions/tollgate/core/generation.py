@@ -96,6 +96,19 @@ class PromptTokens(Struct, frozen=True, kw_only=True):
     """The bound that costs are computed with."""
 
 
+class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Documents that the gateway reads for endpoints which do not read them."""
+
+    types: tuple[str, ...]
+    """The media types of the documents."""
+    tokens_min: int = 0
+    """The tokens of the prompt that are certain, with the text that was read."""
+    pages: int = 0
+    """The pages of PDFs that are charged for."""
+    always: bool = False
+    """True if they are read for every endpoint."""
+
+
 class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The planner's input and choice, with which a plan is replayed against another catalog."""
 
@@ -132,6 +145,10 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The bound that costs are computed with."""
     picture: Picture | None = None
     """The form of the requested pictures."""
+    documents: ReadSize | None = None
+    """The documents that the gateway read, None without any."""
+    reads_documents: bool = True
+    """False if the caller left documents to models that read them."""
     preferences: RoutingPreferences | None = None
     """None if the caller stated none."""
     rounds: RoundsBound | None = None

@@ -297,6 +297,20 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def has_documents(self) -> bool:
+        """True if a part is a file to read."""
+        return any(
+            isinstance(part, Document)
+            for message in chain.from_iterable(self.conversations)
+            for part in message.content
+        )
+
+    @property
+    def leaves_documents(self) -> bool:
+        """True if documents are left to models that read them."""
+        return self.documents is not None and self.documents.engine == "native"
+
+    @property
     def capabilities(self) -> frozenset[Capability]:
         """The capabilities that a model needs to serve the request."""
         wanted: set[Capability] = set()

@@ -33,6 +33,8 @@ class InputWork(Struct, frozen=True, kw_only=True):
     echo: ClassVar[bool] = False
     wants_single_call: ClassVar[bool] = False
     names_files: ClassVar[bool] = False
+    has_documents: ClassVar[bool] = False
+    leaves_documents: ClassVar[bool] = False
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
     field_of_inputs: ClassVar[str] = "inputs"
     """The field of the request that a refusal of an input names."""

@@ -214,6 +214,9 @@ async def _commit(
             raise
         connections.push_async_exit(connection.pop_all())
     context.meter.attempt_committed(attempt, streams=encoded.streams)
+    if context.media.forms is not None:
+        for fee in context.media.forms.fees_for(attempt.target):
+            context.meter.charge(fee)
     first_token_ms = round((context.gateway.clock.monotonic_s() - opened_s) * 1000)
     context.reports.note_first_token(attempt.target, first_token_ms)
     return CommittedAttempt(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tollgate.tools.base import ServerTools
 
 if TYPE_CHECKING:
+    from tollgate.core.documents import DocumentReader
     from tollgate.core.files import FoundFile
 
 
@@ -95,6 +96,8 @@ class Gateway(Struct, frozen=True, kw_only=True):
     """The tools that the gateway runs; None if routing.yaml configures none."""
     files: FileReader | None = None
     """None where no files are kept."""
+    reader: "DocumentReader | None" = None
+    """None where documents are left to models that read them."""
 
 
 class Call(Struct, frozen=True, kw_only=True):

@@ -59,7 +59,14 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
 
         call, tools, left_out = offer_server_tools(gateway, call, request)
     rounds = tools.bound if tools else None
-    plan = gateway.planner.plan(planning_request(call, rounds), now_s=gateway.clock.now_s())
+    wanted = planning_request(call, rounds)
+    plan = gateway.planner.plan(wanted, now_s=gateway.clock.now_s())
+    media = RequestMedia(gateway.media, call.parsed.request, gateway.files)
+    if call.parsed.request.has_documents:
+        # Imported with the first such request: most processes serve none.
+        from tollgate.engine.document_reading import read_documents
+
+        plan = await read_documents(gateway, wanted, plan, media)
     (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan))
     if left_out:
         plan = replace(plan, unmet=(*plan.unmet, *left_out))
@@ -67,7 +74,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     context = AttemptContext(
         gateway=gateway,
         plan=plan,
-        media=RequestMedia(gateway.media, call.parsed.request, gateway.files),
+        media=media,
         meter=meter,
         deadline=call.deadline,
         reports=EndpointReports(gateway.cooldowns, gateway.cooldown),

@@ -5,7 +5,7 @@ import base64
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import chain
-from typing import Final, Literal, assert_never
+from typing import TYPE_CHECKING, Final, Literal, assert_never
 from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from tollgate.core.content import (
     FileReference,
     Image,
     InlineMedia,
+    MediaSource,
     MediaUrl,
     ResultContent,
     Text,
@@ -34,6 +35,9 @@ from tollgate.core.request import (
 from tollgate.core.work import InputWork, Work
 from tollgate.engine.gateway import Call, FileReader, Gateway
 from tollgate.providers.base import FetchedMedia, MediaFetcher, Target
+
+if TYPE_CHECKING:
+    from tollgate.engine.document_forms import DocumentForms
 
 URLS_MAX: Final = 16
 TOTAL_BYTES_MAX: Final = 40 * 1024 * 1024
@@ -141,6 +145,8 @@ class RequestMedia:
         self.request = request
         self._fetched: dict[str, FetchedMedia] = {}
         self._read: dict[str, InlineMedia] = {}
+        self.forms: DocumentForms | None = None
+        """The forms in which documents are read by the gateway; None if none is."""
 
     async def inline(self, target: Target) -> Work:
         """Return the request with bytes in place of files, and of URLs that are not fetched.
@@ -150,6 +156,8 @@ class RequestMedia:
         request = self.request
         if isinstance(request, InputWork):
             return await self._inline_inputs(request, target)
+        if self.forms is not None:
+            request = self.forms.request_for(target)
         media = [
             part
             for message in chain.from_iterable(request.conversations)
@@ -169,6 +177,30 @@ class RequestMedia:
             await self._read_files(files.values())
         await self._fetch(urls)
         return replace_parts(request, partial(self._part, urls=urls), self._refused)
+
+    async def load(self, documents: Collection[Document]) -> Mapping[MediaSource, InlineMedia]:
+        """Return the content of documents by their source, without what is another kind of media.
+
+        Raises RequestError as `inline` does.
+        """
+        sources = {part.source for part in documents}
+        files = [source for source in sources if isinstance(source, FileReference)]
+        await self._read_files(files)
+        await self._fetch({source.url for source in sources if isinstance(source, MediaUrl)})
+        loaded: dict[MediaSource, InlineMedia] = {}
+        for source in sources:
+            match source:
+                case InlineMedia():
+                    loaded[source] = source
+                case FileReference(id=id_):
+                    loaded[source] = self._read[id_]
+                case MediaUrl(url=url):
+                    content = self._inline(url)
+                    if kind_of(content.media_type) == "document":
+                        loaded[source] = content
+                case _:
+                    assert_never(source)
+        return loaded
 
     async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
         # Forms of edits and bodies of other families have no room for an address.

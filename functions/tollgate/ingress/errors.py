@@ -20,6 +20,8 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.FILE_NOT_FOUND: 400,
     ErrorCode.UNSUPPORTED_FILE_TYPE: 400,
     ErrorCode.MIME_MISMATCH: 400,
+    ErrorCode.DOCUMENT_UNREADABLE: 400,
+    ErrorCode.DOCUMENT_TOO_LARGE: 400,
     ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND: 400,
     ErrorCode.CONTEXT_LENGTH_EXCEEDED: 400,
     ErrorCode.CONTENT_FILTER: 400,

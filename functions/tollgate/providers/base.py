@@ -51,6 +51,8 @@ class Target(Struct, frozen=True, kw_only=True):
     supports: frozenset[Capability] = frozenset()
     # The kinds of content that the model takes.
     input: frozenset[Modality] = frozenset({"text"})
+    # The types of files that its format has room for, if the model reads PDF.
+    files: frozenset[str] = frozenset()
     # The size of the model's own vectors, if it makes any.
     dimensions: int | None = None
     # What its format and its server have room for, beside one text.
@@ -69,6 +71,10 @@ class Target(Struct, frozen=True, kw_only=True):
     def endpoint_id(self) -> str:
         """The name of this endpoint in draws, records and cooldowns."""
         return f"{self.provider}/{self.upstream_model}"
+
+    def reads_file(self, media_type: str) -> bool:
+        """Return whether the model reads a file of this type itself."""
+        return "pdf" in self.input and media_type in self.files
 
     @property
     def enforces_schemas(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct, field
 
+from tollgate.core.media_types import PDF
 from tollgate.core.request import TRANSCRIPT_NEEDS, Need, SoundFormat, WorkKind
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
 from tollgate.providers import work_codecs
@@ -21,6 +22,7 @@ from tollgate.providers.base import (
     TokenCounter,
 )
 from tollgate.providers.parameters import PARAMETERS
+from tollgate.providers.shared.file_types import CONVERSE_FILES, MESSAGES_FILES
 from tollgate.providers.shared.readable import Readership
 
 FormatName = Literal[
@@ -68,6 +70,8 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     batch_transports: frozenset[TransportName] = frozenset()
     # The search of its providers' own; it is used where the dialect has `native_search`.
     native_search: NativeSearch | None = None
+    # The types of files that it has room for, for a model that reads PDF.
+    files: frozenset[str] = frozenset({PDF})
     # Whether the operator's guardrail can be applied to a request.
     applies_guardrails: bool = False
     # Import and return how the format counts tokens; None if it cannot. It is used where the
@@ -245,6 +249,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         transports=("http_sse", "bedrock_invoke"),
         signer=CLAUDE,
         other_signers=frozenset({ANTHROPIC_BLOCKS}),
+        files=MESSAGES_FILES,
         parameters=frozenset(
             {"parallel_tool_calls", "service_tier", "stop", "temperature", "top_k", "top_p", "user"}
         ),
@@ -256,6 +261,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         transports=("bedrock_runtime",),
         signer=BEDROCK,
         parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
+        files=frozenset(CONVERSE_FILES),
         applies_guardrails=True,
         batch_codecs={
             "embedding": work_codecs.load_bedrock_embeddings,

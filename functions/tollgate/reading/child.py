@@ -10,7 +10,8 @@ from typing import Final
 
 import msgspec
 
-from tollgate.reading.messages import ReadingReply, ReadingRequest, perform
+from tollgate.reading.messages import ReadingReply, ReadingRequest
+from tollgate.reading.perform import perform
 
 # Of addresses: PDFium, the interpreter and a document of the largest size have room in it.
 MEMORY_BYTES_MAX: Final = 1024 * 1024 * 1024

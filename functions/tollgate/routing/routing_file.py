@@ -1,9 +1,8 @@
 """The whole of routing.yaml, as the command line reads it; functions read its compiled form."""
 
-from collections.abc import Mapping
-
 from pydantic import Field
 
+from tollgate.routing.plugin_sections import PluginsSection
 from tollgate.routing.scalars import FileGlob, Strict
 from tollgate.routing.schema import MainFile
 from tollgate.routing.tool_sections import ServerToolsSection
@@ -20,17 +19,13 @@ class DevSection(Strict):
 class Routing(MainFile):
     """The whole file, or its compiled form, in which everything is written out."""
 
+    plugins: PluginsSection | None = Field(
+        default=None, description="Work on requests before a model sees them."
+    )
     server_tools: ServerToolsSection = Field(
         default_factory=ServerToolsSection,
         description="Tools that the gateway runs within a request that asks for them.",
     )
-
-
-class PublishedRouting(Routing):
-    """The compiled form of a catalog that may have been published earlier."""
-
-    # Earlier versions wrote this section into every catalog, with nothing in it.
-    plugins: Mapping[str, object] = Field(default={}, max_length=0, exclude=True)
 
 
 class RoutingFile(Routing):

@@ -330,8 +330,5 @@ class MainFile(IncludedFile):
 class CompiledRouting(MainFile):
     """The compiled form as functions read it at their start: also of a catalog published earlier.
 
-    The section `server_tools` is not among these: it is read at its first use.
+    The sections `plugins` and `server_tools` are not among these: they are read at their first use.
     """
-
-    # Earlier versions wrote this section into every catalog, with nothing in it.
-    plugins: Mapping[str, object] = Field(default={}, max_length=0, exclude=True)

@@ -47,6 +47,7 @@ class CandidateObject(BaseModel):
     weight: int | None = Field(description="percent, where endpoints of the model are drawn")
     draw: float | None = Field(description="score of the endpoint's draw")
     cost_max: Usd = Field(description="highest cost of the request here")
+    reads: bool = Field(description="whether the gateway reads the request's documents for it")
     removed: str | None = Field(description="the reason for which it is excluded")
     resting_until: datetime | None = Field(description="it failed; until then it is tried last")
     latency_ms: int | None = Field(description="measured here, to the first token")
@@ -234,6 +235,7 @@ def _candidate(
         weight=candidate.weight,
         draw=candidate.draw,
         cost_max=usd(candidate.cost_max_nano_usd),
+        reads=candidate.reads,
         removed=excluded.reason if excluded else None,
         resting_until=None if until_s is None else moment(int(until_s)),
         latency_ms=None if speed is None else speed.latency_ms,

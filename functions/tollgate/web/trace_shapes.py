@@ -92,6 +92,15 @@ class RoundsObject(_Mirror):
     provider_searches_max: int
 
 
+class DocumentsObject(_Mirror):
+    """The documents that the gateway read for endpoints which do not read them."""
+
+    types: tuple[str, ...]
+    tokens_min: int
+    pages: int
+    always: bool
+
+
 class TraceObject(_Mirror):
     """The planner's view of a request, without any of its text."""
 
@@ -118,6 +127,8 @@ class TraceObject(_Mirror):
     units: UnitsObject | None
     units_max: UnitsObject | None
     picture: PictureObject | None
+    documents: DocumentsObject | None
+    reads_documents: bool
     preferences: PreferencesObject | None
     rounds: RoundsObject | None
     key_models: tuple[str, ...] | None

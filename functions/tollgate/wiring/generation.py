@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from tollgate.core.clock import Clock
@@ -20,6 +21,7 @@ from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
+from tollgate.routing.planning.unread_sections import NO_SECTION, UnreadPlugins
 from tollgate.settings import Settings, environment_variable, lambda_runtime_api
 from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
@@ -103,8 +105,14 @@ def wire_gateway(
     journal: Journal,
     reader: "DocumentReader | None" = None,
 ) -> Gateway:
-    """Make the gateway of one catalog; without a reader, pages that are no plain text fail."""
+    """Make the gateway of one catalog.
+
+    Without a reader, documents are left to models, and pages that are no plain text fail.
+    """
     defaults = catalog.defaults
+    if reader is None:
+        # What no reader reads is not planned for models that do not read it.
+        catalog = replace(catalog, plugins=UnreadPlugins(NO_SECTION))
     planner, guard = Planner(catalog), MediaGuard()
     providers = CatalogProviders(catalog, upstream.registry)
     return Gateway(
@@ -134,6 +142,7 @@ def wire_gateway(
             reader=reader,
             clock=clock,
         ),
+        reader=reader,
     )
 
 

@@ -10,7 +10,8 @@ from tollgate.core.documents import DocumentFault, ReadingTask, UnreadableDocume
 from tollgate.core.media_types import DOCX, HTML, PDF, XLSX
 from tollgate.core.picture_files import find_picture_fault
 from tollgate.reading import office, opened
-from tollgate.reading.messages import ReadBatch, ReadFault, ReadingRequest, perform
+from tollgate.reading.messages import ReadBatch, ReadFault, ReadingRequest
+from tollgate.reading.perform import perform
 from tollgate.reading.png import encode_png
 
 

@@ -56,6 +56,11 @@ def test_the_same_file_compiles_to_the_same_bytes_wherever_its_parts_stand(tmp_p
     assert compile_catalog(file).content == whole
 
 
+def test_every_section_of_the_file_is_compiled() -> None:
+    content = json.loads(compile_catalog(WHOLE).content)
+    assert content.keys() == Routing.model_fields.keys()
+
+
 def test_the_content_is_sorted_json_without_blanks() -> None:
     content = compile_catalog(FILE).content
     tidy = json.dumps(json.loads(content), sort_keys=True, separators=(",", ":"))

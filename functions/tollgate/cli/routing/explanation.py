@@ -59,7 +59,6 @@ def _in_order(candidates: Sequence[Any]) -> list[Any]:
 
 
 def _row(candidate: Any) -> tuple[str, ...]:
-    resting = candidate["resting_until"]
     return (
         str(candidate["attempt"] or "-"),
         candidate["model"],
@@ -71,8 +70,18 @@ def _row(candidate: Any) -> tuple[str, ...]:
         _dollars(candidate["cost_max"]),
         "" if candidate["latency_ms"] is None else f"{candidate['latency_ms']:,} ms",
         "" if candidate["tokens_per_s"] is None else f"{candidate['tokens_per_s']:,}",
-        candidate["removed"] or (f"rests until {resting}" if resting else ""),
+        candidate["removed"] or _remark(candidate),
     )
+
+
+def _remark(candidate: Any) -> str:
+    """Return what else is to be known of an endpoint that is tried."""
+    resting = candidate["resting_until"]
+    remarks = [
+        "documents are read for it" if candidate["reads"] else "",
+        f"rests until {resting}" if resting else "",
+    ]
+    return ", ".join(filter(None, remarks))
 
 
 def _simulation(simulation: Any) -> Iterator[str]:

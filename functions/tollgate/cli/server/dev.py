@@ -28,6 +28,7 @@ from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.local_reader import wire_local_reader
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import wire_whole_app
 
@@ -102,8 +103,12 @@ async def _serve(
         administration = wire_administration(settings, stores, clock)
         keys = await seed(administration.keys, administration.credits, options.state)
 
+        reader = wire_local_reader()
+
         def gateway(catalog: Catalog) -> Gateway:
-            return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
+            return wire_gateway(
+                stores, upstream, catalog, clock=clock, journal=journal, reader=reader
+            )
 
         gateways = Reloaded(catalog, gateway)
         catalogs = Reloaded(catalog, lambda catalog: catalog)

@@ -16,6 +16,7 @@ from tollgate.settings import Settings
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
+from tollgate.wiring.local_reader import wire_local_reader
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.whole import wire_whole_app
@@ -54,8 +55,10 @@ async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> N
     # An operator's file may be of another version; one that this code has built is not read whole.
     Catalog.from_json(settings.catalog_file.read_bytes())
 
+    reader = wire_local_reader()
+
     def gateway(catalog: Catalog) -> Gateway:
-        return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal)
+        return wire_gateway(stores, upstream, catalog, clock=clock, journal=journal, reader=reader)
 
     published = stores.publications
     gateways = wire_catalog_follower(settings, published, gateway, clock=clock, journal=journal)

@@ -22,7 +22,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.publication import Publication, Publications
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
-from tollgate.routing.routing_file import PublishedRouting
+from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 from tollgate.web.csv_columns import cell_text
 from tollgate.web.shapes import moment
@@ -109,7 +109,7 @@ def show_catalog(
     at_hand = _compiled_here(sha, file)
     whole, content, periods = at_hand or run_on_stack(stack, region, read)
     try:
-        routing = PublishedRouting.model_validate_json(content, strict=True)
+        routing = Routing.model_validate_json(content, strict=True)
     except ValueError as unreadable:
         raise click.ClickException(
             f"{short_sha(whole)} was compiled by another version of Tollgate: ask that version."

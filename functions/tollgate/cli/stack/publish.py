@@ -24,7 +24,7 @@ from tollgate.core.publication import (
 from tollgate.routing.file.compile import CompiledCatalog, compile_catalog
 from tollgate.routing.file.permissions import compile_permissions
 from tollgate.routing.file.problems import InvalidRouting
-from tollgate.routing.routing_file import PublishedRouting, Routing
+from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
 from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 
@@ -189,7 +189,7 @@ async def _check_servable(store: Publications, account: AwsAccount, stack: str, 
     """Raise ClickException unless this version and this stack can serve a stored catalog."""
     content = await store.catalog(sha)
     try:
-        routing = PublishedRouting.model_validate_json(content, strict=True)
+        routing = Routing.model_validate_json(content, strict=True)
     except ValueError as unreadable:
         raise click.ClickException(
             f"{short_sha(sha)} was compiled by another version of Tollgate; publish its file again."

@@ -1,6 +1,6 @@
 """Content blocks of Converse, which takes media as bytes only, never by URL."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
 from pydantic import JsonValue
@@ -17,23 +17,13 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.providers.shared.file_types import CONVERSE_FILES
 
 _IMAGE_FORMATS: Final = {
     "image/gif": "gif",
     "image/jpeg": "jpeg",
     "image/png": "png",
     "image/webp": "webp",
-}
-_DOCUMENT_FORMATS: Final = {
-    "application/pdf": "pdf",
-    "application/msword": "doc",
-    "application/vnd.ms-excel": "xls",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-    "text/csv": "csv",
-    "text/html": "html",
-    "text/markdown": "md",
-    "text/plain": "txt",
 }
 _AUDIO_FORMATS: Final = {"wav": "wav", "mp3": "mp3", "pcm16": "pcm", "webm": "webm"}
 _BESIDE_DOCUMENT: Final = "See the attached document."
@@ -95,7 +85,7 @@ class Blocks:
     def _document(self, part: Document) -> JsonValue:
         # Models read the name: a neutral one keeps a file's name from instructing them.
         self._documents += 1
-        media = _media(part.source, _DOCUMENT_FORMATS, "document")
+        media = _media(part.source, CONVERSE_FILES, "document")
         return {"name": f"document {self._documents}", **media}
 
 
@@ -103,7 +93,7 @@ def _is_cache_point(block: JsonValue) -> bool:
     return isinstance(block, dict) and "cachePoint" in block
 
 
-def _media(source: MediaSource, formats: dict[str, str], what: str) -> dict[str, JsonValue]:
+def _media(source: MediaSource, formats: Mapping[str, str], what: str) -> dict[str, JsonValue]:
     if not isinstance(source, InlineMedia):
         raise _refused(f"this model takes an {what} as data only, not by URL")
     known = formats.get(source.media_type.partition(";")[0].strip().lower())

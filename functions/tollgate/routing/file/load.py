@@ -122,6 +122,7 @@ def _combine(main: RoutingFile, parts: list[LoadedFile]) -> Routing:
         defaults=main.defaults,
         billing=main.billing,
         attribution=main.attribution,
+        plugins=main.plugins,
         server_tools=main.server_tools,
         providers={slug: row for each in contents for slug, row in each.providers.items()},
         models={slug: model for each in contents for slug, model in each.models.items()},

@@ -53,8 +53,6 @@ _NAME_WORDS: Final[Mapping[str, str]] = {
     "routes": "a route is one word of letters, digits and . _ : / -",
     "key_tiers": "a key tier is named by a slug of a-z, 0-9, dot, dash and underscore",
 }
-# Sections of a later version. Until they are built, accepting them would promise what nothing does.
-_NOT_BUILT: Final[frozenset[Where]] = frozenset({("plugins",)})
 
 
 def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None, list[Problem]]:
@@ -140,9 +138,6 @@ def _bad_reference(document: YamlDocument, where: Where) -> Problem:
 
 def _unknown_key(document: YamlDocument, schema: type[BaseModel], where: Where) -> Problem:
     name = str(where[-1])
-    if where in _NOT_BUILT:
-        message = f'"{name}" is not built yet: no request would use it'
-        return document.at_key(where, "R009", message, hint="leave it out")
     if schema is IncludedFile and name in _keys_of(RoutingFile, where[:-1]):
         return document.at_key(where, "R003", f'only the first file, which includes, has "{name}"')
     nearest = _nearest_key(schema, where)
@@ -183,7 +178,7 @@ def _bad_step(document: YamlDocument, where: Where) -> Problem:
 
 def _missing(document: YamlDocument, where: Where) -> Problem:
     inside = where[:-1]
-    if where[-1] == "price":
+    if where[-1] == "price" and where[0] in ("models", "server_tools"):
         if where[0] == "server_tools":
             message = f"{where[1]} has no price: it would be free to every key"
             return document.at_key(inside, "R030", message, hint="write call: 0 if meant")

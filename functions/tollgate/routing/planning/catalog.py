@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from hashlib import sha256
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from msgspec import Raw, Struct, json
 
 from tollgate.providers.base import ProviderRow
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.defaults_sections import DefaultsSection
-from tollgate.routing.planning.unread_sections import UnreadModels, UnreadTools
+from tollgate.routing.planning.unread_sections import UnreadModels, UnreadPlugins, UnreadTools
 from tollgate.routing.schema import (
     AliasSection,
     BillingSection,
@@ -18,6 +18,9 @@ from tollgate.routing.schema import (
     KeyTierSection,
     ModelSection,
 )
+
+if TYPE_CHECKING:
+    from tollgate.routing.plugin_sections import PdfSection
 
 # A longer name is no typing mistake, and comparing it takes time that the caller would choose.
 _COMPARED_CHARACTERS_MAX: Final = 128
@@ -37,16 +40,18 @@ class Catalog(Struct, frozen=True, kw_only=True):
     key_tiers: Mapping[str, KeyTierSection]
     attribution: Mapping[str, str]
     tools: UnreadTools
+    plugins: UnreadPlugins
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
         """Read the compiled form; ValueError if it is not of this version."""
         sections = json.decode(compiled, type=dict[str, Raw])
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
+        plugins = UnreadPlugins(bytes(sections.pop("plugins", _EMPTY)))
         content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
-        catalog = cls._of(compiled, content, content.models, tools)
+        catalog = cls._of(compiled, content, content.models, tools, plugins)
         # Read now: what cannot be served must not be found by the first request that needs it.
-        _ = tools.section
+        _ = tools.section, plugins.pdf
         return catalog
 
     @classmethod
@@ -55,8 +60,9 @@ class Catalog(Struct, frozen=True, kw_only=True):
         sections = json.decode(compiled, type=dict[str, Raw])
         models = json.decode(sections.pop("models", _EMPTY), type=dict[str, Raw])
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
+        plugins = UnreadPlugins(bytes(sections.pop("plugins", _EMPTY)))
         content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
-        return cls._of(compiled, content, UnreadModels(models), tools)
+        return cls._of(compiled, content, UnreadModels(models), tools, plugins)
 
     @classmethod
     def _of(
@@ -65,6 +71,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         content: CompiledRouting,
         models: Mapping[str, ModelSection],
         tools: UnreadTools,
+        plugins: UnreadPlugins,
     ) -> Self:
         return cls(
             sha=sha256(compiled).hexdigest(),
@@ -77,7 +84,13 @@ class Catalog(Struct, frozen=True, kw_only=True):
             key_tiers=content.key_tiers,
             attribution=content.attribution,
             tools=tools,
+            plugins=plugins,
         )
+
+    @property
+    def pdf(self) -> "PdfSection | None":
+        """The reading of documents; None leaves these to models that read them."""
+        return self.plugins.pdf
 
     def target(self, name: str) -> str:
         """Follow aliases to a model or a route; return any other name unchanged."""

@@ -146,10 +146,12 @@ def exclude_model(
     *,
     tier: KeyTierSection | None,
     name: str,
+    reads: bool = False,
 ) -> Exclusion | None:
     """Return the first cause for which a model cannot serve, None if there is none.
 
-    `name` is the name in the request that led to the model: globs may match either.
+    `name` is the name in the request that led to the model: globs may match either. `reads` is True
+    if the gateway reads documents.
     """
     if (cause := find_forbidden(slug, name, key_models=wanted.key_models, tier=tier)) is not None:
         return Exclusion(cause)
@@ -157,14 +159,22 @@ def exclude_model(
         return Exclusion(Cause.KIND, amounts=(model.kind, _ROUTES[model.kind]))
     if lacking := wanted.capabilities - _abilities(model):
         return _lacks(Cause.CAPABILITIES, lacking)
-    if untaken := wanted.modalities - frozenset(model.input):
+    taken = frozenset(model.input)
+    if untaken := wanted.modalities - (taken | {"pdf"} if reads else taken):
         return _lacks(Cause.MODALITIES, untaken)
     vectors, size = model.vectors, wanted.dimensions
     if vectors is not None and size is not None and not vectors.can_have(size):
         return Exclusion(Cause.DIMENSIONS, amounts=(_sizes(vectors),))
-    if wanted.input_tokens_min > model.context:
+    if _tokens_min(wanted, model) > model.context:
         return Exclusion(Cause.CONTEXT, amounts=(str(model.context),))
     return None
+
+
+def _tokens_min(wanted: PlanningRequest, model: ModelSection) -> int:
+    """Return the tokens that a prompt certainly has, with its documents as text where they are."""
+    if wanted.documents is None or not (wanted.documents.always or "pdf" not in model.input):
+        return wanted.input_tokens_min
+    return max(wanted.input_tokens_min, wanted.documents.tokens_min)
 
 
 def find_forbidden(
@@ -274,13 +284,16 @@ def refusal(
             param = _MEDIA.get(wanted.kind, _INPUTS[wanted.kind])
             return RequestError(code, f"{model} {first.reason}.", param=param)
         case Check.CONTEXT:
+            certain = max(
+                wanted.input_tokens_min, wanted.documents.tokens_min if wanted.documents else 0
+            )
             too_long = RequestError(
                 ErrorCode.CONTEXT_LENGTH_EXCEEDED,
-                f"The request has {wanted.input_tokens_min} tokens or more by its size: {reasons}.",
+                f"The request has {certain} tokens or more by its size: {reasons}.",
                 param=_INPUTS[wanted.kind],
             )
             most = max(int(found.amounts[0]) for found in reached.values())
-            too_long.overlength = Overlength(tokens=wanted.input_tokens_min, tokens_max=most)
+            too_long.overlength = Overlength(tokens=certain, tokens_max=most)
             return too_long
         case Check.RETIRED:
             return RequestError(

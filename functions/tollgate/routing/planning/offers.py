@@ -158,6 +158,7 @@ def _target(
         dimensions=model.vectors.dimensions if model.vectors else None,
         supports=frozenset(model.supports),
         input=frozenset(model.input),
+        files=WIRE_FORMATS[row.codec].files,
         takes=WIRE_FORMATS[row.codec].carries & _met(model, dialect),
         project=row.project,
         location=row.location,

@@ -10,6 +10,7 @@ from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestEr
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.limits import TierLimits
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.document_fees import fee_max_nano_usd, reads_for
 from tollgate.routing.planning.draw import rank
 from tollgate.routing.planning.exclusions import (
     Cause,
@@ -44,6 +45,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     weight: int | None = None  # of the endpoint in its model; None if none was drawn
     draw: float | None = None
     exclusion: Exclusion | None = None  # None for an endpoint that will be tried
+    reads: bool = False  # documents are read by the gateway for it
 
 
 class Survey(Struct, frozen=True, kw_only=True):
@@ -115,6 +117,8 @@ class Planner:
         candidates: list[Candidate] = []
         exclusions: dict[str, Exclusion] = {}
         space = ""
+        wants = "pdf" in wanted.modalities and wanted.reads_documents
+        reads = wants and self.catalog.pdf is not None
         for place, model in enumerate(_first_of_each_model(chains)):
             off = _FALLBACKS_OFF if place and not wanted.fallbacks else None
             section = self.catalog.models[model.slug]
@@ -122,7 +126,9 @@ class Planner:
             strange = section.vectors and section.vector_space(model.slug) != space
             excluded = (
                 off
-                or exclude_model(model.slug, section, wanted, tier=tier, name=model.name)
+                or exclude_model(
+                    model.slug, section, wanted, tier=tier, name=model.name, reads=reads
+                )
                 or (Exclusion(Cause.VECTOR_SPACE) if strange else None)
             )
             for candidate in self._candidates(model, wanted, tier, now_s=now_s, excluded=excluded):
@@ -229,6 +235,7 @@ class Planner:
                 weight=offer.weight,
                 draw=draw,
                 exclusion=exclusion,
+                reads=reads_for(attempt.target, wanted, self.catalog.pdf),
             )
 
     def _cost_max_nano_usd(self, offer: Offer, wanted: PlanningRequest, now_s: float) -> int:
@@ -237,14 +244,15 @@ class Planner:
         held = self._held_output_tokens(wanted.output_tokens_max)
         held = min(held, attempt.target.output_tokens_max or held)
         context = model.context * (wanted.inputs or 1)
+        fees = fee_max_nano_usd(attempt.target, wanted, self.catalog.pdf)
         if wanted.rounds is not None:
             # Imported here: most requests have one round.
             from tollgate.routing.planning.round_sizes import cost_max_of_rounds
 
-            return cost_max_of_rounds(
+            return fees + cost_max_of_rounds(
                 attempt, wanted, wanted.rounds, now_s=now_s, context=context, answer_max=held
             )
-        return wanted.choices * sum(
+        return fees + wanted.choices * sum(
             attempt.prices.cost_max_nano_usd(
                 now_s,
                 min(prompt.most, context),

@@ -6,7 +6,7 @@ from typing import Final, Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tollgate.core.generation import PromptTokens, RoundsBound, RoutingTrace
+from tollgate.core.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
 from tollgate.core.pictures import Picture
 from tollgate.core.principal import Principal
 from tollgate.core.request import (
@@ -49,6 +49,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     units_max: Units | None = None  # the bound that costs are computed with
     picture: Picture | None = None  # the form of the requested pictures
     rounds: RoundsBound | None = None  # the most of a generation for which the gateway runs tools
+    documents: ReadSize | None = None  # that the gateway has read
+    reads_documents: bool = True  # False: they are left to models that read them
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     fallbacks: bool = True  # False: only the first model of the chain
@@ -91,6 +93,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             units_max=work.units_max if work else None,
             picture=work.picture if work else None,
             rounds=rounds,
+            reads_documents=not request.leaves_documents,
             metadata=request.metadata,
             preferences=request.preferences,
             fallbacks=fallbacks,
@@ -124,6 +127,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             units_max=trace.units_max,
             picture=trace.picture,
             rounds=trace.rounds,
+            documents=trace.documents,
+            reads_documents=trace.reads_documents,
             metadata=trace.metadata,
             preferences=trace.preferences or RoutingPreferences(),
             fallbacks=trace.fallbacks,
@@ -167,6 +172,8 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             units_max=self.units_max,
             picture=self.picture,
             rounds=self.rounds,
+            documents=self.documents,
+            reads_documents=self.reads_documents,
             metadata={name: self.metadata[name] for name in metadata_names & self.metadata.keys()},
             metadata_read=tuple(sorted(metadata_names)),
             preferences=None if preferences == _NO_PREFERENCES else _recordable(preferences),

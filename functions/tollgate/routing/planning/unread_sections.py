@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Raw
 from typing_extensions import override
@@ -10,7 +10,12 @@ from typing_extensions import override
 from tollgate.routing.schema import ModelSection
 
 if TYPE_CHECKING:
+    from tollgate.routing.plugin_sections import PdfSection
     from tollgate.routing.tool_sections import ServerToolsSection
+
+
+# A section without anything in it.
+NO_SECTION: Final = b"{}"
 
 
 class UnreadModels(Mapping[str, ModelSection]):
@@ -39,6 +44,23 @@ class UnreadModels(Mapping[str, ModelSection]):
     @override
     def __len__(self) -> int:
         return len(self._unread)
+
+
+class UnreadPlugins:
+    """The section `plugins` as JSON, which is read with the first document."""
+
+    def __init__(self, unread: bytes) -> None:
+        self._unread = unread
+
+    @cached_property
+    def pdf(self) -> "PdfSection | None":
+        """The part on documents, None without one; ValueError if it is not of this version."""
+        if self._unread == NO_SECTION:
+            return None
+        # Imported with the first request that has a document.
+        from tollgate.routing.plugin_sections import PluginsSection
+
+        return PluginsSection.model_validate_json(self._unread, strict=True).pdf
 
 
 class UnreadTools:

@@ -43,6 +43,7 @@ SubjectKind = Literal[
     "billing",
     "attribution",
     "tool",
+    "plugin",
     "note",
 ]
 
@@ -87,6 +88,7 @@ def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
         *_compare_facts("billing", "", list_facts(before.billing), list_facts(after.billing)),
         *_compare_sections("attribution", before.attribution, after.attribution, _source_fact),
         *_compare_tools(before.server_tools, after.server_tools),
+        *_compare_plugins(before, after),
     ]
     return tuple(sorted(found, key=lambda change: _ORDER.index(change.kind)))
 
@@ -162,6 +164,19 @@ def _compare_sections(
             yield Change(kind="added", what=what, subject=name, facts=stated)
         else:
             yield from _compare_facts(what, name, facts(before[name]), facts(after[name]))
+
+
+def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
+    """Yield the changes of plugins, with the rise of each price of a page."""
+    old, new = (
+        {"pdf": each.plugins.pdf} if each.plugins and each.plugins.pdf else {}
+        for each in (before, after)
+    )
+    for change in _compare_sections("plugin", old, new, list_facts):
+        facts = (
+            _with_percent(fact) if fact.name.startswith("price.") else fact for fact in change.facts
+        )
+        yield replace(change, facts=tuple(facts))
 
 
 def _compare_facts(what: SubjectKind, name: str, before: Facts, after: Facts) -> Iterator[Change]:

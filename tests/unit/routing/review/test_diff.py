@@ -38,6 +38,8 @@ VARIANTS = (
     routing(defaults={"hold_output_tokens": 7}),
     routing(billing={"admission": "covered"}),
     routing(routes={}, aliases={}),
+    routing(plugins={"pdf": {"price": {"text": "0.001"}}}),
+    routing(plugins={"pdf": {"price": {"text": "0.002"}, "pages_max": 9}}),
     large(NEAR),
     large(NEAR, FAR),
     large(FAR, NEAR),
@@ -50,6 +52,17 @@ VARIANTS = (
     routing(server_tools={"web_fetch": {"price": tool_price("0.002"), "uses_max": 3}}),
     routing(server_tools={"web_fetch": {"price": {**tool_price("0.001"), "source": "another"}}}),
 )
+
+
+def test_a_page_that_costs_more_is_told_with_its_rise() -> None:
+    before, after = (
+        routing(plugins={"pdf": {"price": {"text": price}}}) for price in ("0.001", "0.002")
+    )
+    (change,) = list_changes(before, after)
+    assert (change.what, change.subject) == ("plugin", "pdf")
+    assert change.facts == (
+        Fact(name="price.text", before="0.001", after="0.002", percent=Decimal("100.0")),
+    )
 
 
 @given(st.sampled_from(VARIANTS), st.sampled_from(VARIANTS))

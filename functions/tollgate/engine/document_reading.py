@@ -1,0 +1,220 @@
+"""Reads the documents of a request for endpoints that do not read them, before any money is held.
+
+The hold is of the size that is found, as with recordings (decision 154).
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Final, Literal
+
+from msgspec.structs import replace
+
+from tollgate.core.content import Document, FileReference, InlineMedia, MediaSource
+from tollgate.core.documents import (
+    DocumentFault,
+    DocumentReader,
+    ReadDocument,
+    ReaderUnavailable,
+    ReadingTask,
+    UnreadableDocument,
+)
+from tollgate.core.errors import ErrorCode, LedgerError, RequestError
+from tollgate.core.generation import PromptTokens, ReadSize
+from tollgate.core.media_types import PDF, decode_base64
+from tollgate.core.request import GenerationRequest
+from tollgate.engine.document_forms import DocumentForms, KnownDocument
+from tollgate.engine.gateway import Gateway
+from tollgate.engine.media import RequestMedia
+from tollgate.providers.base import Target
+from tollgate.routing.planning.plan import Attempt, Plan
+from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.routing.planning.prompt_size import PromptSize
+from tollgate.routing.plugin_sections import PdfSection
+
+# Of one request.
+DOCUMENTS_MAX: Final = 16
+_FIELD: Final = "messages"
+_TOO_LARGE: Final[Mapping[DocumentFault, str]] = {
+    DocumentFault.TOO_MANY_BYTES: "has {amount:,} bytes, and {most:,} are the most that is read",
+    DocumentFault.TOO_MANY_PAGES: "has {amount:,} pages, and {most:,} are the most that is read",
+    DocumentFault.TOO_MUCH_TEXT: "has more than {most:,} bytes of text",
+    DocumentFault.TOO_LARGE_PICTURES: "has pages whose pictures are too large together; read fewer "
+    "pages, or with the engine text",
+    DocumentFault.TOO_COMPLEX: "unpacks to more than is read",
+    DocumentFault.TOO_SLOW: "takes too long to read",
+}
+_UNREADABLE: Final[Mapping[DocumentFault, str]] = {
+    DocumentFault.MALFORMED: "is not whole, or not what its type says",
+    DocumentFault.ENCRYPTED: "is locked by a password",
+    DocumentFault.CRASHED: "could not be read within the limits of memory",
+}
+
+
+async def read_documents(
+    gateway: Gateway, wanted: PlanningRequest, plan: Plan, media: RequestMedia
+) -> Plan:
+    """Return the plan for a request whose documents are read where an endpoint does not read them.
+
+    `media` then has the forms of the request. A request that every endpoint reads itself is left as
+    it is. Raises RequestError for a document that cannot be read.
+    """
+    request, section = media.request, gateway.planner.catalog.pdf
+    reader = gateway.reader
+    if reader is None or section is None or not isinstance(request, GenerationRequest):
+        return plan
+    documents = _documents(request)
+    options = request.documents
+    always = options is not None and options.engine is not None
+    if request.leaves_documents or not documents:
+        return plan
+    # The type behind a URL is known once it is fetched: most are PDFs.
+    stated = {_stated_type(part.source) for part in documents}
+    targets = [attempt.target for attempt in plan.attempts]
+    reading = [it for it in targets if always or not all(map(it.reads_file, stated))]
+    if not reading:
+        return plan
+    if len({part.source for part in documents}) > DOCUMENTS_MAX:
+        raise RequestError(
+            ErrorCode.DOCUMENT_TOO_LARGE,
+            f"{_FIELD}: a request has at most {DOCUMENTS_MAX} documents that are read for a model.",
+            param=_FIELD,
+        )
+    task = _task(section, request, reading)
+    loaded = await media.load(documents)
+    known = await _read_all(reader, documents, loaded, task)
+    if not known:
+        return plan
+    forms = DocumentForms(request, known, section=section, always=always)
+    planned = gateway.planner.plan(
+        _measure(wanted, forms, known, targets, always=always), now_s=gateway.clock.now_s()
+    )
+    kept = tuple(attempt for attempt in planned.attempts if forms.shows(attempt.target))
+    if not kept:
+        raise _scanned(planned.attempts)
+    media.forms = forms
+    return replace(planned, attempts=kept)
+
+
+def _documents(request: GenerationRequest) -> list[Document]:
+    return [
+        part
+        for message in chain.from_iterable(request.conversations)
+        for part in message.content
+        if isinstance(part, Document)
+    ]
+
+
+def _stated_type(source: MediaSource) -> str:
+    if isinstance(source, InlineMedia | FileReference):
+        return source.media_type or PDF
+    return PDF
+
+
+def _task(
+    section: PdfSection, request: GenerationRequest, reading: Sequence[Target]
+) -> ReadingTask:
+    options = request.documents
+    engine = (options.engine if options else None) or section.engine
+    limit = options.pages_max if options else None
+    sees = any("image" in target.input for target in reading)
+    pictures: Literal["textless", "all"] = "all" if engine == "images" else "textless"
+    return ReadingTask(
+        pages_max=section.pages_max if limit is None else min(limit, section.pages_max),
+        cuts=limit is not None and limit <= section.pages_max,
+        pictures=pictures if sees else "none",
+    )
+
+
+async def _read_all(
+    reader: DocumentReader,
+    documents: Sequence[Document],
+    loaded: Mapping[MediaSource, InlineMedia],
+    task: ReadingTask,
+) -> dict[MediaSource, KnownDocument]:
+    """Read each document once; what has turned out to be another kind of media is left out."""
+    parts = {part.source: part for part in documents if part.source in loaded}
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = {
+                source: group.create_task(_read(reader, part, loaded[source], task))
+                for source, part in parts.items()
+            }
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
+    return {
+        source: KnownDocument(media_type=loaded[source].media_type, read=task_.result())
+        for source, task_ in tasks.items()
+    }
+
+
+async def _read(
+    reader: DocumentReader, part: Document, content: InlineMedia, task: ReadingTask
+) -> ReadDocument:
+    name = part.filename or "the file"
+    try:
+        return await reader.read(decode_base64(content.base64), content.media_type, task)
+    except UnreadableDocument as error:
+        raise _refused(error, name, content.media_type) from error
+    except ReaderUnavailable as error:
+        raise LedgerError(
+            ErrorCode.SERVICE_UNAVAILABLE, "Documents cannot be read at the moment."
+        ) from error
+
+
+def _refused(error: UnreadableDocument, name: str, media_type: str) -> RequestError:
+    fault = error.fault
+    if fault is DocumentFault.UNKNOWN_TYPE:
+        return RequestError(
+            ErrorCode.UNSUPPORTED_FILE_TYPE,
+            f"{_FIELD}: {name} is {media_type}, which is not read here.",
+            param=_FIELD,
+        )
+    is_large = fault in _TOO_LARGE
+    words = _TOO_LARGE[fault] if is_large else _UNREADABLE[fault]
+    return RequestError(
+        ErrorCode.DOCUMENT_TOO_LARGE if is_large else ErrorCode.DOCUMENT_UNREADABLE,
+        f"{_FIELD}: {name} {words.format(amount=error.amount, most=error.most)}.",
+        param=_FIELD,
+    )
+
+
+def _scanned(attempts: Sequence[Attempt]) -> RequestError:
+    models = ", ".join(sorted({attempt.target.model for attempt in attempts}))
+    return RequestError(
+        ErrorCode.DOCUMENT_UNREADABLE,
+        f"{_FIELD}: a file has no text, and {models} does not see: use a model that does.",
+        param=_FIELD,
+    )
+
+
+def _measure(
+    wanted: PlanningRequest,
+    forms: DocumentForms,
+    known: Mapping[MediaSource, KnownDocument],
+    targets: Sequence[Target],
+    *,
+    always: bool,
+) -> PlanningRequest:
+    """Return the planner's input with the largest of the sizes that an endpoint gets."""
+    measured = [PromptSize.of_each(forms.request_for(target)) for target in targets]
+    sizes = [size for each in measured for size in each]
+    pages = [forms.pages_for(target) for target in targets]
+    prompts = tuple(
+        PromptTokens(
+            estimate=max(size.estimate for size in same), most=max(size.most for size in same)
+        )
+        for same in zip(*measured, strict=True)
+    )
+    return replace(
+        wanted,
+        input_tokens=max(wanted.input_tokens, *(size.estimate for size in sizes)),
+        input_tokens_max=max(wanted.input_tokens_max, *(size.most for size in sizes)),
+        prompts=prompts if wanted.prompts else (),
+        documents=ReadSize(
+            types=tuple(sorted({each.media_type for each in known.values()})),
+            tokens_min=min(size.least for size in sizes),
+            pages=max(each.text + each.pictured for each in pages),
+            always=always,
+        ),
+    )
