@@ -13,7 +13,10 @@ from statistics import median
 from time import perf_counter
 from urllib.parse import urlsplit
 
-from tests.deployment import CHAT_ROUTES, environment
+from tests.deployed_functions import CHAT_ROUTES
+from tests.deployment import (
+    environment,
+)
 from tests.emulator import Emulator
 from tests.emulator.process import EXEC_WRAPPER
 from tests.ministack import running_ministack

@@ -22,7 +22,12 @@ from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, lambda_runtime_api
 from tollgate.wiring.catalog import wire_catalog_follower
-from tollgate.wiring.generation import wire_chat_app, wire_gateway, wire_upstream
+from tollgate.wiring.generation import (
+    wire_chat_app,
+    wire_gateway,
+    wire_invoked_reader,
+    wire_upstream,
+)
 from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
@@ -43,9 +48,12 @@ def wire_function(settings: Settings) -> Function:
     clock = SystemClock()
     observation = wire_observation(settings, clock)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
+    reader = wire_invoked_reader(settings, stores, clock)
 
     def gateway(catalog: Catalog) -> Gateway:
-        return wire_gateway(stores, upstream, catalog, clock=clock, journal=observation.journal)
+        return wire_gateway(
+            stores, upstream, catalog, clock=clock, journal=observation.journal, reader=reader
+        )
 
     gateways = wire_catalog_follower(
         settings, stores.publications, gateway, clock=clock, journal=observation.journal

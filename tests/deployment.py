@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,9 +17,9 @@ from typing import Any
 import aiohttp
 from openai import AsyncOpenAI
 
+from tests.deployed_functions import SOURCE, TOP, Code, start_api, start_chat, start_reader
 from tests.emulator import Emulator, Function
 from tests.emulator.credentials import CredentialsServer
-from tests.emulator.process import EXEC_WRAPPER
 from tests.iam.proxy import AuthorisingProxy
 from tests.iam.roles import Resources, function_statements, template_stack
 from tests.stores import TESTER
@@ -38,64 +37,11 @@ from tollgate.stores.rules.key_names import choose_free_name
 from tollgate.wiring.administration import Administration, wire_administration
 from tollgate.wiring.stores import Stores, wire_stores
 
-TOP = Path(__file__).parent.parent
-FUNCTIONS = TOP / "functions"
 GRANT_NANO_USD = 10_000_000_000
-# What infra/template.yaml says of the two functions.
-CHAT_ROUTES = [
-    "POST /v1/chat/completions",
-    "POST /v1/completions",
-    "POST /v1/messages",
-    "POST /v1/messages/count_tokens",
-    "POST /v1/responses",
-    "POST /v1/responses/input_tokens",
-    "POST /v1/embeddings",
-    "POST /v1/rerank",
-    "POST /v1/v2/rerank",
-    "POST /v1/moderations",
-    "POST /v1/images/generations",
-    "POST /v1/images/edits",
-    "POST /v1/audio/speech",
-    "POST /v1/audio/transcriptions",
-    "POST /v1/audio/translations",
-]
-API_ROUTES = [
-    "ANY /",
-    "ANY /{proxy+}",
-    *(route.replace("POST", "ANY") for route in CHAT_ROUTES),
-]
-CHAT_TIMEOUT_S, API_TIMEOUT_S = 885, 29
-ALPHA_KEY = "sk-alpha-synthetic-0123456789"
 # Below the 6 MB at which API Gateway refuses by itself, so that the functions' own limit is met.
 BODY_BYTES_MAX = 1_000_000
 # Only a broken test waits this long.
 PATIENCE_S = 30.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Code:
-    """What is deployed: a folder for each function, what runs it, and where Lambda's client is."""
-
-    chat: Path = FUNCTIONS
-    api: Path = FUNCTIONS
-    python: str = sys.executable
-    runtime: Path | None = None
-
-    @property
-    def command(self) -> list[str]:
-        return [self.python, "-m", "awslambdaric"]
-
-    @property
-    def environment(self) -> dict[str, str]:
-        if self.runtime is None:
-            return {}
-        return {
-            "PYTHONPATH": str(self.runtime),
-            "TOLLGATE_OPENAPI_FILE": str(self.api / "openapi.json"),
-        }
-
-
-SOURCE = Code()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +107,7 @@ class Deployment:
     proxy: AuthorisingProxy
     chat: Function
     api: Function
+    reader: Function
     settings: Settings
     stores: Stores
     administration: Administration
@@ -275,12 +222,15 @@ async def deployed(
         binary_types = template_stack().api_definition["x-amazon-apigateway-binary-media-types"]
         emulator = Emulator(binary_media_types=tuple(map(str, binary_types)))
         await stack.enter_async_context(emulator)
-        proxy = _authorising_proxy(settings, upstreams, parameters or {})
+        proxy = _authorising_proxy(
+            settings, upstreams, parameters or {}, invoke_url=emulator.invoke_url
+        )
         await stack.enter_async_context(proxy)
         variables = environment(settings, endpoint_url=proxy.url)
         chat_variables = {**variables, **(chat_environment or {})}
-        chat = await _start_chat(emulator, chat_variables, code, credentials)
-        api = await _start_api(emulator, variables, code)
+        reader = await start_reader(emulator, variables, code)
+        chat = await start_chat(emulator, chat_variables, code, credentials)
+        api = await start_api(emulator, variables, code)
         http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S))
         await stack.enter_async_context(http)
         yield Deployment(
@@ -288,6 +238,7 @@ async def deployed(
             proxy=proxy,
             chat=chat,
             api=api,
+            reader=reader,
             settings=settings,
             stores=stores,
             administration=wire_administration(settings, stores, SystemClock()),
@@ -316,7 +267,7 @@ def _settings(dynamodb_url: str, directory: Path, bucket: str | None) -> Setting
 
 
 def _authorising_proxy(
-    settings: Settings, upstreams: Upstreams, parameters: Mapping[str, str]
+    settings: Settings, upstreams: Upstreams, parameters: Mapping[str, str], *, invoke_url: str
 ) -> AuthorisingProxy:
     """Return what stands before the store, and before Bedrock where a catalog names it."""
     resources = Resources(settings=settings, parameters=parameters)
@@ -324,6 +275,7 @@ def _authorising_proxy(
     services = ("dynamodb", "s3", "secretsmanager", "sns")
     targets = dict.fromkeys(services, settings.dynamodb_endpoint_url)
     targets["bedrock"] = upstreams.bedrock.url
+    targets["lambda"] = invoke_url
     return AuthorisingProxy(function_statements(template_stack(), resources), targets)
 
 
@@ -341,46 +293,11 @@ def environment(settings: Settings, *, endpoint_url: str | None = None) -> dict[
         "TOLLGATE_CATALOG_FILE": str(settings.catalog_file),
         "TOLLGATE_BODY_BYTES_MAX": str(BODY_BYTES_MAX),
     }
-    for service in ("DYNAMODB", "S3", "SECRETSMANAGER", "SNS"):
+    for service in ("DYNAMODB", "LAMBDA", "S3", "SECRETSMANAGER", "SNS"):
         variables[f"TOLLGATE_{service}_ENDPOINT_URL"] = endpoint_url
     if settings.objects_bucket is not None:
         variables["TOLLGATE_OBJECTS_BUCKET"] = settings.objects_bucket
     return variables
-
-
-async def _start_chat(
-    emulator: Emulator,
-    variables: Mapping[str, str],
-    code: Code,
-    credentials: CredentialsServer | None,
-) -> Function:
-    return await emulator.start_function(
-        name="chat",
-        # The wrapper keeps the interpreter and leaves Lambda's own runtime client out.
-        command=[*code.command, "chat.main"],
-        env={
-            **variables,
-            EXEC_WRAPPER: str(code.chat / "stream_bootstrap"),
-            "ALPHA_API_KEY": ALPHA_KEY,
-        },
-        mode="STREAM",
-        timeout_s=CHAT_TIMEOUT_S,
-        routes=CHAT_ROUTES,
-        task_root=code.chat,
-        credentials=credentials,
-    )
-
-
-async def _start_api(emulator: Emulator, variables: Mapping[str, str], code: Code) -> Function:
-    return await emulator.start_function(
-        name="api",
-        command=[*code.command, "api.handler"],
-        env={**variables, **code.environment},
-        mode="BUFFERED",
-        timeout_s=API_TIMEOUT_S,
-        routes=API_ROUTES,
-        task_root=code.api,
-    )
 
 
 def _compile(catalog_file: Path, upstreams: Upstreams, limits: Limits) -> None:

@@ -1,5 +1,6 @@
 """Documents for tests, whole and broken: PDFs, files of office programs, web pages."""
 
+import random
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -77,6 +78,23 @@ def pdf(
 def scan(pages: int = 1) -> bytes:
     """Return a PDF whose pages are drawn and have no text."""
     return pdf([""] * pages, drawn=b"0 0 0 rg 100 100 300 20 re f 100 200 200 20 re f ")
+
+
+def noisy_pdf(pages: int) -> bytes:
+    """Return a PDF of pages that are noise, as a bad scan is."""
+    noise = random.Random(158).randbytes(400 * 400)
+    picture = stream(
+        noise,
+        b"/Type/XObject/Subtype/Image/Width 400/Height 400/ColorSpace/DeviceGray"
+        b"/BitsPerComponent 8",
+    )
+    number = 4 + 2 * pages
+    return pdf(
+        [""] * pages,
+        drawn=b"612 0 0 792 0 0 cm /Im Do ",
+        resources=b"/XObject<</Im %d 0 R>>" % number,
+        further={number: picture},
+    )
 
 
 def encrypted_pdf() -> bytes:

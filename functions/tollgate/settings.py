@@ -47,6 +47,9 @@ class Settings(BaseSettings):
     objects_bucket: str | None = None
     objects_folder: Path | None = None
     s3_endpoint_url: str | None = None
+    # The function that reads documents; without it, they are left to models that read them.
+    reader_function: str | None = None
+    lambda_endpoint_url: str | None = None
     # Of one uploaded file, and of all that a workspace and each of its keys keeps.
     file_bytes_max: int = Field(default=512 * 1024 * 1024, gt=0)
     workspace_files_max: int = Field(default=10_000, gt=0)

@@ -42,6 +42,7 @@ FUNCTIONS: Final = {
     "ApiFunction": Function("api", serves_openapi=True),
     "SweeperFunction": Function("sweeper"),
     "RollupFunction": Function("rollup"),
+    "ReaderFunction": Function("reader"),
 }
 
 

@@ -29,6 +29,9 @@ _READ_WITH: Final = {
 _NAMED: Final = {"aioboto3": ("aioboto3.s3.inject",)}
 # Packages that those import only to work with another package, which is not installed.
 _PROBED: Final = frozenset({"cryptography"})
+# What no code here reads of a package: trafilatura asks for languages only where a crawl is to keep
+# to one, and 10 MB of babel are words of all.
+_UNUSED: Final = ("babel/locale-data/",)
 _UNREAD: Final = frozenset({".c", ".h", ".pxd", ".pyi", ".pyx"})
 # Files about the installation, which differ between machines.
 _INSTALLERS_OWN: Final = frozenset({"INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json"})
@@ -101,7 +104,8 @@ class Site:
 def _shipped(distribution: Distribution) -> Iterator[Path]:
     for file in map(Path, distribution.files or ()):
         scripts = file.parts[0] in ("..", "bin")
-        if not (scripts or file.suffix in _UNREAD or file.name in _INSTALLERS_OWN):
+        unused = file.as_posix().startswith(_UNUSED)
+        if not (scripts or unused or file.suffix in _UNREAD or file.name in _INSTALLERS_OWN):
             yield file
 
 

@@ -6,7 +6,11 @@ import pytest_asyncio
 
 from infra.artefact.wheels import Target
 from tests.artefact.building import install_lambda_client, python_3_13, sam_build
-from tests.deployment import Code, Deployment, deployed
+from tests.deployed_functions import Code
+from tests.deployment import (
+    Deployment,
+    deployed,
+)
 from tests.functional.conftest import client, workspace
 from tests.ministack import ministack_url
 
@@ -43,6 +47,7 @@ async def deployment(
     code = Code(
         chat=for_host / "ChatFunction",
         api=for_host / "ApiFunction",
+        reader=for_host / "ReaderFunction",
         python=interpreter,
         runtime=install_lambda_client(directory, interpreter),
     )

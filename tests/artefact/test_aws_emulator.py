@@ -16,7 +16,13 @@ import pytest_asyncio
 
 from tests.artefact.aws_emulator import AwsEmulator, Outcome, emulated, rest_event
 from tests.chat_stream import accumulated, exact, frames
-from tests.deployment import ALPHA_KEY, BODY_BYTES_MAX, Deployment, Workspace, environment
+from tests.deployed_functions import ALPHA_KEY
+from tests.deployment import (
+    BODY_BYTES_MAX,
+    Deployment,
+    Workspace,
+    environment,
+)
 from tests.emulator.process import EXEC_WRAPPER, FunctionConfig
 from tests.upstream import Script
 from tests.upstream.speakers import OPENAI

@@ -10,6 +10,7 @@ from typing import Any, Self
 from tests.emulator.credentials import CredentialsServer
 from tests.emulator.front import Front
 from tests.emulator.function import Function, Mode
+from tests.emulator.invoke_api import InvokeApi
 from tests.emulator.process import FunctionConfig
 from tests.emulator.violations import RulesBroken, Violation
 
@@ -37,10 +38,13 @@ class Emulator:
         self.violations: list[Violation] = []
         self.functions: dict[str, Function] = {}
         self._failures: list[Exception] = []
+        self.invoke_url = ""
+        self._invoke_api = InvokeApi(self.functions, self._failures)
         self._front = Front(stage, binary_media_types, self._failures, gateway_responses or {})
 
     async def __aenter__(self) -> Self:
         self.url = await self._front.start()
+        self.invoke_url = await self._invoke_api.start()
         return self
 
     async def __aexit__(
@@ -50,6 +54,7 @@ class Emulator:
         traceback: TracebackType | None,
     ) -> None:
         await self._front.close()
+        await self._invoke_api.close()
         for function in self.functions.values():
             await function.close()
             print(f"--- {function.name}\n{function.log}")
@@ -80,8 +85,9 @@ class Emulator:
         idle_timeout_s: float = IDLE_TIMEOUT_S,
         init_timeout_s: float = 60,
         credentials: CredentialsServer | None = None,
+        starts: bool = True,
     ) -> Function:
-        """Start a function's first environment and route methods to it.
+        """Start a function's first environment, unless its first event does, and route to it.
 
         `command` is what the managed runtime would run; with AWS_LAMBDA_EXEC_WRAPPER in `env` the
         wrapper is started and gets it as arguments. `task_root` is /var/task, the working
@@ -112,7 +118,8 @@ class Emulator:
         )
         self._front.add(routes, function)
         self.functions[name] = function
-        await function.start()
+        if starts:
+            await function.start()
         return function
 
     def take_violations(self) -> list[Violation]:

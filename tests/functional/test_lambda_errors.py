@@ -9,7 +9,11 @@ import pytest
 from openai import APIError, APIStatusError, AsyncOpenAI
 
 from tests.chat_stream import Json, frames
-from tests.deployment import ALPHA_KEY, Deployment, Workspace
+from tests.deployed_functions import ALPHA_KEY
+from tests.deployment import (
+    Deployment,
+    Workspace,
+)
 from tests.upstream import Script
 from tests.upstream.server import End
 from tests.upstream.speakers import BEDROCK, OPENAI, SECRET_WORDS, SPEAKERS, Speaker

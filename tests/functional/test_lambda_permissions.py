@@ -14,7 +14,11 @@ import pytest_asyncio
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tests.deployment import TOP, Deployment, deployed
+from tests.deployed_functions import TOP
+from tests.deployment import (
+    Deployment,
+    deployed,
+)
 from tests.iam.policy import LEADING_KEYS, Access, Context, decide, parse_statements
 from tests.iam.roles import USED_BY_AWS, Resources, unneeded_grants
 from tests.iam.tour import tour

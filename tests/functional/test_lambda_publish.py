@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.deployment import CHAT_ROUTES, PATIENCE_S, Deployment, Workspace, deployed
+from tests.deployed_functions import CHAT_ROUTES
+from tests.deployment import (
+    PATIENCE_S,
+    Deployment,
+    Workspace,
+    deployed,
+)
 from tests.stores import an_entry
 from tollgate.core.clock import SystemClock
 from tollgate.core.generation import total_nano_usd

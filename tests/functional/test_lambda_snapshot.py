@@ -9,7 +9,11 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.deployment import CHAT_ROUTES, Deployment, deployed
+from tests.deployed_functions import CHAT_ROUTES
+from tests.deployment import (
+    Deployment,
+    deployed,
+)
 from tests.emulator.credentials import CredentialsServer
 from tests.upstream.speakers import SPEAKERS
 

@@ -25,8 +25,8 @@ from openai import (
 from openai.types.chat import ChatCompletionChunk
 
 from tests.clocks import ShiftedClock
+from tests.deployed_functions import FUNCTIONS
 from tests.deployment import (
-    FUNCTIONS,
     Deployment,
     Workspace,
     deployed,

@@ -8,7 +8,11 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from tests.deployment import CHAT_ROUTES, Deployment, deployed
+from tests.deployed_functions import CHAT_ROUTES
+from tests.deployment import (
+    Deployment,
+    deployed,
+)
 from tests.upstream.speakers import OPENAI, SPEAKERS, Speaker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

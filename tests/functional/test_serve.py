@@ -18,8 +18,8 @@ import httpx2
 import pytest
 from openai import APIConnectionError, AsyncOpenAI
 
+from tests.deployed_functions import ALPHA_KEY
 from tests.deployment import (
-    ALPHA_KEY,
     PATIENCE_S,
     Answer,
     Deployment,

@@ -1,7 +1,8 @@
 """Read from a signed request which actions it needs on which resources.
 
-"Actions, resources, and condition keys" for DynamoDB, S3, Secrets Manager, SNS and Bedrock in the
-Service Authorization Reference (seen 2026-11-22). A request that is not in these tables is refused.
+"Actions, resources, and condition keys" for DynamoDB, Lambda, S3, Secrets Manager, SNS and Bedrock
+in the Service Authorization Reference (seen 2026-11-22). A request that is not in these tables is
+refused.
 """
 
 import json
@@ -33,6 +34,7 @@ _BEDROCK_PATH: Final = re.compile(
     r"/model/(?P<model>[^/]+)/"
     r"(?P<operation>converse-stream|count-tokens|invoke-with-response-stream|invoke)"
 )
+_INVOKE_PATH: Final = re.compile(r"/2015-03-31/functions/(?P<name>[^/]+)/invocations")
 _GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
 
 # The actions that DynamoDB decides alone by the table, without keys of items.
@@ -229,9 +231,18 @@ def _read_bedrock(call: Call) -> Iterator[Access]:
     yield Access(action, f"arn:aws:bedrock:{region}::foundation-model/{model}", {})
 
 
+def _read_lambda(call: Call) -> Iterator[Access]:
+    found = _INVOKE_PATH.fullmatch(unquote(call.path))
+    if found is None or call.method != "POST":
+        raise UnknownCall(f"lambda: {call.method} {call.path}")
+    arn = f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{found['name']}"
+    yield Access("lambda:InvokeFunction", arn, {})
+
+
 _READERS: Final[Mapping[str, Callable[[Call], Iterator[Access]]]] = {
     "bedrock": _read_bedrock,
     "dynamodb": _read_dynamodb,
+    "lambda": _read_lambda,
     "s3": _read_s3,
     "secretsmanager": _read_secrets_manager,
     "sns": _read_sns,

@@ -41,6 +41,9 @@ class Resources:
         }
         if logical_id in tables:
             return f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{tables[logical_id]}"
+        if logical_id.endswith("Function"):
+            name = logical_id.removesuffix("Function").lower()
+            return f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{name}"
         if logical_id.endswith("Logs"):
             return f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:{logical_id}:*"
         return {"ObjectsBucket": f"arn:aws:s3:::{self.settings.objects_bucket}"}[logical_id]

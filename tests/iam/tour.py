@@ -4,6 +4,8 @@ asked of AWS on the way.
 routing.yaml is served as it is, from scripted hosts in place of its own.
 """
 
+import io
+import os
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -13,16 +15,15 @@ from typing import Any, Final
 import aiohttp
 
 from tests.clocks import ShiftedClock
+from tests.deployed_functions import CHAT_ROUTES, FUNCTIONS, TOP
 from tests.deployment import (
-    CHAT_ROUTES,
-    FUNCTIONS,
-    TOP,
     Answer,
     Deployment,
     Workspace,
     environment,
     open_stores,
 )
+from tests.documents import pdf, stream
 from tests.stores import an_entry, record_of
 from tests.unit.ingress.recordings import wav
 from tests.unit.web.routes import (
@@ -51,6 +52,7 @@ from tollgate.ingress.sound_formats import TRANSCRIPTIONS
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.scalars import merge_section
+from tollgate.stores.documents.invoked_reader import INLINE_BYTES_MAX
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 CHAT: Final = CHAT_ROUTES[0].removeprefix("POST ")
@@ -86,6 +88,7 @@ async def tour(
     routing = await publish(deployment)
     generation_id = await complete(deployment, workspace, expire_answers)
     await read_the_pointer_alone(deployment)
+    await read_documents(deployment, workspace)
     await call_every_provider(deployment, workspace, routing)
     await count_by_bedrock(deployment, workspace, routing)
     stored = {
@@ -138,6 +141,18 @@ async def complete(
     assert (await generate("second", "test/echo:529"))[0] == 529
     assert generation_id is not None
     return generation_id
+
+
+async def read_documents(deployment: Deployment, workspace: Workspace) -> None:
+    """Have a small document and a large one read for a model that reads none."""
+    small = f"data:application/pdf;base64,{b64encode(pdf(['Hello'])).decode()}"
+    large = pdf(["Hello"], further={6: stream(os.urandom(INLINE_BYTES_MAX))})
+    file_id = await send_file(deployment, workspace, large, "large.pdf")
+    for part in ({"file_data": small}, {"file_id": file_id}):
+        content = [{"type": "file", "file": part}]
+        body = ECHO | {"messages": [{"role": "user", "content": content}]}
+        answer = await deployment.ask("POST", CHAT, workspace.inference, body=body)
+        assert answer.status == 200, answer.body
 
 
 async def store_responses(deployment: Deployment, workspace: Workspace) -> str:
@@ -206,11 +221,15 @@ async def upload_in_parts(deployment: Deployment, workspace: Workspace) -> str:
     return pending
 
 
-async def send_file(deployment: Deployment, workspace: Workspace) -> str:
+async def send_file(
+    deployment: Deployment, workspace: Workspace, content: bytes = b"Hello", name: str = "b.txt"
+) -> str:
     """Announce a file and send its content to the bucket; return its id."""
-    announced = {"filename": "b.txt", "purpose": "user_data", "bytes": 5}
+    announced = {"filename": name, "purpose": "user_data", "bytes": len(content)}
     signed = (await ask(deployment, "POST", "/v1/files/presigned", workspace, 200, announced)).json
-    async with deployment.http.put(signed["url"], headers=signed["headers"], data=b"Hello") as sent:
+    async with deployment.http.put(
+        signed["url"], headers=signed["headers"], data=io.BytesIO(content)
+    ) as sent:
         assert sent.status == 200
     return str(signed["id"])
 

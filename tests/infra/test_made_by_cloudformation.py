@@ -27,7 +27,10 @@ MADE: Final = (
 
 def retained_part(stack: Stack) -> JsonObject:
     """The resources that moto can make, with all that they refer to."""
-    resources = {name: it for kind in MADE for name, it in stack.resources(kind).items()}
+    found = {name: it for kind in MADE for name, it in stack.resources(kind).items()}
+    # No role reaches a function but the one that reads documents.
+    reader, arn = {"Fn::GetAtt": ["ReaderFunction", "Arn"]}, "arn:aws:lambda:::function:reader"
+    resources = json.loads(json.dumps(found).replace(json.dumps(reader), json.dumps(arn)))
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Parameters": stack.parameters,
@@ -109,5 +112,5 @@ def test_roles_resolve_to_exact_arns(deployed: dict[str, str], stack: Stack) -> 
 
 def test_logs_are_forgotten(deployed: dict[str, str]) -> None:
     groups = boto3.client("logs", region_name=REGION).describe_log_groups()["logGroups"]
-    assert len(groups) == 4
+    assert len(groups) == 5
     assert {it["retentionInDays"] for it in groups} == {30}

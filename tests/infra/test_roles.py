@@ -10,6 +10,8 @@ from tollgate.stores.aws.tables import PUBLICATION_KEY, audit_workspace
 
 LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
+# The prefixes of the bucket.
+STORED: Final = ("answers", "catalogs", "content", "files", "reading", "responses", "uploads")
 NEEDED: Final = compile_permissions(compile_catalog(ROOT / "routing.yaml").routing)
 
 PERMISSIONS: Final = {
@@ -25,6 +27,8 @@ PERMISSIONS: Final = {
         "CoreTable where pk begins with F#": {"dynamodb:UpdateItem"},
         "${ObjectsBucket.Arn}/files/*": {"s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/uploads/*": {"s3:DeleteObject", "s3:GetObject"},
+        "ReaderFunction": {"lambda:InvokeFunction"},
+        "${ObjectsBucket.Arn}/reading/*": {"s3:DeleteObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/answers/*": {"s3:GetObject", "s3:PutObject"},
         "${ObjectsBucket.Arn}/catalogs/*": {"s3:GetObject"},
         "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
@@ -87,6 +91,10 @@ PERMISSIONS: Final = {
         },
         "GenerationsTable": {"dynamodb:PutItem", "dynamodb:Query"},
     },
+    "ReaderRole": {
+        "ReaderLogs": LOGS,
+        "${ObjectsBucket.Arn}/reading/*": {"s3:GetObject"},
+    },
     "RollupRole": {
         "RollupLogs": LOGS,
         "CoreTable": {"dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan"},
@@ -146,6 +154,7 @@ def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
         "ChatFunction": {"Fn::GetAtt": ["ChatRole", "Arn"]},
         "ApiFunction": {"Fn::GetAtt": ["ApiRole", "Arn"]},
         "SweeperFunction": {"Fn::GetAtt": ["SweeperRole", "Arn"]},
+        "ReaderFunction": {"Fn::GetAtt": ["ReaderRole", "Arn"]},
         "RollupFunction": {"Fn::GetAtt": ["RollupRole", "Arn"]},
     }
     assert set(stack.properties("AWS::IAM::Role")) == set(PERMISSIONS)
@@ -229,6 +238,6 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
     for name, role in stack.properties("AWS::IAM::Role").items():
         for resource in compile_permissions(role):
             exact = resource.replace(":bedrock:*::foundation-model/", "")
-            for prefix in ("answers", "catalogs", "content", "files", "responses", "uploads"):
+            for prefix in STORED:
                 exact = exact.removesuffix(f"${{ObjectsBucket.Arn}}/{prefix}/*")
             assert "*" not in exact.partition(" where ")[0], name

@@ -151,6 +151,7 @@ def test_every_function_is_python_3_13_on_arm64(stack: Stack) -> None:
         "ApiFunction",
         "SweeperFunction",
         "RollupFunction",
+        "ReaderFunction",
     }
     for name, function in stack.functions.items():
         assert function["Runtime"] == "python3.13", name
@@ -340,6 +341,7 @@ def test_c68_c69_answers_and_content_expire_when_they_should(stack: Stack) -> No
         **{f"content/{days}d/": days for days in CONTENT_DAYS},
         **{f"responses/{days}d/": days for days in CONTENT_DAYS},
         "uploads/": 1,
+        "reading/": 1,
         # A day after the last second at which a file may expire.
         "files/expiring/": EXPIRES_MAX_S // DAY_S + 1,
     }

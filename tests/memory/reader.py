@@ -1,7 +1,7 @@
 """A reader of documents within this process, which counts what it reads."""
 
 from tollgate.core.documents import ReadDocument, ReadingTask
-from tollgate.reading.messages import ReadFault, ReadingRequest
+from tollgate.core.reading_messages import ReadFault, ReadingRequest
 from tollgate.reading.perform import perform
 
 

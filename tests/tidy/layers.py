@@ -40,7 +40,7 @@ _ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores.",
 
 # Packages that have one home, and the parts of the project that are this home.
 HOMES = {
-    "aiohttp": ("aws", "observability", "providers.transports", "stores"),
+    "aiohttp": ("aws", "observability", "providers.transports", "reading", "stores"),
     "boto3": ("cli",),
     "docx": ("reading",),
     "fastapi": ("web",),

@@ -11,23 +11,10 @@ from msgspec import Struct
 
 from tollgate.core.content import InlineMedia
 
-# The ways of reading a page: its text alone, its text and a picture of it, or recognised text.
-DocumentEngine = Literal["text", "images", "ocr"]
-
 # Of one document.
 DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
-DOCUMENT_PAGES_MAX: Final = 1_000
 # Of all pages of one document, as text.
 DOCUMENT_TEXT_BYTES_MAX: Final = 8 * 1024 * 1024
-
-
-class DocumentOptions(Struct, frozen=True, kw_only=True):
-    """A caller's options of reading documents; None leaves an option to routing.yaml."""
-
-    engine: DocumentEngine | Literal["native"] | None = None
-    """`native` leaves documents to models that read them; others read even for such a model."""
-    pages_max: int | None = None
-    """The pages of each document that are read, from its first."""
 
 
 class ReadingTask(Struct, frozen=True, kw_only=True):

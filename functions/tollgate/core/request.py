@@ -26,7 +26,7 @@ from tollgate.core.server_tools import ServerTool
 
 if TYPE_CHECKING:
     # Known to few processes, and no request is decoded into these types.
-    from tollgate.core.documents import DocumentOptions
+    from tollgate.core.document_options import DocumentOptions
 
 JsonObject = Mapping[str, JsonValue]
 

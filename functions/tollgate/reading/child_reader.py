@@ -20,7 +20,7 @@ from tollgate.core.documents import (
     ReadingTask,
     UnreadableDocument,
 )
-from tollgate.reading.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
+from tollgate.core.reading_messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
 
 READ_SECONDS_MAX: Final = 30.0
 # Of processes at a time, each of which may take a gibibyte.

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from tollgate.core.documents import DocumentFault, DocumentPage, UnreadableDocument
-from tollgate.reading.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
+from tollgate.core.reading_messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
 from tollgate.reading.read import open_document, read_pages
 
 # Of a page beside its text and its picture, as JSON.

@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tollgate.core.documents import DOCUMENT_PAGES_MAX
 from tollgate.routing.scalars import Dollars, Strict
 
 
@@ -26,7 +25,7 @@ class PdfSection(Strict):
         description="`images` sends text and a picture of each page to models that see, `text` a "
         "picture only of a page without text. Models that do not see get text.",
     )
-    pages_max: Annotated[int, Field(ge=1, le=DOCUMENT_PAGES_MAX)] = Field(
+    pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
         default=100, description="Pages of one PDF; a longer one is refused."
     )
     price: PagePricesSection = Field(description="Price of a page by the way of reading.")

@@ -29,11 +29,11 @@ from tollgate.stores.base import SecretStore
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.request_services import Gateways, RequestServices
-from tollgate.wiring.aws import aws_json, credentials, rotating_credentials
+from tollgate.wiring.aws import aws_json, credentials, rotating_credentials, signer
 from tollgate.wiring.stores import Stores
 
 if TYPE_CHECKING:
-    from tollgate.core.documents import DocumentReader
+    from tollgate.core.documents import DocumentReader, ReadDocument, ReadingTask
     from tollgate.tools.base import RequestTools
 
 
@@ -111,7 +111,7 @@ def wire_gateway(
     """
     defaults = catalog.defaults
     if reader is None:
-        # What no reader reads is not planned for models that do not read it.
+        # A model that reads none must not be planned for what no reader reads.
         catalog = replace(catalog, plugins=UnreadPlugins(NO_SECTION))
     planner, guard = Planner(catalog), MediaGuard()
     providers = CatalogProviders(catalog, upstream.registry)
@@ -177,6 +177,42 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
             clock=self.clock,
         )
         return tools.open(request, route=route, principal=principal)
+
+
+class _InvokedDocuments:
+    """Implements `core.documents.DocumentReader` by the reader function; imported with its use."""
+
+    def __init__(self, function: str, settings: Settings, stores: Stores, clock: Clock) -> None:
+        self._function = function
+        self._settings = settings
+        self._stores = stores
+        self._clock = clock
+        self._made: DocumentReader | None = None
+
+    async def read(self, content: bytes, media_type: str, task: "ReadingTask") -> "ReadDocument":
+        """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
+        if self._made is None:
+            from tollgate.stores.documents.invoked_reader import InvokedReader
+
+            settings = self._settings
+            self._made = InvokedReader(
+                self._function,
+                settings.aws_region,
+                signer(settings, "lambda", self._clock),
+                objects=self._stores.objects,
+                new_id=IdSource(self._clock).new_id,
+                endpoint_url=settings.lambda_endpoint_url,
+            )
+        return await self._made.read(content, media_type, task)
+
+
+def wire_invoked_reader(
+    settings: Settings, stores: Stores, clock: Clock
+) -> "DocumentReader | None":
+    """Make the reader that invokes a function; None if the settings name none."""
+    if settings.reader_function is None:
+        return None
+    return _InvokedDocuments(settings.reader_function, settings, stores, clock)
 
 
 def wire_chat_app(

@@ -16,9 +16,9 @@ from tests.scripted import Scripted, refuses
 from tests.unit.engine.client_formats import exchange
 from tests.unit.ingress.media_samples import data_url
 from tests.unit.routing.catalogs import endpoint, model
+from tollgate.core.document_options import DocumentOptions
 from tollgate.core.documents import (
     DocumentFault,
-    DocumentOptions,
     ReaderUnavailable,
     UnreadableDocument,
 )

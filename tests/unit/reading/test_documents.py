@@ -9,8 +9,8 @@ from tests import documents
 from tollgate.core.documents import DocumentFault, ReadingTask, UnreadableDocument
 from tollgate.core.media_types import DOCX, HTML, PDF, XLSX
 from tollgate.core.picture_files import find_picture_fault
+from tollgate.core.reading_messages import ReadBatch, ReadFault, ReadingRequest
 from tollgate.reading import office, opened
-from tollgate.reading.messages import ReadBatch, ReadFault, ReadingRequest
 from tollgate.reading.perform import perform
 from tollgate.reading.png import encode_png
 

@@ -3,7 +3,7 @@
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
-from tollgate.core.generation import Fee
+from tollgate.core.generation import Fee, ReadSize
 from tollgate.providers.base import Target
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.plugin_sections import PdfSection
@@ -12,22 +12,20 @@ PAGE_ITEM: Final = "pdf_page"
 _NANO_USD_PER_USD: Final = 1_000_000_000
 
 
-def reads_for(target: Target, wanted: PlanningRequest, section: PdfSection | None) -> bool:
-    """Return whether the gateway reads some document of the request for an endpoint."""
-    if section is None or not wanted.reads_documents or "pdf" not in wanted.modalities:
+def reads_for(target: Target, wanted: PlanningRequest) -> bool:
+    """Return whether the gateway reads some document of a request that has one for an endpoint."""
+    if not wanted.reads_documents:
         return False
     if wanted.documents is None:
         return "pdf" not in target.input
     return wanted.documents.always or not all(map(target.reads_file, wanted.documents.types))
 
 
-def fee_max_nano_usd(target: Target, wanted: PlanningRequest, section: PdfSection | None) -> int:
-    """Return the most that the pages of a request cost at an endpoint."""
-    if section is None or wanted.documents is None or not reads_for(target, wanted, section):
-        return 0
+def fee_max_nano_usd(target: Target, documents: ReadSize, section: PdfSection) -> int:
+    """Return the most that the pages of a request cost at an endpoint that they are read for."""
     price = section.price
     each = max(price.text, price.images) if "image" in target.input else price.text
-    exact = each * wanted.documents.pages * _NANO_USD_PER_USD
+    exact = each * documents.pages * _NANO_USD_PER_USD
     # Each of two lines is rounded up by half a nano-dollar at most.
     return int(exact.to_integral_value(rounding=ROUND_CEILING)) + 1 if exact else 0
 

@@ -10,7 +10,6 @@ from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestEr
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.limits import TierLimits
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.document_fees import fee_max_nano_usd, reads_for
 from tollgate.routing.planning.draw import rank
 from tollgate.routing.planning.exclusions import (
     Cause,
@@ -235,8 +234,26 @@ class Planner:
                 weight=offer.weight,
                 draw=draw,
                 exclusion=exclusion,
-                reads=reads_for(attempt.target, wanted, self.catalog.pdf),
+                reads=self._reads(attempt, wanted),
             )
+
+    def _reads(self, attempt: Attempt, wanted: PlanningRequest) -> bool:
+        """Return whether the gateway reads some document of the request for an endpoint."""
+        if self.catalog.pdf is None or "pdf" not in wanted.modalities:
+            return False
+        # Imported with the first request that has a document: most processes serve none.
+        from tollgate.routing.planning.document_fees import reads_for
+
+        return reads_for(attempt.target, wanted)
+
+    def _fee_max_nano_usd(self, attempt: Attempt, wanted: PlanningRequest) -> int:
+        """Return the most that pages which were read cost at an endpoint."""
+        section = self.catalog.pdf
+        if section is None or wanted.documents is None or not self._reads(attempt, wanted):
+            return 0
+        from tollgate.routing.planning.document_fees import fee_max_nano_usd
+
+        return fee_max_nano_usd(attempt.target, wanted.documents, section)
 
     def _cost_max_nano_usd(self, offer: Offer, wanted: PlanningRequest, now_s: float) -> int:
         attempt = offer.attempt
@@ -244,7 +261,7 @@ class Planner:
         held = self._held_output_tokens(wanted.output_tokens_max)
         held = min(held, attempt.target.output_tokens_max or held)
         context = model.context * (wanted.inputs or 1)
-        fees = fee_max_nano_usd(attempt.target, wanted, self.catalog.pdf)
+        fees = self._fee_max_nano_usd(attempt, wanted)
         if wanted.rounds is not None:
             # Imported here: most requests have one round.
             from tollgate.routing.planning.round_sizes import cost_max_of_rounds

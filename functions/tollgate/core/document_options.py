@@ -1,0 +1,17 @@
+"""A caller's options of reading documents."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+# The ways of reading a page: its text alone, or its text and a picture of it.
+DocumentEngine = Literal["text", "images"]
+
+
+class DocumentOptions(Struct, frozen=True, kw_only=True):
+    """A caller's options of reading documents; None leaves an option to routing.yaml."""
+
+    engine: DocumentEngine | Literal["native"] | None = None
+    """`native` leaves documents to models that read them; others read even for such a model."""
+    pages_max: int | None = None
+    """The pages of each document that are read, from its first."""

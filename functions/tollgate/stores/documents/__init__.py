@@ -1,0 +1,1 @@
+"""Documents that are being read: by a function, and in the bucket meanwhile."""

@@ -1,0 +1,156 @@
+"""Reads documents by a Lambda function, which is invoked for each, in batches of pages.
+
+Requests and replies of an invocation have 6 MB at most ("Lambda quotas", AWS Lambda developer
+guide, 2026-11): a larger document goes by its key in the bucket, and is deleted once it is read.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import aiohttp
+import msgspec
+from msgspec.structs import replace
+from yarl import URL
+
+from tollgate.aws.sigv4 import Signer
+from tollgate.core.documents import (
+    DocumentFault,
+    DocumentPage,
+    ReadDocument,
+    ReaderUnavailable,
+    ReadingTask,
+    UnreadableDocument,
+)
+from tollgate.core.reading_messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
+from tollgate.stores.aws.failures import StoreError
+from tollgate.stores.aws.objects import ObjectStore
+
+# As base64 in JSON below 6 MB.
+INLINE_BYTES_MAX: Final = 4_300_000
+BATCH_BYTES_MAX: Final = 5_500_000
+# The pages of one batch are read within the function's own timeout, which is shorter.
+_INVOKE_SECONDS_MAX: Final = 45.0
+_READ_SECONDS_MAX: Final = 90.0
+_CONNECT_SECONDS_MAX: Final = 1.0
+_ATTEMPTS_MAX: Final = 2
+_PREFIX: Final = "reading/"
+_FUNCTION_ERROR: Final = "x-amz-function-error"
+# "Task timed out after 30.00 seconds", and the error's type since 2023.
+_TIMED_OUT: Final = (b"Task timed out", b"Sandbox.Timedout")
+
+
+class InvokedReader:
+    """A reader that invokes a function; `new_id` names documents in the bucket."""
+
+    def __init__(
+        self,
+        function: str,
+        region: str,
+        signer: Signer,
+        *,
+        objects: ObjectStore | None,
+        new_id: Callable[[], str],
+        endpoint_url: str | None = None,
+    ) -> None:
+        host = endpoint_url or f"https://lambda.{region}.amazonaws.com"
+        self._url = f"{host.rstrip('/')}/2015-03-31/functions/{function}/invocations"
+        self._signer = signer
+        self._objects = objects
+        self._new_id = new_id
+        self._session: aiohttp.ClientSession | None = None
+
+    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
+        """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
+        request = ReadingRequest(media_type=media_type, task=task, bytes_max=BATCH_BYTES_MAX)
+        try:
+            async with asyncio.timeout(_READ_SECONDS_MAX):
+                if len(content) <= INLINE_BYTES_MAX:
+                    return await self._read_batches(replace(request, content=content))
+                return await self._read_kept(request, content)
+        except TimeoutError as late:
+            raise UnreadableDocument(DocumentFault.TOO_SLOW) from late
+        except StoreError as away:
+            raise ReaderUnavailable("the bucket is away") from away
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _read_kept(self, request: ReadingRequest, content: bytes) -> ReadDocument:
+        """Read a document by its key, under which it lies only meanwhile."""
+        if self._objects is None:
+            raise UnreadableDocument(
+                DocumentFault.TOO_MANY_BYTES, amount=len(content), most=INLINE_BYTES_MAX
+            )
+        key = f"{_PREFIX}{self._new_id()}"
+        await self._objects.put(key, content)
+        try:
+            return await self._read_batches(replace(request, key=key))
+        finally:
+            # Should this fail, the bucket deletes it after a day.
+            await self._objects.delete(key)
+
+    async def _read_batches(self, request: ReadingRequest) -> ReadDocument:
+        pages: list[DocumentPage] = []
+        first: int | None = request.first
+        title, pages_total = "", 0
+        while first is not None:
+            batch = await self._invoke(replace(request, first=first))
+            pages += batch.pages
+            title, pages_total = batch.title, batch.pages_total
+            if batch.next_page is not None and batch.next_page <= first:
+                raise UnreadableDocument(DocumentFault.CRASHED)
+            first = batch.next_page
+        return ReadDocument(pages=tuple(pages), pages_total=pages_total, title=title)
+
+    async def _invoke(self, request: ReadingRequest) -> ReadBatch:
+        body = msgspec.json.encode(request)
+        for attempt in range(1, _ATTEMPTS_MAX + 1):
+            try:
+                status, failed, content = await self._send(body)
+            except (aiohttp.ClientError, TimeoutError) as away:
+                # Reading changes nothing, and a kept connection may have died meanwhile.
+                if attempt == _ATTEMPTS_MAX or isinstance(away, TimeoutError):
+                    raise ReaderUnavailable(type(away).__name__) from away
+            else:
+                return _read_reply(status, content, failed=failed)
+        raise AssertionError("there is at least one attempt")
+
+    async def _send(self, body: bytes) -> tuple[int, bool, bytes]:
+        """Return status, whether the function failed, and the body of one invocation."""
+        headers = self._signer.sign("POST", self._url, {"content-type": "application/json"}, body)
+        async with self._open_session().post(
+            URL(self._url, encoded=True), data=body, headers=headers, allow_redirects=False
+        ) as response:
+            return response.status, _FUNCTION_ERROR in response.headers, await response.read()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        """Return the session, opened within the event loop that it belongs to."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(
+                    total=_INVOKE_SECONDS_MAX, sock_connect=_CONNECT_SECONDS_MAX
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
+                auto_decompress=False,
+            )
+        return self._session
+
+
+def _read_reply(status: int, content: bytes, *, failed: bool) -> ReadBatch:
+    if status != 200:
+        raise ReaderUnavailable(f"HTTP {status}")
+    if failed:
+        slow = any(words in content for words in _TIMED_OUT)
+        raise UnreadableDocument(DocumentFault.TOO_SLOW if slow else DocumentFault.CRASHED)
+    try:
+        reply: ReadingReply = msgspec.json.decode(content, type=ReadingReply)
+    except msgspec.MsgspecError as broken:
+        raise UnreadableDocument(DocumentFault.CRASHED) from broken
+    if isinstance(reply, ReadFault):
+        raise reply.error
+    return reply

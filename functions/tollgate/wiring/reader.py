@@ -1,0 +1,41 @@
+"""Wires the function that reads documents."""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from tollgate.core.clock import SystemClock
+from tollgate.core.documents import DocumentFault
+from tollgate.core.reading_messages import ReadFault, ReadingReply, ReadingRequest
+from tollgate.reading.perform import perform
+from tollgate.settings import Settings
+from tollgate.wiring.aws import wire_objects
+
+# Of 64 MiB within a region.
+_READ_TIMEOUT_S = 20.0
+
+
+async def perform_invoked(event: Mapping[str, object], settings: Settings) -> object:
+    """Return the reply to an invocation, as what JSON is made of."""
+    request = msgspec.convert(event, ReadingRequest)
+    reply: ReadingReply
+    if request.key is None:
+        reply = perform(request)
+    else:
+        content = await _load(request.key, settings)
+        if content is None:
+            reply = ReadFault(fault=DocumentFault.MALFORMED)
+        else:
+            reply = perform(replace(request, content=content))
+    return msgspec.to_builtins(reply)
+
+
+async def _load(key: str, settings: Settings) -> bytes | None:
+    objects = wire_objects(settings, SystemClock())
+    if objects is None:
+        return None
+    try:
+        return await objects.get(key, timeout_s=_READ_TIMEOUT_S)
+    finally:
+        await objects.close()
