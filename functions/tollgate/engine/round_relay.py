@@ -1,6 +1,7 @@
 """Passes the events of rounds on as those of one answer, and keeps back what asks for tools."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -139,12 +140,15 @@ class RoundRelay:
         )
 
     def repeat(self, own_calls: Sequence[ToolCall]) -> tuple[AssistantContent, ...]:
-        """Return the round as a later prompt has it, with these calls in place of the own ones."""
+        """Return the round as a later prompt has it, with these calls in place of the own ones.
+
+        Own calls beyond these are left out.
+        """
         said: list[AssistantContent] = []
         replaced = iter(own_calls)
         for part, index in zip(self._fold.parts, self._indexes, strict=True):
             if index is None:
-                said.append(next(replaced))
+                said += islice(replaced, 1)
             elif not isinstance(part, ServerToolRun) and part != Text(text=""):
                 said.append(part)
         return tuple(said)

@@ -23,7 +23,7 @@ from tollgate.engine.media import RequestMedia
 from tollgate.engine.native_tools import leave_fewer
 from tollgate.engine.round_relay import CoverEnded, OneAnswer, RoundRelay
 from tollgate.engine.sink import EventSink
-from tollgate.engine.tool_injection import InjectedTools
+from tollgate.engine.tool_injection import CALLS_PER_ROUND_MAX, InjectedTools
 from tollgate.engine.tool_runs import EndedRun, ToolRuns
 from tollgate.providers.base import Target
 from tollgate.routing.planning.prompt_size import estimate_tokens
@@ -86,12 +86,13 @@ class _Rounds:
                 raw_finish=relay.response.raw_finish,
                 stop_sequence=relay.response.stop_sequence,
             )
-            calls = self._name_apart(relay.own_calls)
+            made = relay.own_calls[:CALLS_PER_ROUND_MAX]
+            calls = self._name_apart(made)
             if not calls or ended.finish in ("length", "content_filter"):
                 return ended
             if number == rounds_max and not relay.has_callers_calls:
                 return replace(ended, finish="length")
-            results = await self._run(relay.own_calls, calls)
+            results = await self._run(made, calls)
             if relay.has_callers_calls:
                 return ended
             number += 1

@@ -19,9 +19,11 @@ from tollgate.tools.base import RequestTools, ServerTools, ToolBound
 
 # The runs that one answer of a model may request; of more it learns that they are too many.
 RUNS_PER_ROUND_MAX: Final = 8
+# The calls of one answer that are answered at all: each adds to the next prompt.
+CALLS_PER_ROUND_MAX: Final = 16
 # The words around a result, and those about a call that was not run.
 _ENVELOPE_TOKENS: Final = 128
-_REFUSAL_TOKENS: Final = 64
+_REFUSAL_TOKENS: Final = 32
 
 
 class Injected(Struct, frozen=True, kw_only=True):
@@ -74,7 +76,7 @@ def inject_tools(
         by_name=by_name,
         bound=RoundsBound(
             rounds_max=rounds_max,
-            result_tokens=rounds_max * RUNS_PER_ROUND_MAX * _REFUSAL_TOKENS
+            result_tokens=rounds_max * CALLS_PER_ROUND_MAX * _REFUSAL_TOKENS
             + sum(bound.uses_max * (bound.result_tokens + _ENVELOPE_TOKENS) for bound in bounds),
             fees_nano_usd=sum(bound.fees_nano_usd for bound in bounds),
             provider_searches_max=sum(

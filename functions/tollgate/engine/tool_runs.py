@@ -28,6 +28,7 @@ from tollgate.tools.base import RunReport
 
 _MARK_BYTES: Final = 12
 _HASH_LENGTH: Final = 16
+_NAME_LENGTH_MAX: Final = 32
 
 
 class EndedRun(Struct, frozen=True, kw_only=True):
@@ -98,7 +99,9 @@ class ToolRuns:
     async def _run_one(self, call: ToolCall, place: int) -> RunReport:
         injected = self.find(call.name)
         if injected is None:
-            return _refuse("invalid_input", f"There is no tool named {call.name!r}.")
+            return _refuse(
+                "invalid_input", f"There is no tool named {call.name[:_NAME_LENGTH_MAX]!r}."
+            )
         if place >= RUNS_PER_ROUND_MAX:
             most = f"At most {RUNS_PER_ROUND_MAX} tools run at a time: call again later."
             return _refuse("too_many_requests", most)

@@ -191,7 +191,7 @@ async def test_c66_the_deadline_cuts_a_run_off(stream: bool, outcome: str) -> No
     assert tools.now == 0
 
 
-@pytest.mark.parametrize(("funds", "finish"), [(10**10, "stop"), (10**9, "length")])
+@pytest.mark.parametrize(("funds", "finish"), [(10**10, "stop"), (1_100_000_000, "length")])
 async def test_c61_a_covered_hold_is_topped_up_between_rounds_or_the_answer_ends(
     funds: int, finish: str
 ) -> None:

@@ -114,6 +114,17 @@ async def test_c73_calls_of_one_round_run_side_by_side_up_to_a_cap() -> None:
     assert home.record.duration_ms == 5_000
 
 
+async def test_c73_calls_beyond_all_measure_are_left_out_of_the_next_prompt() -> None:
+    flood = asks(*[("web_search", QUERY)] * 1_000)
+    home = await tooled(ScriptedTools(uses_max=3), near=Scripted(flood, answers("Yes.")))
+
+    whole = (await heard(home)).whole
+
+    assert errors_of(whole) == [*[None] * 3, *["max_uses_exceeded"] * 5, *["too_many_requests"] * 8]
+    *_, said = (each for each in sent(home.near, 1)["messages"] if each["role"] == "assistant")
+    assert len(said["tool_calls"]) == 16
+
+
 async def test_c73_runs_end_in_any_order_and_answer_their_own_calls() -> None:
     slow = [Silence(5), found("second", Source(url="https://b.example"))]
     both = asks(("web_search", QUERY), ("web_search", '{"query": "b"}'))
