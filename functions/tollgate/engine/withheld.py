@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import fields
 
 from tollgate.core.escapes import resolve_escapes
 from tollgate.core.work import Work
@@ -85,9 +84,10 @@ def _texts(value: object) -> Iterator[str]:
         case str():
             yield value
         case Struct():
-            for field in fields(value):
-                if field.name not in _NO_PROSE:
-                    yield from _texts(getattr(value, field.name))
+            # Names alone: types are not read, and some are known to few processes.
+            for name in value.__struct_fields__:
+                if name not in _NO_PROSE:
+                    yield from _texts(getattr(value, name))
         case Mapping():
             for key, content in value.items():
                 yield from _texts(key)
