@@ -120,7 +120,7 @@ class WebFetchSection(_WebSection):
         default=2_000_000, description="Bytes of a page or a document, at most."
     )
     text_bytes_max: Annotated[int, Field(ge=1_000, le=1_000_000)] = Field(
-        default=40_000, description="Bytes of its text that the model is given, at most."
+        default=30_000, description="Bytes of its text that the model is given, at most."
     )
 
 

@@ -10,13 +10,14 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.request import JsonObject, Tool
 
 # Of one result of a search; the texts of engines are excerpts of some hundred words.
-EXCERPT_BYTES_MAX: Final = 2_000
-TITLE_BYTES_MAX: Final = 300
-# Longer addresses are neither shown nor fetched: what they could carry is not for a model.
-URL_BYTES_MAX: Final = 2_048
+EXCERPT_BYTES_MAX: Final = 1_500
+TITLE_BYTES_MAX: Final = 200
+# Longer addresses are neither shown nor fetched: each byte is held as often as a model may read it,
+# and what they could carry is not for a model. Anthropic's own limit is 250 characters.
+URL_BYTES_MAX: Final = 1_000
 IMAGE_PROMPT_CHARACTERS_MAX: Final = 4_000
 # Around a page or a result: its number, its labels, its date. A failure has less.
-_FRAME_BYTES: Final = 400
+_FRAME_BYTES: Final = 200
 
 
 class ToolKind(Struct, frozen=True, kw_only=True):
