@@ -49,7 +49,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
         plugins = UnreadPlugins(bytes(sections.pop("plugins", _EMPTY)))
         content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
-        catalog = cls._of(compiled, content, content.models, tools, plugins)
+        catalog = cls._of(compiled, content, content.models, tools=tools, plugins=plugins)
         # Read now: what cannot be served must not be found by the first request that needs it.
         _ = tools.section, plugins.pdf
         return catalog
@@ -62,7 +62,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
         plugins = UnreadPlugins(bytes(sections.pop("plugins", _EMPTY)))
         content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
-        return cls._of(compiled, content, UnreadModels(models), tools, plugins)
+        return cls._of(compiled, content, UnreadModels(models), tools=tools, plugins=plugins)
 
     @classmethod
     def _of(
@@ -70,6 +70,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         compiled: bytes,
         content: CompiledRouting,
         models: Mapping[str, ModelSection],
+        *,
         tools: UnreadTools,
         plugins: UnreadPlugins,
     ) -> Self:
