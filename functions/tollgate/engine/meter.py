@@ -92,6 +92,8 @@ class Meter:
         self._first_token_ms: int | None = None
         self._choices = call.parsed.request.answers
         self._rounds = [RoundAccount(call.parsed.request, plan, self._created_s)]
+        # Those of the last round.
+        self._streams = self._rounds[0].streams
         # Each with the place of its round.
         self._fees: list[tuple[int, Fee]] = []
         self._runs: list[RunRecord] = []
@@ -133,10 +135,12 @@ class Meter:
         """
         self._serving = attempt
         self._rounds[-1].serve(attempt, streams=streams)
+        self._streams = self._rounds[-1].streams
 
     def observe(self, event: StreamEvent, choice: int = 0) -> None:
         """Record an event of the attempt that serves."""
-        self.observe_unseen(event, choice)
+        # As `observe_unseen` does: this runs for every event, and a call more is felt.
+        self._streams[choice * len(self._streams) // self._choices].observe(event)
         match event:
             case PartDelta() | Output() | Partial():
                 self._mark_first_token()
@@ -175,6 +179,7 @@ class Meter:
             searches_before=self._sum("web_searches"),
         )
         self._rounds.append(account)
+        self._streams = account.streams
 
     def prompt_cost_nano_usd(self, prompt_growth_tokens: int) -> int:
         """Estimate the cost of another prompt, with so many tokens more than the first."""

@@ -42,22 +42,23 @@ class RoundAccount:
         self._growth_tokens = prompt_growth_tokens
         self._searches_before = searches_before
         self._choices = work.answers
-        self._streams = [StreamUsage(self._choices)]
+        self.streams = [StreamUsage(self._choices)]
+        """The streams in the order of their choices, of which each has as many."""
         self._serving: Attempt | None = None
 
     def serve(self, attempt: Attempt, *, streams: int) -> None:
         """Note the attempt that serves the round, in so many streams with as many choices each."""
         self._serving = attempt
-        self._streams = [StreamUsage(self._choices // streams) for _ in range(streams)]
+        self.streams = [StreamUsage(self._choices // streams) for _ in range(streams)]
 
     def observe(self, event: StreamEvent, choice: int) -> None:
         """Count an event of the attempt that serves."""
-        self._streams[choice * len(self._streams) // self._choices].observe(event)
+        self.streams[choice * len(self.streams) // self._choices].observe(event)
 
     @property
     def raw_usages(self) -> list[JsonValue]:
         """The provider's own objects, one for each stream."""
-        return [stream.raw_usage for stream in self._streams]
+        return [stream.raw_usage for stream in self.streams]
 
     def measure(self) -> tuple[list[Usage], UsageSource]:
         """Return the usage of each stream; one estimated stream makes the whole an estimate."""
@@ -67,7 +68,7 @@ class RoundAccount:
         trace = self._plan.trace
         sizes = [prompt.estimate for prompt in trace.prompts] or [trace.estimated_input_tokens]
         echoed = _echoed_bytes(self._work)
-        streams_per_prompt = len(self._streams) // len(sizes)
+        streams_per_prompt = len(self.streams) // len(sizes)
         measured = [
             stream.measure(
                 attempt,
@@ -76,7 +77,7 @@ class RoundAccount:
                 echoed_bytes=echoed[place // streams_per_prompt] if echoed else 0,
                 inputs=self._input_bound(attempt),
             )
-            for place, stream in enumerate(self._streams)
+            for place, stream in enumerate(self.streams)
         ]
         usages = [self._within_searches(usage) for usage, _ in measured]
         return usages, weakest_source(source for _, source in measured)
