@@ -57,7 +57,9 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         # Imported here, as the rounds are: most requests use no tool of the gateway's.
         from tollgate.engine.server_tools import offer_server_tools
 
-        call, tools, left_out = offer_server_tools(gateway, call, request)
+        offer = offer_server_tools(gateway.tools, gateway.planner, request, call.principal)
+        tools, left_out = offer.injected, offer.left_out
+        call = replace(call, parsed=replace(call.parsed, request=offer.request))
     rounds = tools.bound if tools else None
     wanted = planning_request(call, rounds)
     plan = gateway.planner.plan(wanted, now_s=gateway.clock.now_s())

@@ -1,30 +1,59 @@
 """The tools of the gateway that a request switches on: offered to the model, or left out."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.content import ServerToolId
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.generation import RoundsBound
+from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
-from tollgate.engine.gateway import Call, Gateway
+from tollgate.core.work import Work
 from tollgate.engine.tool_injection import InjectedTools, inject_tools
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.planner import Planner
+from tollgate.tools.base import ServerTools
+
+
+class OfferedTools(Struct, frozen=True, kw_only=True):
+    """A request with the tools that run here beside its own."""
+
+    request: GenerationRequest
+    injected: InjectedTools | None = None
+    """The tools that run here; None if there are none."""
+    left_out: tuple[str, ...] = ()
+    """The names of tools that are left out."""
 
 
 def offer_server_tools(
-    gateway: Gateway, call: Call, request: GenerationRequest
-) -> tuple[Call, InjectedTools | None, tuple[str, ...]]:
-    """Return the call with the tools that run here beside its own, those tools, and other names.
+    tools: ServerTools | None, planner: Planner, request: GenerationRequest, principal: Principal
+) -> OfferedTools:
+    """Return the request as the model gets it.
 
-    The names are of tools that are left out. Raises RequestError for a tool that nothing runs and
-    that must not be left out.
+    Raises RequestError for a tool that nothing runs and that must not be left out.
     """
     injected: InjectedTools | None = None
-    if gateway.tools is not None:
-        request, injected = inject_tools(gateway.tools, gateway.planner, request, call.principal)
+    if tools is not None:
+        request, injected = inject_tools(tools, planner, request, principal)
     served = {each.tool.id for each in injected.by_name.values()} if injected else ()
     request, left_out = _leave_out_unserved(request, served)
-    return replace(call, parsed=replace(call.parsed, request=request)), injected, left_out
+    return OfferedTools(request=request, injected=injected, left_out=left_out)
+
+
+def plan_rounds(
+    make_tools: Callable[[Catalog], ServerTools] | None,
+    planner: Planner,
+    work: Work,
+    principal: Principal,
+) -> tuple[Work, RoundsBound | None]:
+    """Return work of any kind as a gateway plans it, and the bound of its rounds; nothing runs."""
+    if not isinstance(work, GenerationRequest) or not work.server_tools:
+        return work, None
+    tools = make_tools(planner.catalog) if make_tools is not None else None
+    offer = offer_server_tools(tools, planner, work, principal)
+    return offer.request, offer.injected.bound if offer.injected else None
 
 
 def _leave_out_unserved(

@@ -1,6 +1,6 @@
 """Puts the gateway's tools among the functions that a model may call, and bounds their rounds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -12,8 +12,6 @@ from tollgate.core.generation import RoundsBound
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.server_tools import ServerTool
-from tollgate.core.work import Work
-from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.tools.base import RequestTools, ServerTools, ToolBound
 
@@ -85,20 +83,6 @@ def inject_tools(
         ),
     )
     return beside, injected
-
-
-def plan_rounds(
-    make_tools: Callable[[Catalog], ServerTools] | None,
-    planner: Planner,
-    work: Work,
-    principal: Principal,
-) -> tuple[Work, RoundsBound | None]:
-    """Return work of any kind as a gateway plans it, and the bound of its rounds; nothing runs."""
-    if make_tools is None or not isinstance(work, GenerationRequest) or not work.server_tools:
-        return work, None
-    configured = make_tools(planner.catalog)
-    beside, injected = inject_tools(configured, planner, work, principal)
-    return beside, injected.bound if injected else None
 
 
 def _require_one_answer(request: GenerationRequest, by_name: Mapping[str, Injected]) -> None:

@@ -100,8 +100,10 @@ async def test_c65_each_round_has_the_rates_of_its_own_prompt_and_is_a_request()
 async def test_c66_the_hold_covers_every_round_and_every_run() -> None:
     bare = await tooled(near=Scripted(answers("Hello")))
     await answered(bare, with_tools(bare, output_tokens_max=100), lost_at=None)
-    plain = await tooled(ScriptedTools(configured=()), near=Scripted(answers("Hello")))
-    await answered(plain, with_tools(plain, output_tokens_max=100))
+    plain = await tooled(near=Scripted(answers("Hello")))
+    call = plain.call("acme/large")
+    limited = replace(call.parsed.request, output_tokens_max=100)
+    await answered(plain, replace(call, parsed=replace(call.parsed, request=limited)))
 
     bound = bare.record.trace.rounds
     assert bound is not None

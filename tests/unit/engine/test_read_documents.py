@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from tests import documents
 from tests.gateways import House, house
 from tests.memory.reader import InlineReader
-from tests.scripted import Scripted, refuses
+from tests.scripted import Scripted, answers, refuses
+from tests.scripted_tools import QUERY, ScriptedTools, asks
 from tests.unit.engine.client_formats import exchange
 from tests.unit.ingress.media_samples import data_url
 from tests.unit.routing.catalogs import endpoint, model
@@ -43,9 +44,8 @@ MODELS = {
 async def reading(
     reader: InlineReader | None = None, *, near: Scripted | None = None, **sections: Any
 ) -> House:
-    home = await house(
-        near=near, models=MODELS, **{"plugins": PLUGINS, "aliases": {}, "routes": {}, **sections}
-    )
+    stated = {"models": MODELS, "plugins": PLUGINS, "aliases": {}, "routes": {}}
+    home = await house(near=near, **{**stated, **sections})
     home.gateway = replace(home.gateway, reader=reader or InlineReader())
     return home
 
@@ -305,3 +305,27 @@ async def test_a_survey_says_for_whom_documents_are_read() -> None:
     call = replace(home.call("acme/blind"), parsed=replace(parsed, request=request))
     survey = home.gateway.planner.survey(planning_request(call), now_s=0)
     assert [each.reads for each in survey.candidates] == [True, False]
+
+
+async def test_c72_c73_pages_are_charged_once_in_a_request_of_rounds() -> None:
+    searching = asks(("web_search", QUERY))
+    blind = {**MODELS["acme/blind"], "supports": ("tools",)}
+    home = await reading(near=Scripted(searching, answers("Fine.")), models={"acme/blind": blind})
+    home.gateway = replace(home.gateway, tools=ScriptedTools())
+
+    reply = await ask(home, "acme/blind", plugins=[{"id": "web_search"}], max_tokens=100)
+
+    assert reply.status == 200, reply.body
+    assert [(line.item, line.round) for line in home.record.lines] == [
+        ("input", 1),
+        ("output", 1),
+        ("pdf_page", 1),
+        ("web_search", 1),
+        ("input", 2),
+        ("output", 2),
+    ]
+    # Both prompts have its text.
+    first, second = (each.body["messages"][0] for each in home.near.requests)
+    assert first == second
+    assert "Profits rose." in json.dumps(first)
+    assert home.record.cost_nano_usd <= home.record.held_nano_usd

@@ -26,7 +26,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.errors import RequestError
 from tollgate.core.request import GenerationRequest, Tool, ToolChoice
 from tollgate.core.server_tools import ServerTool
-from tollgate.engine.tool_injection import plan_rounds
+from tollgate.engine.server_tools import plan_rounds
 from tollgate.routing.planning.planner import Planner
 from tollgate.settings import Settings
 from tollgate.wiring.explained_tools import wire_explained_tools
@@ -152,4 +152,5 @@ async def test_c53_c73_an_explanation_has_the_bound_of_the_tools_that_a_file_con
     assert bound is not None
     assert (bound.rounds_max, bound.fees_nano_usd) == (6, 3 * 8_000_000)
     assert plan_rounds(make_tools, planner, plain, principal()) == (plain, None)
-    assert plan_rounds(None, planner, searching, principal()) == (searching, None)
+    with pytest.raises(RequestError):
+        plan_rounds(None, planner, searching, principal())

@@ -18,8 +18,8 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
+from tollgate.engine.server_tools import plan_rounds
 from tollgate.engine.simulation import Fault
-from tollgate.engine.tool_injection import plan_rounds
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS, Ingresses
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting

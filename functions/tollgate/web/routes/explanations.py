@@ -12,8 +12,8 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.speed import Speed
 from tollgate.core.work import Work
+from tollgate.engine.server_tools import plan_rounds
 from tollgate.engine.simulation import Fault
-from tollgate.engine.tool_injection import plan_rounds
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.routing.planning.planner import Planner
