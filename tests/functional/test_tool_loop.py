@@ -12,8 +12,10 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
+from tests.documents import pdf
 from tests.functional.providers.test_media_guard import LOOPBACK, Names
 from tests.gateways import House, house
 from tests.scripted import Scripted, Step, answers
@@ -27,9 +29,14 @@ from tollgate.core.server_tools import RunResult, ServerTool
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.wiring.local_reader import wire_local_reader
 from tollgate.wiring.tools import WiredTools
 
 KEY = "tvly-very-secret"
+HTML = """<!doctype html><html><head><title>The weather</title><script>evil()</script></head><body>
+<nav><a href="/home">Home</a></nav><main><h1>Weather</h1><p>Rain on Monday. There will be a lot of
+it, as the forecast for the whole week says, and it is going to be cold.
+<a href="/next">Next day</a></p></main></body></html>"""
 SEARCH, FETCH = ServerTool(id="web_search"), ServerTool(id="web_fetch")
 
 
@@ -58,9 +65,9 @@ class Web:
         results = [{"url": url, "title": "Weather", "content": "Rain is coming."} for url in urls]
         self.engine.enqueue(Script.json(200, {"results": results}))
 
-    def show(self, text: str) -> None:
-        head = {"content-type": "text/plain; charset=utf-8"}
-        self.pages.enqueue(Script(headers=head, chunks=[text.encode()]))
+    def show(self, text: str, type_: str = "text/plain; charset=utf-8") -> None:
+        head = {"content-type": type_}
+        self.pages.enqueue(Script(headers=head, chunks=[text.encode("latin-1")]))
 
 
 @asynccontextmanager
@@ -89,7 +96,7 @@ async def connected(
             pool=pool,
             secrets=AwsSecretStore(None, {"TAVILY_API_KEY": KEY}.get, gateway.clock),
             guard=MediaGuard(resolve=names, also_allowed=frozenset({LOOPBACK})),
-            reader=None,
+            reader=wire_local_reader(),
             clock=gateway.clock,
         )
         home.gateway = replace(gateway, tools=tools)
@@ -185,3 +192,37 @@ async def test_c73_an_engine_that_refuses_is_told_to_the_model_and_its_words_to_
         assert KEY not in shown + repr(home.record) + repr(listener.events)
         assert "HTTP 401" in shown
         assert listener.whole.parts[-1] == Text(text="I do not know.")
+
+
+@pytest.mark.parametrize(
+    ("type_", "page"),
+    [
+        ("text/html; charset=utf-8", HTML),
+        ("application/pdf", pdf(["Rain on Monday."]).decode("latin-1")),
+    ],
+)
+async def test_c73_the_text_of_a_page_or_a_document_is_what_the_model_gets(
+    type_: str, page: str
+) -> None:
+    def said(web: Web) -> list[Sequence[Step]]:
+        return [
+            looks_up(web.page),
+            looks_up(web.at(web.pages, "pages.example", "/next")),
+            answers("x"),
+        ]
+
+    async with connected(said) as (home, web):
+        web.show(page, type_)
+        web.show("The next one.")
+        listener = await heard(home, FETCH, messages=(asking(f"Read {web.page}"),))
+        first, second = results(listener)
+        assert first.error is None
+        (source,) = first.sources
+        assert "Rain on Monday." in source.text
+        assert "evil" not in source.text
+        if type_ != "application/pdf":
+            assert source.title == "The weather"
+            # A link of the page is known from now on, as its whole address.
+            assert second.error is None
+        else:
+            assert second.error == "url_not_in_prior_context"

@@ -24,6 +24,7 @@ from tests.deployment import (
     open_stores,
 )
 from tests.documents import pdf, stream
+from tests.iam.searches import search_the_web, searching_at
 from tests.stores import an_entry, record_of
 from tests.unit.ingress.recordings import wav
 from tests.unit.web.routes import (
@@ -90,7 +91,7 @@ async def tour(
     await read_the_pointer_alone(deployment)
     await read_documents(deployment, workspace)
     await call_every_provider(deployment, workspace, routing)
-    await search_the_web(deployment, workspace)
+    await search_the_web(deployment, workspace, CHAT)
     await count_by_bedrock(deployment, workspace, routing)
     stored = {
         GENERATION_ID: generation_id,
@@ -112,10 +113,7 @@ async def publish(deployment: Deployment) -> Routing:
         url = deployment.proxy.url if is_signed else deployment.upstreams.beta.url
         if provider.transport != "simulator":
             providers[slug] = provider.model_copy(update={"base_url": url})
-    search = routing.server_tools.web_search
-    assert search is not None
-    nearby = search.model_copy(update={"base_url": deployment.upstreams.beta.url})
-    tools = routing.server_tools.model_copy(update={"web_search": nearby})
+    tools = searching_at(deployment.upstreams.beta.url, routing)
     published = routing.model_copy(update={"providers": providers, "server_tools": tools})
     publications = deployment.stores.publications
     sha = await publications.keep(canonical_json(published))
@@ -158,19 +156,6 @@ async def read_documents(deployment: Deployment, workspace: Workspace) -> None:
         body = ECHO | {"messages": [{"role": "user", "content": content}]}
         answer = await deployment.ask("POST", CHAT, workspace.inference, body=body)
         assert answer.status == 200, answer.body
-
-
-async def search_the_web(deployment: Deployment, workspace: Workspace) -> None:
-    """Have a model search by the engine, whose key is a secret too."""
-    found = {"results": [{"url": "https://a.example", "title": "A", "content": "Hello"}]}
-    beta = deployment.upstreams.beta
-    beta.reset()
-    beta.enqueue(Script.json(200, found))
-    body = ECHO | {"model": "test/tools", "plugins": [{"id": "web_search"}]}
-    answer = await deployment.ask("POST", CHAT, workspace.inference, body=body)
-    assert answer.status == 200, answer.body
-    assert [received.path for received in beta.received] == ["/search"]
-    assert beta.received[0].headers["authorization"] == "Bearer synthetic"
 
 
 async def store_responses(deployment: Deployment, workspace: Workspace) -> str:
