@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import override
 
-from tollgate.core.content import Image, InlineMedia, MediaUrl
+from tollgate.core.content import FileReference, Image, InlineMedia, MediaUrl
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX, Picture
 from tollgate.core.request import Modality, WorkKind
@@ -119,15 +119,23 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
         sources = (image.source for image in self.pictures_read)
         return frozenset(source.url for source in sources if isinstance(source, MediaUrl))
 
+    @property
+    @override
+    def files(self) -> tuple[FileReference, ...]:
+        sources = (image.source for image in self.pictures_read)
+        return tuple(source for source in sources if isinstance(source, FileReference))
+
     @override
     def inline(self, found: Mapping[str, InlineMedia]) -> Self:
         mask = None if self.mask is None else _inline(self.mask, found)
         match mask:
             case Image(source=InlineMedia(media_type=found_type)) if found_type != MASK_TYPE:
+                named = self.mask is not None and isinstance(self.mask.source, FileReference)
+                field = "mask.file_id" if named else "mask.image_url"
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST,
-                    "mask.image_url must lead to a PNG picture.",
-                    param="mask.image_url",
+                    f"{field} must lead to a PNG picture.",
+                    param=field,
                 )
             case _:
                 images = tuple(_inline(image, found) for image in self.images)
@@ -142,8 +150,8 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
 
 def _inline(image: Image, found: Mapping[str, InlineMedia]) -> Image:
     match image.source:
-        case MediaUrl(url=url) if url in found:
-            return replace(image, source=found[url])
+        case MediaUrl(url=name) | FileReference(id=name) if name in found:
+            return replace(image, source=found[name])
         case _:
             return image
 

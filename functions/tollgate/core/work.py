@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from msgspec import Struct, field
 
-from tollgate.core.content import InlineMedia
+from tollgate.core.content import FileReference, InlineMedia
 from tollgate.core.json_value import JsonValue
 from tollgate.core.pictures import Picture
 from tollgate.core.request import (
@@ -32,7 +32,6 @@ class InputWork(Struct, frozen=True, kw_only=True):
     choices: ClassVar[int] = 1
     echo: ClassVar[bool] = False
     wants_single_call: ClassVar[bool] = False
-    names_files: ClassVar[bool] = False
     has_documents: ClassVar[bool] = False
     leaves_documents: ClassVar[bool] = False
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
@@ -100,12 +99,22 @@ class InputWork(Struct, frozen=True, kw_only=True):
         return frozenset({"text"})
 
     @property
+    def files(self) -> tuple[FileReference, ...]:
+        """The uploaded files of its inputs, whose contents take their place before the plan."""
+        return ()
+
+    @property
+    def names_files(self) -> bool:
+        """True if an input is an uploaded file, named by its id."""
+        return bool(self.files)
+
+    @property
     def addresses(self) -> frozenset[str]:
         """The URLs of its inputs, which are fetched for a provider that does not fetch them."""
         return frozenset()
 
     def inline(self, found: Mapping[str, InlineMedia]) -> Self:
-        """Return the work with the content of inputs in place of their URLs."""
+        """Return the work with the content of inputs in place of their URLs, or ids of files."""
         return self
 
     @property

@@ -1,7 +1,8 @@
 """Files that requests name by their ids: found before anything is planned or held."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import base64
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Final
@@ -11,8 +12,10 @@ from msgspec.structs import replace
 from tollgate.core.content import Document, FileReference, Image, InlineMedia, UserContent
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files import FoundFile
-from tollgate.core.media_types import kind_of
+from tollgate.core.media_types import detect_media_type, kind_of
+from tollgate.core.picture_files import find_picture_fault
 from tollgate.core.request import GenerationRequest
+from tollgate.core.work import Work
 from tollgate.engine.gateway import Call, FileReader, Gateway
 from tollgate.engine.media import (
     SOUND_FORMATS,
@@ -32,10 +35,12 @@ NAMED_FILES_MAX: Final = 64
 
 async def find_files_of(gateway: Gateway, call: Call) -> Call:
     """Return a call whose files are found, as `find_named_files` does."""
-    request = call.parsed.request
-    if not isinstance(request, GenerationRequest):
-        return call
-    found = await find_named_files(gateway.files, call.principal.workspace_id, request)
+    request, workspace_id = call.parsed.request, call.principal.workspace_id
+    found: Work
+    if isinstance(request, GenerationRequest):
+        found = await find_named_files(gateway.files, workspace_id, request)
+    else:
+        found = request.inline(await _load_pictures(gateway.files, workspace_id, request.files))
     return replace(call, parsed=replace(call.parsed, request=found))
 
 
@@ -69,6 +74,28 @@ async def find_named_files(
     # What is read by now is measured as if it had come with the body.
     more = sum(len(heard[each.id].base64) for each in _references(request) if each.id in heard)
     return replace(changed, size_bytes=request.size_bytes + more)
+
+
+async def _load_pictures(
+    files: FileReader | None, workspace_id: str, references: Sequence[FileReference]
+) -> dict[str, InlineMedia]:
+    """Return the pictures of work on inputs by the ids of their files."""
+    pictures: dict[str, InlineMedia] = {}
+    room = TOTAL_BYTES_MAX
+    for reference in references:
+        if reference.id in pictures:
+            continue
+        content = await load_named_file(files, workspace_id, reference, bytes_max=room)
+        room -= len(content)
+        if fault := find_picture_fault(content):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"{reference.field} {fault}.", param=reference.field
+            )
+        pictures[reference.id] = InlineMedia(
+            media_type=detect_media_type(content) or "",
+            base64=base64.b64encode(content).decode("ascii"),
+        )
+    return pictures
 
 
 async def load_named_file(

@@ -3,10 +3,14 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from tests.memory.files import shelved
 from tests.painters import PICTURE, draw, edit, home_of_painters, upload, whole
 from tests.pictures import data_url, png
 
+# A picture of another format that is whole as far as it is checked.
+GIF = b"GIF89a" + b"\x01\0" * 20
 _HUGE = data_url(png(stated=(60_000, 60_000)))
 
 
@@ -66,6 +70,8 @@ async def test_c41_c82_bad_input_names_its_field_and_spends_nothing(
         ({"images": [{"image_url": None}]}, "images[0].image_url"),
         ({"images": [{"image_url": 1}]}, "images[0].image_url"),
         ({"images": [{"file_id": "file-1"}]}, "images[0].file_id"),
+        ({"images": [{**PICTURE, "file_id": "file-1"}]}, "images[0]"),
+        ({"mask": {"file_id": "file-1"}}, "mask.file_id"),
         ({"images": [{"image_url": "cat.png"}]}, "images[0].image_url"),
         ({"images": [{"image_url": "ftp://a.example/cat"}]}, "images[0].image_url"),
         ({"images": [{"image_url": "data:image/png;base64,"}]}, "images[0].image_url"),
@@ -142,3 +148,28 @@ async def test_c20_c82_files_that_are_not_read_are_named() -> None:
     home = await home_of_painters([whole()])
     reply = await upload(home, ("image", png()), ("photo", png()), ("mask[]", png()))
     assert (reply.status, reply.headers["x-tollgate-adapted"]) == (200, "photo")
+
+
+async def test_c70_c82_pictures_to_edit_are_named_by_their_ids() -> None:
+    home = await home_of_painters(
+        [whole()],
+    )
+    files = shelved(
+        "acme", cat=("image/png", png()), words=("text/plain", b"words"), gif=("image/gif", GIF)
+    )
+    home.gateway = replace(home.gateway, files=files)
+    reply = await edit(
+        home, images=[{"file_id": "cat"}, {"file_id": "cat"}], mask={"file_id": "cat"}
+    )
+    assert reply.status == 200, reply.body
+    assert files.read_places == ["files/kept/cat"]
+    sent = home.near.requests[-1].form
+    assert [part.content for part in sent if part.file_name] == [png()] * 3
+    for fields, param in (
+        ({"images": [PICTURE, {"file_id": "words"}]}, "images[1].file_id"),
+        ({"images": [{"file_id": "nothing"}]}, "images[0].file_id"),
+        ({"mask": {"file_id": "gif"}}, "mask.file_id"),
+    ):
+        reply = await edit(home, **fields)
+        assert (reply.status, reply.error["param"]) == (400, param)
+    assert len(home.near.requests) == 1

@@ -25,6 +25,7 @@ from tollgate.ingress.shared.media import (
     MEDIA_BYTES_MAX,
     field_refusal,
     parse_address,
+    parse_file_id,
     parse_inline,
 )
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
@@ -128,7 +129,9 @@ def _parsed(asked: ImageOptions, request: ImageRequest) -> ParsedWork:
 
 def _referenced(picture: PictureReference, path: str) -> Image:
     if picture.file_id is not None:
-        raise field_refusal(f"{path}.file_id", "cannot be read: send image_url in its place")
+        if picture.image_url is not None:
+            raise field_refusal(path, "must have exactly one of image_url and file_id")
+        return Image(source=parse_file_id(picture.file_id, path))
     if picture.image_url is None:
         raise field_refusal(f"{path}.image_url", "is required")
     return Image(source=_source(picture.image_url, f"{path}.image_url"))

@@ -72,10 +72,12 @@ class GenerationBody(ImageOptions):
 
 
 class PictureReference(Wire):
-    """A picture by its address or its content."""
+    """A picture by its address, its content or the id of its file."""
 
     image_url: str | None = Field(default=None, description="An http(s) URL, or a data URL.")
-    file_id: str | None = Field(default=None, description="Refused: no files are kept.")
+    file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        default=None, description="The id of an uploaded file."
+    )
 
 
 class EditOptions(ImageOptions):
