@@ -23,7 +23,7 @@ _NUMBER_LENGTH_MIN: Final = 4
 _WORD: Final = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]")
 _QUOTED: Final = re.compile(r"\"([^\"]+)\"|'([^']+)'|`([^`]+)`|“([^”]+)”")
 # Fields without any text that a caller wrote for the model, or too large to be quoted.
-_NO_PROSE: Final = frozenset({"base64", "id", "name", "model", "preferences"})
+_NO_PROSE: Final = frozenset({"base64", "field", "id", "name", "model", "place", "preferences"})
 
 
 def withhold_prompt(words: str, request: Work) -> str:

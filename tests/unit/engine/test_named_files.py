@@ -3,6 +3,7 @@
 Keeps C11, C70, C80.
 """
 
+import json
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.unit.engine.client_formats import exchange
 from tests.unit.ingress.media_samples import MP3, PDF, PNG, b64, data_url
 from tests.unit.routing.catalogs import endpoint, model
 from tollgate.engine import media, named_files
+from tollgate.providers.base import UpstreamRefused
 
 MODELS = {
     "acme/large": model(
@@ -259,3 +261,13 @@ async def test_c80_tokens_of_a_prompt_with_files_are_counted() -> None:
     assert reply.status == 200
     unknown = await exchange(home, f"{path}/count_tokens", messages("nothing")[1])
     assert (unknown.status, unknown.json["error"]["code"]) == (400, "file_not_found")
+
+
+async def test_c66_the_place_of_a_file_withholds_nothing_of_a_providers_words() -> None:
+    words = "messages[0].content[0].file: files/kept has no pages"
+    refusal = json.dumps({"error": {"message": words}}).encode()
+    home = await keeping(near=Scripted([UpstreamRefused(400, {}, refusal)]))
+    reply = await exchange(home, *chat("report"))
+    assert reply.status == 400
+    [attempt] = home.record.attempts
+    assert "messages[0].content[0].file" in attempt.provider_words
