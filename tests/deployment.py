@@ -84,11 +84,12 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Upstreams:
-    """The scripted providers: two in OpenAI's format, one in Bedrock's."""
+    """Scripted providers, two in OpenAI's format and one in Bedrock's, and a search engine."""
 
     alpha: FakeUpstream = field(default_factory=FakeUpstream)
     beta: FakeUpstream = field(default_factory=FakeUpstream)
     bedrock: FakeUpstream = field(default_factory=FakeUpstream)
+    search: FakeUpstream = field(default_factory=FakeUpstream)
 
     def of(self, speaker: Speaker) -> FakeUpstream:
         """The one that speaks so."""
@@ -96,7 +97,7 @@ class Upstreams:
 
     @property
     def each(self) -> tuple[FakeUpstream, ...]:
-        return self.alpha, self.beta, self.bedrock
+        return self.alpha, self.beta, self.bedrock, self.search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,15 +303,11 @@ def environment(settings: Settings, *, endpoint_url: str | None = None) -> dict[
 
 def _compile(catalog_file: Path, upstreams: Upstreams, limits: Limits) -> None:
     routing = catalog_file.with_name("routing.yaml")
-    routing.write_text(
-        (TOP / "tests" / "deployment.yaml")
-        .read_text()
-        .replace("FIRST_TOKEN_S", f"{limits.first_token_s:g}")
-        .replace("IDLE_S", f"{limits.idle_s:g}")
-        .replace("ALPHA_URL", upstreams.alpha.url)
-        .replace("BETA_URL", upstreams.beta.url)
-        .replace("BEDROCK_URL", upstreams.bedrock.url)
-    )
+    text = (TOP / "tests" / "deployment.yaml").read_text()
+    for name in ("alpha", "beta", "bedrock", "search"):
+        text = text.replace(f"{name.upper()}_URL", getattr(upstreams, name).url)
+    text = text.replace("FIRST_TOKEN_S", f"{limits.first_token_s:g}")
+    routing.write_text(text.replace("IDLE_S", f"{limits.idle_s:g}"))
     # What is included lies in the file's own folder where there is no repository.
     simulator = TOP / "infra" / "simulator.yaml"
     routing.with_name(simulator.name).write_text(simulator.read_text())

@@ -29,7 +29,7 @@ async def workspace(deployment: Deployment) -> AsyncIterator[Workspace]:
     made = await deployment.workspace()
     yield made
     assert await deployment.holds(made) == {}
-    assert [upstream.unplayed for upstream in deployment.upstreams.each] == [0, 0, 0]
+    assert [upstream.unplayed for upstream in deployment.upstreams.each] == [0] * 4
     assert deployment.emulator.take_violations() == []
     assert deployment.proxy.take_refusals() == []
 

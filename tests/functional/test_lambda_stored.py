@@ -43,7 +43,7 @@ async def tenant(storing: Deployment) -> AsyncIterator[Workspace]:
     for upstream in storing.upstreams.each:
         upstream.reset()
     yield await storing.workspace()
-    assert [upstream.unplayed for upstream in storing.upstreams.each] == [0, 0, 0]
+    assert [upstream.unplayed for upstream in storing.upstreams.each] == [0] * 4
     assert storing.emulator.take_violations() == []
     assert storing.proxy.take_refusals() == []
 
