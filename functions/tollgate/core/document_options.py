@@ -15,3 +15,5 @@ class DocumentOptions(Struct, frozen=True, kw_only=True):
     """`native` leaves documents to models that read them; others read even for such a model."""
     pages_max: int | None = None
     """The pages of each document that are read, from its first."""
+    field: str = ""
+    """The field of the request that has the options."""

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from msgspec.structs import replace
 
 from tollgate.core.content import Document, FileReference, InlineMedia, MediaSource
+from tollgate.core.document_options import DocumentOptions
 from tollgate.core.documents import (
     DocumentFault,
     DocumentReader,
@@ -61,7 +62,10 @@ async def read_documents(
     """
     request, section = media.request, gateway.planner.catalog.pdf
     reader = gateway.reader
-    if reader is None or section is None or not isinstance(request, GenerationRequest):
+    if not isinstance(request, GenerationRequest):
+        return plan
+    if reader is None or section is None:
+        _require_no_reading(request.documents)
         return plan
     documents = _documents(request)
     options = request.documents
@@ -94,6 +98,16 @@ async def read_documents(
         raise _scanned(planned.attempts)
     media.forms = forms
     return replace(planned, attempts=kept)
+
+
+def _require_no_reading(options: DocumentOptions | None) -> None:
+    """Refuse a reading that the caller demands and nothing here does."""
+    if options is not None and options.engine not in (None, "native"):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"{options.field} demands the reading of documents, which this gateway does not do.",
+            param=options.field,
+        )
 
 
 def _documents(request: GenerationRequest) -> list[Document]:

@@ -329,3 +329,20 @@ async def test_c72_c73_pages_are_charged_once_in_a_request_of_rounds() -> None:
     assert first == second
     assert "Profits rose." in json.dumps(first)
     assert home.record.cost_nano_usd <= home.record.held_nano_usd
+
+
+@pytest.mark.parametrize(("engine", "kind"), [("text", "text"), ("native", "file")])
+async def test_c72_the_plugin_says_who_reads(engine: str, kind: str) -> None:
+    home = await reading()
+    plugins = [{"id": "pdf", "engine": engine, "pages_max": 1}]
+    reply = await ask(home, "acme/reading", plugins=plugins)
+    assert reply.status == 200, reply.body
+    assert sent(home)[0]["type"] == kind
+    assert lines(home) == ([("pdf_page", 1, 100_000)] if kind == "text" else [])
+
+
+async def test_c72_a_reading_that_nothing_does_is_refused_by_its_field() -> None:
+    home = await reading(plugins={})
+    reply = await ask(home, "acme/reading", plugins=[{"id": "pdf", "engine": "text"}])
+    assert (reply.status, reply.json["error"]["param"]) == (400, "plugins[0].engine")
+    assert (await ask(home, "acme/reading", plugins=[{"id": "pdf"}])).status == 200

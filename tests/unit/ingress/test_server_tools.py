@@ -7,11 +7,13 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.ingress.requests import WEATHER, body, refusal, understood
 from tests.unit.ingress.responses_samples import ASKED
 from tests.unit.ingress.responses_samples import FORMAT as RESPONSES
 from tests.unit.ingress.test_messages_render import FORMAT as MESSAGES
+from tollgate.core.document_options import DocumentOptions
 from tollgate.core.errors import RequestError
 from tollgate.core.request import ToolChoice
 from tollgate.core.server_tools import ServerTool, UserLocation
@@ -145,6 +147,39 @@ def test_c73_what_is_no_domain_is_refused_by_its_field(domain: str) -> None:
 def test_c73_a_search_is_switched_on_once() -> None:
     both = {"plugins": [{"id": "web_search"}], "web_search_options": {}}
     assert refusal(body(**both)).param == "web_search_options"
+
+
+def test_c72_pdf_switches_the_reading_of_documents_on() -> None:
+    options = {"engine": "text", "pages_max": 7}
+    reading = DocumentOptions(engine="text", pages_max=7)
+    asked = understood(plugins=[{"id": "pdf", **options}])
+    assert asked.request.documents == replace(reading, field="plugins[0].engine")
+    assert (asked.request.server_tools, asked.ignored) == ((), ())
+    tool = {"type": "pdf", **options}
+    for call in (response(tools=[tool]), message(tools=[tool])):
+        assert call.request.documents == replace(reading, field="tools[0].type")
+        assert (call.request.server_tools, call.ignored) == ((), ())
+    assert understood(plugins=[{"id": "pdf"}]).request.documents == DocumentOptions(
+        field="plugins[0].id"
+    )
+    assert understood(plugins=[{"id": "pdf", "enabled": False}]).request.documents is None
+    for plain in (understood(), response(), message()):
+        assert plain.request.documents is None
+
+
+def test_c72_a_wrong_option_of_pdf_is_refused_by_its_field() -> None:
+    for options, field in (
+        ({"engine": "mistral-ocr"}, "engine"),
+        ({"pages_max": 0}, "pages_max"),
+        ({"pages_max": 1_001}, "pages_max"),
+    ):
+        wrong: Any = options
+        assert refusal(body(plugins=[{"id": "pdf", **wrong}])).param == f"plugins[0].{field}"
+        for parse in (response, message):
+            assert refused_field(parse, tools=[{"type": "pdf", **wrong}]) == f"tools[0].{field}"
+    assert refusal(body(plugins=[{"id": "pdf"}, {"id": "pdf"}])).param == "plugins[1].id"
+    for parse in (response, message):
+        assert refused_field(parse, tools=[{"type": "pdf"}] * 2) == "tools[1].type"
 
 
 @pytest.mark.parametrize("mode", ["auto", "none", "required"])

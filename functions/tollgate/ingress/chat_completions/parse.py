@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec import Struct
+
+from tollgate.core.document_options import DocumentOptions
 from tollgate.core.request import GenerationRequest
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import ParsedCall
@@ -37,9 +40,9 @@ def parse(body: bytes) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
     chat = validate_body(wire.ChatFields, body, _HINTS)
     logprobs, top_logprobs = parse_log_probs(chat)
-    server_tools, unread = _server_tools(chat)
+    switched_on = _switched_on(chat)
     tools, tool_choice = narrow_tools(
-        chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ()), server_tools
+        chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ()), switched_on.tools
     )
     request = GenerationRequest(
         model=chat.model,
@@ -55,7 +58,8 @@ def parse(body: bytes) -> ParsedCall:
             chat.reasoning_effort, chat.reasoning, included=chat.include_reasoning
         ),
         choices=chat.n or 1,
-        server_tools=server_tools,
+        server_tools=switched_on.tools,
+        documents=switched_on.documents,
         output=frozenset(chat.modalities or ("text",)),
         guided=parse_guided(chat),
         prompt_cache_key=chat.prompt_cache_key,
@@ -70,20 +74,30 @@ def parse(body: bytes) -> ParsedCall:
         stream=bool(chat.stream),
         usage_on_finish=chat.usage_on == "finish",
         episode_id=chat.episode_id,
-        ignored=printable_names((*_unknown(chat), *unread)),
+        ignored=printable_names((*_unknown(chat), *switched_on.unread)),
     )
 
 
-def _server_tools(chat: wire.ChatFields) -> tuple[tuple[ServerTool, ...], tuple[str, ...]]:
-    """Return the tools that are switched on, and the names of options that have no effect."""
+class _SwitchedOn(Struct, frozen=True, kw_only=True):
+    """The tools that plugins switch on, and the names of options that have no effect."""
+
+    tools: tuple[ServerTool, ...] = ()
+    documents: DocumentOptions | None = None
+    unread: tuple[str, ...] = ()
+
+
+def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
     if not chat.plugins and chat.web_search_options is None:
-        return (), ()
+        return _SwitchedOn()
     # Imported with the first request that switches a tool on: most starts do without.
     from tollgate.ingress.chat_completions import plugins
 
     fields = plugins.read_plugins(chat)
-    tools = plugins.parse_plugins(fields, all_events=bool(chat.hi_tool_events))
-    return tools, tuple(plugins.unknown_plugin_fields(fields))
+    return _SwitchedOn(
+        tools=plugins.parse_plugins(fields, all_events=bool(chat.hi_tool_events)),
+        documents=plugins.parse_reading(fields),
+        unread=tuple(plugins.unknown_plugin_fields(fields)),
+    )
 
 
 def _smaller(one: int | None, other: int | None) -> int | None:

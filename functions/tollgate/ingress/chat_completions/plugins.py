@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from tollgate.core.content import ServerToolId
+from tollgate.core.document_options import DocumentOptions
 from tollgate.core.server_tools import SERVER_TOOLS, ServerTool
 from tollgate.ingress.chat_completions.wire import plugins as wire
 from tollgate.ingress.chat_completions.wire.request import ChatFields
@@ -14,8 +15,10 @@ from tollgate.ingress.shared.server_tool_options import (
     parse_domains,
     parse_location,
     require_each_once,
+    require_one_reading,
     results_of,
 )
+from tollgate.ingress.shared.wire.server_tool_fields import PdfEngine
 from tollgate.ingress.validation import validate_object
 
 _IDS: Final[Mapping[str, tuple[ServerToolId, ...]]] = {
@@ -25,10 +28,42 @@ _IDS: Final[Mapping[str, tuple[ServerToolId, ...]]] = {
 }
 
 
+_PDF: Final = "pdf"
+
+
 def read_plugins(chat: ChatFields) -> wire.PluginFields:
     """Return the fields of a request that switch tools on; raise RequestError if they are wrong."""
     stated = {"plugins": chat.plugins, "web_search_options": chat.web_search_options}
     return validate_object(wire.PluginFields, stated)
+
+
+def parse_reading(fields: wire.PluginFields) -> DocumentOptions | None:
+    """Return the options of reading documents; raise RequestError with the field at fault."""
+    return require_one_reading(
+        [
+            DocumentOptions(
+                engine=_engine(plugin.engine, f"{path}.engine"),
+                pages_max=plugin.pages_max,
+                field=f"{path}.engine" if plugin.engine else f"{path}.id",
+            )
+            for path, plugin in _enabled(fields)
+            if plugin.id == _PDF
+        ]
+    )
+
+
+def _enabled(fields: wire.PluginFields) -> Iterator[tuple[str, wire.Plugin]]:
+    for number, plugin in enumerate(fields.plugins or ()):
+        if plugin.enabled is not False:
+            yield f"plugins[{number}]", plugin
+
+
+def _engine(stated: str | None, path: str) -> PdfEngine | None:
+    match stated:
+        case None | "text" | "images" | "native":
+            return stated
+        case _:
+            raise field_refusal(path, "must be 'text', 'images' or 'native'")
 
 
 def parse_plugins(fields: wire.PluginFields, *, all_events: bool) -> tuple[ServerTool, ...]:
@@ -36,9 +71,9 @@ def parse_plugins(fields: wire.PluginFields, *, all_events: bool) -> tuple[Serve
     search = fields.web_search_options
     tools = [
         tool
-        for number, plugin in enumerate(fields.plugins or ())
-        if plugin.enabled is not False
-        for tool in _tools(plugin, f"plugins[{number}].id", all_events=all_events)
+        for path, plugin in _enabled(fields)
+        if plugin.id != _PDF
+        for tool in _tools(plugin, f"{path}.id", all_events=all_events)
     ]
     if search is not None:
         location = search.user_location.approximate if search.user_location else None
@@ -57,9 +92,10 @@ def parse_plugins(fields: wire.PluginFields, *, all_events: bool) -> tuple[Serve
 def _tools(plugin: wire.Plugin, path: str, *, all_events: bool) -> Iterator[ServerTool]:
     ids = _IDS.get(plugin.id)
     if ids is None:
-        nearest = get_close_matches(plugin.id.lower(), _IDS, n=1)
+        known = (*_IDS, _PDF)
+        nearest = get_close_matches(plugin.id.lower(), known, n=1)
         hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
-        raise field_refusal(path, f"must be one of {', '.join(_IDS)}.{hint}".removesuffix("."))
+        raise field_refusal(path, f"must be one of {', '.join(known)}.{hint}".removesuffix("."))
     for id_ in ids:
         yield ServerTool(
             id=id_,
@@ -77,6 +113,9 @@ def unknown_plugin_fields(fields: wire.PluginFields) -> Iterator[str]:
     """Yield the names of options that have no effect."""
     for plugin in fields.plugins or ():
         yield from extra_fields(plugin, "plugins[].")
+        if plugin.engine is not None and plugin.id != _PDF:
+            # OpenRouter's name of an engine; routing.yaml decides which one searches.
+            yield "plugins[].engine"
         if plugin.user_location is not None:
             yield from extra_fields(plugin.user_location, "plugins[].user_location.")
     if fields.web_search_options is not None:

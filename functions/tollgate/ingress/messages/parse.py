@@ -16,7 +16,7 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.ingress.base import ParsedCall
-from tollgate.ingress.messages.server_tools import parse_message_tools
+from tollgate.ingress.messages.server_tools import parse_message_reading, parse_message_tools
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
@@ -78,6 +78,7 @@ def _request(
         messages=parse_turns(asked),
         tools=tools,
         server_tools=server_tools,
+        documents=parse_message_reading(asked.tools or ()),
         tool_choice=_tool_choice(asked, has_tools=has_tools),
         parallel_tool_calls=_parallel(asked, has_tools=has_tools),
         output_tokens_max=output_tokens_max,
@@ -121,11 +122,12 @@ def _tool_choice(asked: wire.PromptFields, *, has_tools: bool) -> ToolChoice | N
             assert_never(unknown)
 
 
-def _names(asked: wire.PromptFields) -> set[str | None]:
-    return {
+def _names(asked: wire.PromptFields) -> set[str]:
+    named = (
         tool_of_type(tool.type) if isinstance(tool, ServerToolType) else tool.name
         for tool in asked.tools or ()
-    }
+    )
+    return {name for name in named if name is not None}
 
 
 def _parallel(asked: wire.PromptFields, *, has_tools: bool) -> bool | None:

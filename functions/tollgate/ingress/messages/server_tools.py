@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 
 from tollgate.core.content import ServerToolId
+from tollgate.core.document_options import DocumentOptions
 from tollgate.core.server_tools import ServerTool
-from tollgate.ingress.messages.wire.server_tool_models import ServerToolType, tool_of_type
+from tollgate.ingress.messages.wire.server_tool_models import PDF, ServerToolType, tool_of_type
 from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.server_tool_options import (
     parse_domains,
     parse_location,
     require_each_once,
+    require_one_reading,
 )
 
 
@@ -19,6 +21,19 @@ def parse_message_tools(tools: Iterable[object]) -> tuple[ServerTool, ...]:
         _tool(tool, id_, f"tools[{number}]")
         for number, tool in enumerate(tools)
         if isinstance(tool, ServerToolType) and (id_ := tool_of_type(tool.type)) is not None
+    )
+
+
+def parse_message_reading(tools: Iterable[object]) -> DocumentOptions | None:
+    """Return the options of reading documents; RequestError if they come twice."""
+    return require_one_reading(
+        [
+            DocumentOptions(
+                engine=tool.engine, pages_max=tool.pages_max, field=f"tools[{number}].type"
+            )
+            for number, tool in enumerate(tools)
+            if isinstance(tool, ServerToolType) and tool.type == PDF
+        ]
     )
 
 

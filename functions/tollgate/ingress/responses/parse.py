@@ -19,7 +19,7 @@ from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.responses.items import parse_input
 from tollgate.ingress.responses.repeated import repeated_fields
-from tollgate.ingress.responses.server_tools import parse_response_tools
+from tollgate.ingress.responses.server_tools import parse_response_reading, parse_response_tools
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
 from tollgate.ingress.responses.tools import CallableTools, parse_tool_choice, parse_tools
 from tollgate.ingress.responses.wire import input_items, tool_models
@@ -70,12 +70,8 @@ def parse_response_object(
     stores = turns is not None and asked.store is not False
     declared = list(_declared(asked, taken))
     all_tools, names, left_out = parse_tools(declared)
-    offered = CallableTools(
-        own=all_tools,
-        server=parse_response_tools(
-            (path, tool) for path, tool in declared if isinstance(tool, ServerToolType)
-        ),
-    )
+    run_by_us = [(path, it) for path, it in declared if isinstance(it, ServerToolType)]
+    offered = CallableTools(own=all_tools, server=parse_response_tools(run_by_us))
     tools, choice = parse_tool_choice(asked.tool_choice, offered, names)
     preferences = parse_preferences(asked)
     session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
@@ -87,6 +83,7 @@ def parse_response_object(
         messages=parse_input(taken.items, asked.instructions, names),
         tools=tools.own,
         server_tools=tools.server,
+        documents=parse_response_reading(run_by_us),
         tool_choice=choice,
         parallel_tool_calls=asked.parallel_tool_calls if tools.own else None,
         output_tokens_max=asked.max_output_tokens,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from tollgate.core.content import ServerToolId
+from tollgate.core.document_options import DocumentOptions
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.responses.wire import server_tool_models as wire
 from tollgate.ingress.shared.ignored_fields import extra_fields
@@ -10,6 +11,7 @@ from tollgate.ingress.shared.server_tool_options import (
     parse_domains,
     parse_location,
     require_each_once,
+    require_one_reading,
     results_of,
 )
 
@@ -22,6 +24,19 @@ def parse_response_tools(
         _tool(path, tool, id_)
         for path, tool in declared
         if not is_offline(tool) and (id_ := wire.tool_of_type(tool.type)) is not None
+    )
+
+
+def parse_response_reading(
+    declared: Iterable[tuple[str, wire.ServerToolType]],
+) -> DocumentOptions | None:
+    """Return the options of reading documents; RequestError if they come twice."""
+    return require_one_reading(
+        [
+            DocumentOptions(engine=tool.engine, pages_max=tool.pages_max, field=path)
+            for path, tool in declared
+            if tool.type == "pdf"
+        ]
     )
 
 

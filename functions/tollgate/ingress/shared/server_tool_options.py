@@ -1,9 +1,10 @@
 """Parses the options of the gateway's tools, in the spellings that client formats share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tollgate.core.content import ServerToolId
+from tollgate.core.document_options import DocumentOptions
 from tollgate.core.server_tools import ServerTool, UserLocation
 from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.wire.server_tool_fields import (
@@ -36,6 +37,14 @@ def parse_domains(*lists: list[str] | None) -> tuple[str, ...]:
 def results_of(size: SearchContextSize | None) -> int | None:
     """Return the results of a search for an amount of context."""
     return None if size is None else _RESULTS.get(size)
+
+
+def require_one_reading(readings: Sequence[DocumentOptions]) -> DocumentOptions | None:
+    """Return the options of reading documents, if any; RequestError if they come twice."""
+    if len(readings) > 1:
+        first, second, *_ = readings
+        raise field_refusal(second.field, f"must not switch pdf on again: {first.field} does")
+    return readings[0] if readings else None
 
 
 def require_each_once(tools: Iterable[ServerTool]) -> tuple[ServerTool, ...]:

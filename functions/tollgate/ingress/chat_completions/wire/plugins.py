@@ -14,6 +14,7 @@ from tollgate.ingress.shared.wire.request_model import Name, Wire
 from tollgate.ingress.shared.wire.server_tool_fields import (
     ApproximateLocation,
     Domains,
+    PagesMax,
     ResultsMax,
     SearchContextSize,
     UsesMax,
@@ -24,7 +25,7 @@ class Plugin(Wire):
     """A tool that the gateway runs, with its options."""
 
     id: Name = Field(
-        description="web_search, web_fetch, datetime or image; `web` is web_search and web_fetch."
+        description="web_search, web_fetch, datetime, image or pdf; `web` is search and fetch."
     )
     enabled: bool | None = Field(default=None, description="False leaves the plugin out.")
     events: bool | None = Field(
@@ -37,6 +38,11 @@ class Plugin(Wire):
     blocked_domains: Domains | None = None
     exclude_domains: Domains | None = Field(default=None, description="Alias of `blocked_domains`.")
     user_location: ApproximateLocation | None = None
+    engine: Name | None = Field(
+        default=None,
+        description="Of `pdf`: text, images, or native to leave files to models that read them.",
+    )
+    pages_max: PagesMax | None = Field(default=None, description="Of `pdf`, of each document.")
 
 
 class SearchLocation(Wire):

@@ -15,7 +15,7 @@ from tollgate.ingress.messages.wire.blocks import (
     TextBlock,
     UserBlock,
 )
-from tollgate.ingress.messages.wire.server_tool_models import ServerToolType, tool_of_type
+from tollgate.ingress.messages.wire.server_tool_models import PDF, ServerToolType, tool_of_type
 from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX, TOOLS_MAX, RoutingFields
 from tollgate.ingress.shared.wire.request_model import (
@@ -110,7 +110,7 @@ def _tool_tag(value: object) -> str | None:
         return "<custom>"
     if not isinstance(stated, str):
         return None
-    if tool_of_type(stated) is not None:
+    if stated == PDF or tool_of_type(stated) is not None:
         return "<server>"
     return "<typed>" if re.match(_RUN_BY_CALLERS, stated) else None
 

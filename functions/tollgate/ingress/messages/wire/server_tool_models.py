@@ -15,12 +15,15 @@ from tollgate.ingress.shared.wire.request_model import Json, Name, Wire
 from tollgate.ingress.shared.wire.server_tool_fields import (
     ApproximateLocation,
     Domains,
+    PagesMax,
+    PdfEngine,
     ResultsMax,
     UsesMax,
 )
 
 # Anthropic dates the types of its own tools.
 _TYPE: Final = r"^(web_search|web_fetch)(_[0-9]{8})?$|^(datetime|image)$"
+PDF: Final = "pdf"
 _TOOLS: Final[dict[str, ServerToolId]] = {
     "web_search": "web_search",
     "web_fetch": "web_fetch",
@@ -38,12 +41,14 @@ def tool_of_type(type_: str) -> ServerToolId | None:
 class ServerToolType(Wire):
     """A tool that the gateway runs where routing.yaml configures it; else an error."""
 
-    type: Annotated[str, Field(pattern=_TYPE)]
+    type: Annotated[str, Field(pattern=f"{_TYPE}|^{PDF}$")]
     name: Name | None = None
     max_uses: UsesMax | None = None
     max_results: ResultsMax | None = Field(default=None, description="Of one search.")
     allowed_domains: Domains | None = None
     blocked_domains: Domains | None = None
     user_location: ApproximateLocation | None = None
+    engine: PdfEngine | None = Field(default=None, description="Of `pdf`.")
+    pages_max: PagesMax | None = Field(default=None, description="Of `pdf`, of each document.")
     citations: Json | None = Field(default=None, description="Answers have them anyway.")
     cache_control: CacheControl | None = Field(default=None, description="Has no effect.")

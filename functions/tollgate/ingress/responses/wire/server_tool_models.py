@@ -12,6 +12,8 @@ from tollgate.ingress.shared.wire.request_model import Wire
 from tollgate.ingress.shared.wire.server_tool_fields import (
     ApproximateLocation,
     Domains,
+    PagesMax,
+    PdfEngine,
     ResultsMax,
     SearchContextSize,
     UsesMax,
@@ -26,19 +28,22 @@ _Type = Literal[
     "datetime",
     "image",
     "image_generation",
+    "pdf",
 ]
 SERVER_TOOL_TYPES: Final[frozenset[str]] = frozenset(get_args(_Type))
 
 
 def tool_of_type(type_: str) -> ServerToolId | None:
     """Return the tool that a type means; None for a type that the gateway does not run."""
+    if type_ not in SERVER_TOOL_TYPES:
+        return None
     match type_:
         case "web_fetch" | "datetime" | "image":
             return type_
         case "image_generation":
             return "image"
         case _:
-            return "web_search" if type_ in SERVER_TOOL_TYPES else None
+            return "web_search" if type_.startswith("web_search") else None
 
 
 class SearchFilters(Wire):
@@ -60,4 +65,6 @@ class ServerToolType(Wire):
     external_web_access: bool | None = Field(
         default=None, description="False leaves the tool out: no search works without the web."
     )
+    engine: PdfEngine | None = Field(default=None, description="Of `pdf`.")
+    pages_max: PagesMax | None = Field(default=None, description="Of `pdf`, of each document.")
     events: Any = Field(default=None, description="Every stream has the events of its tools.")

@@ -23,6 +23,10 @@ SearchContextSize = Literal["low", "medium", "high"]
 _Place = Annotated[str, Field(min_length=1, max_length=256)]
 
 
+PdfEngine = Literal["text", "images", "native"]
+PagesMax = Annotated[int, Field(ge=1, le=1_000)]
+
+
 class ApproximateLocation(Wire):
     """The approximate place of the user."""
 
