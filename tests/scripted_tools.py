@@ -83,6 +83,7 @@ class ScriptedTools:
 
     def bound(self, tool: ServerTool) -> ToolBound:
         return ToolBound(
+            engine="scripted",
             uses_max=self.uses_max,
             fees_nano_usd=self.uses_max * int(PRICE * 1_000_000_000),
             result_tokens=1_000,

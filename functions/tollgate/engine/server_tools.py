@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from tollgate.core.content import ServerToolId
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.generation import RoundsBound
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.work import Work
@@ -47,13 +46,13 @@ def plan_rounds(
     planner: Planner,
     work: Work,
     principal: Principal,
-) -> tuple[Work, RoundsBound | None]:
-    """Return work of any kind as a gateway plans it, and the bound of its rounds; nothing runs."""
+) -> tuple[Work, InjectedTools | None]:
+    """Return work of any kind as a gateway plans it, and its tools with their bound; none runs."""
     if not isinstance(work, GenerationRequest) or not work.server_tools:
         return work, None
     tools = make_tools(planner.catalog) if make_tools is not None else None
     offer = offer_server_tools(tools, planner, work, principal)
-    return offer.request, offer.injected.bound if offer.injected else None
+    return offer.request, offer.injected
 
 
 def _leave_out_unserved(

@@ -110,6 +110,8 @@ class Painter(Protocol):
 class ToolBound(Struct, frozen=True, kw_only=True):
     """The most that one tool of a request can run, cost and say."""
 
+    engine: str
+    """The name of the engine that runs it, as routing.yaml has it."""
     uses_max: int
     fees_nano_usd: int
     """The fees of all its runs together."""

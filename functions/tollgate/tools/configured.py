@@ -115,6 +115,7 @@ class _OpenTools:
             case _:
                 assert_never(section)
         return ToolBound(
+            engine=_engine_of(section),
             uses_max=uses,
             fees_nano_usd=uses * self._fee_max_nano_usd(section),
             result_tokens=-(-size // BYTES_PER_TOKEN_MIN),

@@ -6,12 +6,14 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
+from tollgate.core.content import ServerToolId
 from tollgate.core.errors import GatewayError
 from tollgate.core.generation import RoundsBound
 from tollgate.core.money import usd
 from tollgate.core.speed import Speed
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.engine.simulation import Fault, SimulatedAttempt, simulate
+from tollgate.engine.tool_injection import Injected, InjectedTools
 from tollgate.ingress.base import ParsedWork
 from tollgate.routing.defaults_sections import TimeoutsSection
 from tollgate.routing.planning.exclusions import Cause, Exclusion
@@ -19,6 +21,7 @@ from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planner import Candidate, Survey
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.rules import SkippedRule
+from tollgate.tools.base import RequestTools
 from tollgate.web.cors import WebLimits
 from tollgate.web.shapes import Usd, moment
 
@@ -109,17 +112,42 @@ class SimulationObject(BaseModel):
         )
 
 
+class ExplainedTool(BaseModel):
+    """A tool that the gateway runs for a model, and the engine behind it."""
+
+    id: ServerToolId
+    engine: str
+    by_provider: bool = Field(description="whether a provider that can runs it by itself")
+    uses_max: int
+    fees: Usd = Field(description="of all its runs, by the engine")
+
+    @classmethod
+    def of(cls, injected: Injected, tools: RequestTools) -> Self:
+        """Convert a tool to its JSON."""
+        return cls(
+            id=injected.tool.id,
+            engine=injected.bound.engine,
+            by_provider=tools.native(injected.tool) is not None,
+            uses_max=injected.bound.uses_max,
+            fees=usd(injected.bound.fees_nano_usd),
+        )
+
+
 class ExplainedRounds(BaseModel):
     """The most that rounds can be: every later prompt may have all results."""
 
     rounds_max: int
     result_tokens: int = Field(description="of all runs together")
     fees: Usd = Field(description="of all runs together")
+    tools: list[ExplainedTool]
 
     @classmethod
-    def of(cls, bound: RoundsBound) -> Self:
+    def of(cls, bound: RoundsBound, injected: InjectedTools | None) -> Self:
         """Convert a bound to its JSON."""
         return cls(
+            tools=[ExplainedTool.of(tool, injected.tools) for tool in injected.by_name.values()]
+            if injected
+            else [],
             rounds_max=bound.rounds_max,
             result_tokens=bound.result_tokens,
             fees=usd(bound.fees_nano_usd),
@@ -164,6 +192,7 @@ def explain_plan(
     time_s: float,
     resting: Mapping[str, float],
     speeds: Mapping[str, Speed],
+    tools: InjectedTools | None = None,
 ) -> ExplanationObject:
     """Explain a survey. `resting` endpoints are tried last, each until its Unix second.
 
@@ -195,7 +224,7 @@ def explain_plan(
             for each in survey.candidates
         ],
         hold=usd(plan.cost_max_nano_usd) if plan else None,
-        rounds=ExplainedRounds.of(wanted.rounds) if wanted.rounds else None,
+        rounds=ExplainedRounds.of(wanted.rounds, tools) if wanted.rounds else None,
         next_on=sorted(plan.next_on) if plan else [],
         unmet=list(plan.unmet) if plan else [],
         error=ExplainedError.of(survey.refusal) if survey.refusal else None,

@@ -21,14 +21,17 @@ from tests.scripted_tools import (
     tooled,
     with_tools,
 )
-from tests.unit.routing.catalogs import catalog, principal, request
+from tests.unit.routing.catalogs import NOW_S, catalog, principal, request
+from tollgate.cli.routing.explanation import render_explanation
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import RequestError
 from tollgate.core.request import GenerationRequest, Tool, ToolChoice
 from tollgate.core.server_tools import ServerTool
 from tollgate.engine.server_tools import plan_rounds
 from tollgate.routing.planning.planner import Planner
+from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.settings import Settings
+from tollgate.web.explanation_shapes import explain_plan
 from tollgate.wiring.explained_tools import wire_explained_tools
 
 LEFT_OUT = replace(SEARCH, left_out_as="tools[]:web_search")
@@ -144,13 +147,49 @@ async def test_c53_c73_an_explanation_has_the_bound_of_the_tools_that_a_file_con
     plain = request("acme/large")
     searching = replace(plain, server_tools=(SEARCH, ServerTool(id="datetime")))
 
-    work, bound = plan_rounds(make_tools, planner, searching, principal())
+    work, tools = plan_rounds(make_tools, planner, searching, principal())
 
     assert isinstance(work, GenerationRequest)
     assert [tool.name for tool in work.tools] == ["web_search", "datetime"]
     assert work.size_bytes > searching.size_bytes
-    assert bound is not None
+    assert tools is not None
+    bound = tools.bound
+    assert {name: each.bound.engine for name, each in tools.by_name.items()} == {
+        "web_search": "tavily",
+        "datetime": "tollgate",
+    }
     assert (bound.rounds_max, bound.fees_nano_usd) == (6, 3 * 8_000_000)
     assert plan_rounds(make_tools, planner, plain, principal()) == (plain, None)
     with pytest.raises(RequestError):
         plan_rounds(None, planner, searching, principal())
+
+
+def test_c53_c73_an_explanation_names_the_engine_of_each_tool() -> None:
+    priced = {"call": Decimal("0.008"), "source": "made up", "checked": "2026-11-22"}
+    key = {"env": "TAVILY_API_KEY"}
+    search = {"engine": "tavily", "native": True, "key": key, "price": priced, "uses_max": 3}
+    planner = Planner(catalog(server_tools={"web_search": search, "datetime": {}}))
+    make_tools = wire_explained_tools(Settings(), SystemClock())
+    asked = replace(request("acme/large"), server_tools=(SEARCH, ServerTool(id="datetime")))
+    work, tools = plan_rounds(make_tools, planner, asked, principal())
+    assert tools is not None
+    wanted = PlanningRequest.of(work, principal=principal(), request_id="r-1", rounds=tools.bound)
+
+    explained = explain_plan(
+        planner.survey(wanted, now_s=NOW_S),
+        wanted,
+        "a" * 64,
+        time_s=60,
+        resting={},
+        speeds={},
+        tools=tools,
+    ).model_dump(mode="json")
+
+    assert [
+        (tool["id"], tool["engine"], tool["by_provider"], tool["uses_max"])
+        for tool in explained["rounds"]["tools"]
+    ] == [("web_search", "tavily", True, 3), ("datetime", "tollgate", False, 5)]
+    assert render_explanation(explained)[-2:] == [
+        "  web_search by tavily, or by a provider that can: 3 runs for $0.0240 at most",
+        "  datetime by tollgate: 5 runs at most, free",
+    ]

@@ -201,9 +201,12 @@ def _by_file(
         parsed = Ingresses(ids)[format_name].parse(body)
         planner = Planner(catalog)
         make_tools = wire_explained_tools(Settings(), clock)
-        work, rounds = plan_rounds(make_tools, planner, parsed.request, principal)
+        work, tools = plan_rounds(make_tools, planner, parsed.request, principal)
         wanted = PlanningRequest.of(
-            work, principal=principal, request_id=ids.new_id(), rounds=rounds
+            work,
+            principal=principal,
+            request_id=ids.new_id(),
+            rounds=tools.bound if tools else None,
         )
         now_s = clock.now_s() if key.at is None else key.at.replace(tzinfo=UTC).timestamp()
         answer = explain_plan(
@@ -214,6 +217,7 @@ def _by_file(
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
             resting={},
             speeds={},
+            tools=tools,
         )
     except GatewayError as refusal:
         hint = _KEEP_DEV if key.production and refusal.code is ErrorCode.MODEL_NOT_FOUND else ""

@@ -23,6 +23,7 @@ def render_explanation(answer: Any) -> list[str]:
         lines.append(f"Holds {_dollars(answer['hold'])}. Next on: {', '.join(answer['next_on'])}.")
         if rounds := answer.get("rounds"):
             lines.append(_rounds(rounds))
+            lines += map(_tool, rounds["tools"])
     else:
         lines.append(f"Refused: {answer['error']['message']} ({answer['error']['code']})")
     if answer["simulation"] is not None:
@@ -46,6 +47,14 @@ def _rounds(rounds: Any) -> str:
         f"That is for {rounds['rounds_max']} rounds with {results:,} tokens of results, and {fees} "
         "for the tools that run."
     )
+
+
+def _tool(tool: Any) -> str:
+    by = f"{tool['engine']}, or by a provider that can" if tool["by_provider"] else tool["engine"]
+    cost = (
+        f"for {_dollars(tool['fees'])} at most" if Decimal(str(tool["fees"])) else "at most, free"
+    )
+    return f"  {tool['id']} by {by}: {tool['uses_max']} runs {cost}"
 
 
 def _sizes(answer: Any) -> str:

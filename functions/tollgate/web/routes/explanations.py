@@ -53,13 +53,13 @@ def explanation_routes(services: Services) -> APIRouter:
         work = await _with_files(services, principal, parsed.request)
         catalog = await services.catalogs.for_key(principal.key_id)
         planner = Planner(catalog)
-        work, rounds = plan_rounds(services.make_tools, planner, work, principal)
+        work, tools = plan_rounds(services.make_tools, planner, work, principal)
         wanted = PlanningRequest.of(
             work,
             principal=principal,
             request_id=request_id_of(request.scope),
             fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
-            rounds=rounds,
+            rounds=tools.bound if tools else None,
         )
         survey = planner.survey(wanted, now_s=services.clock.now_s())
         resting: Mapping[str, float] = {}
@@ -78,6 +78,7 @@ def explanation_routes(services: Services) -> APIRouter:
             time_s=answer_time_s(parsed, catalog.defaults.timeouts),
             resting=resting,
             speeds=speeds,
+            tools=tools,
         )
 
     return router
