@@ -27,6 +27,7 @@ from tollgate.core.server_tools import ServerTool
 if TYPE_CHECKING:
     # Known to few processes, and no request is decoded into these types.
     from tollgate.core.document_options import DocumentOptions
+    from tollgate.core.known_files import KnownFile
 
 JsonObject = Mapping[str, JsonValue]
 
@@ -259,6 +260,8 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     """The tools that the gateway runs, each at most once."""
     documents: "DocumentOptions | None" = None
     """The caller's options of reading documents, None without any."""
+    known_files: "tuple[KnownFile, ...]" = ()
+    """Documents that were read for earlier answers, which are not read again."""
     guided: JsonObject = field(default_factory=dict)
     """Fields that only servers like vLLM know (guided decoding, chat templates), unchanged."""
     native: NativeOptions | None = None

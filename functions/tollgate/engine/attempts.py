@@ -59,6 +59,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
         """Describe the attempt for the reply."""
         requested = context.plan.attempts[0].target.model
         lifecycle = context.plan.attempts[self.depth].lifecycle
+        forms = context.media.forms
         return ServedBy(
             generation_id=context.meter.generation_id,
             created_s=context.meter.created_s,
@@ -69,6 +70,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
             fallback_depth=self.depth,
             adapted=self.adapted,
             ending=lifecycle if lifecycle.notice_s <= context.meter.created_s else None,
+            read_files=forms.newly_read(self.target) if forms is not None else (),
         )
 
 

@@ -17,6 +17,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.documents import DocumentPage, ReadDocument
 from tollgate.core.generation import Fee
+from tollgate.core.known_files import KnownFile
 from tollgate.core.media_types import PDF
 from tollgate.core.request import (
     AssistantMessage,
@@ -30,6 +31,8 @@ from tollgate.providers.base import Target
 from tollgate.routing.planning.document_fees import page_fees
 from tollgate.routing.plugin_sections import PdfSection
 
+# Of the annotation on one document; a larger one would not fit into the next request.
+TOLD_BYTES_MAX: Final = 2_000_000
 _UNNAMED: Final = "document"
 
 
@@ -38,6 +41,10 @@ class KnownDocument(Struct, frozen=True, kw_only=True):
 
     media_type: str
     read: ReadDocument
+    sha256: str
+    name: str = ""
+    is_new: bool = True
+    """False if an earlier answer told of it, so that it costs no page."""
 
     @property
     def has_text(self) -> bool:
@@ -93,7 +100,7 @@ class DocumentForms:
         pages = [
             page
             for known in self._replaced(target).values()
-            if known.media_type == PDF
+            if known.media_type == PDF and known.is_new
             for page in known.read.pages
         ]
         pictured = sum(_sees(target) and page.picture is not None for page in pages)
@@ -103,6 +110,19 @@ class DocumentForms:
         """Return the fees for the pages that an endpoint gets."""
         pages = self.pages_for(target)
         return page_fees(self._section, text=pages.text, pictured=pages.pictured)
+
+    def newly_read(self, target: Target) -> tuple[KnownFile, ...]:
+        """Return the PDFs that were read for an endpoint, for its caller to send back."""
+        return tuple(
+            KnownFile(
+                sha256=known.sha256,
+                name=known.name,
+                pages=known.read.pages,
+                pages_total=known.read.pages_total,
+            )
+            for known in self._replaced(target).values()
+            if known.media_type == PDF and known.is_new and _told_bytes(known) <= TOLD_BYTES_MAX
+        )
 
     def shows(self, target: Target) -> bool:
         """Return whether an endpoint gets something of each document."""
@@ -129,6 +149,13 @@ class DocumentForms:
                 if sees:
                     size += sum(len(page.picture.base64) for page in pages if page.picture)
         return max(0, size)
+
+
+def _told_bytes(known: KnownDocument) -> int:
+    return sum(
+        len(page.text.encode()) if page.text or page.picture is None else len(page.picture.base64)
+        for page in known.read.pages
+    )
 
 
 def _sees(target: Target) -> bool:

@@ -5,6 +5,7 @@ The hold is of the size that is found, as with recordings (decision 154).
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from itertools import chain
 from typing import Final, Literal
 
@@ -22,6 +23,7 @@ from tollgate.core.documents import (
 )
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.generation import PromptTokens, ReadSize
+from tollgate.core.known_files import KnownFile
 from tollgate.core.media_types import PDF, decode_base64
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.document_forms import DocumentForms, KnownDocument
@@ -86,7 +88,8 @@ async def read_documents(
         )
     task = _task(section, request, reading)
     loaded = await media.load(documents)
-    known = await _read_all(reader, documents, loaded, task)
+    returned = {file.sha256: file for file in request.known_files}
+    known = await _read_all(reader, documents, loaded, task=task, returned=returned)
     if not known:
         return plan
     forms = DocumentForms(request, known, section=section, always=always)
@@ -144,22 +147,44 @@ async def _read_all(
     reader: DocumentReader,
     documents: Sequence[Document],
     loaded: Mapping[MediaSource, InlineMedia],
+    *,
     task: ReadingTask,
+    returned: Mapping[str, KnownFile],
 ) -> dict[MediaSource, KnownDocument]:
     """Read each document once; what has turned out to be another kind of media is left out."""
     parts = {part.source: part for part in documents if part.source in loaded}
     try:
         async with asyncio.TaskGroup() as group:
             tasks = {
-                source: group.create_task(_read(reader, part, loaded[source], task))
+                source: group.create_task(
+                    _know(reader, part, loaded[source], task=task, returned=returned)
+                )
                 for source, part in parts.items()
             }
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures
-    return {
-        source: KnownDocument(media_type=loaded[source].media_type, read=task_.result())
-        for source, task_ in tasks.items()
-    }
+    return {source: task_.result() for source, task_ in tasks.items()}
+
+
+async def _know(
+    reader: DocumentReader,
+    part: Document,
+    content: InlineMedia,
+    *,
+    task: ReadingTask,
+    returned: Mapping[str, KnownFile],
+) -> KnownDocument:
+    """Return a document as an earlier answer told of it, or else as it is read now."""
+    found = sha256(decode_base64(content.base64)).hexdigest()
+    file = returned.get(found)
+    read = file.read if file else await _read(reader, part, content, task)
+    return KnownDocument(
+        media_type=content.media_type,
+        read=read,
+        sha256=found,
+        name=part.filename or read.title,
+        is_new=file is None,
+    )
 
 
 async def _read(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from msgspec import Struct, field
 
@@ -16,6 +16,9 @@ from tollgate.core.limits import RateLimit
 from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work import Work
+
+if TYPE_CHECKING:
+    from tollgate.core.known_files import KnownFile
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
 # One newline only: for some clients a blank line after a comment ends an event.
@@ -93,6 +96,8 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     """The caller's parameters that the provider does not support."""
     ending: Lifecycle | None = None
     """The end of the model there, if it is announced."""
+    read_files: "tuple[KnownFile, ...]" = ()
+    """The documents that were read for it."""
 
 
 class Routed(Struct, frozen=True, kw_only=True):

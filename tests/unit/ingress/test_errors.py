@@ -40,6 +40,8 @@ CONTRACT = {
     "storage_quota_exceeded": (402, "insufficient_quota"),
     "unsupported_file_type": (400, "invalid_request_error"),
     "mime_mismatch": (400, "invalid_request_error"),
+    "document_unreadable": (400, "invalid_request_error"),
+    "document_too_large": (400, "invalid_request_error"),
     "idempotency_conflict": (409, "invalid_request_error"),
     "idempotency_mismatch": (422, "invalid_request_error"),
     "internal_error": (500, "server_error"),

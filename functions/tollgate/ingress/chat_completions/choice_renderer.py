@@ -1,6 +1,6 @@
 """Renders the frames of one choice of a stream."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from tollgate.core.server_tools import RunResult
 from tollgate.ingress.chat_completions import answer_fields
 
 if TYPE_CHECKING:
+    from tollgate.core.known_files import KnownFile
     from tollgate.ingress.chat_completions.run_frames import RunFrames
 
 _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
@@ -100,6 +101,14 @@ class ChoiceRenderer:
     def finish_runs(self) -> bytes:
         """Render the frame with the runs of the gateway's tools, if there were any."""
         return self._delta(self._runs.finish()) if self._runs else b""
+
+    def finish_files(self, files: "Sequence[KnownFile]") -> bytes:
+        """Render the frame with annotations on documents that were read."""
+        # Imported with the first such answer: most starts do without.
+        from tollgate.ingress.chat_completions.file_annotations import render_files
+
+        entries = enumerate(render_files(files), start=self._citations)
+        return self._delta({"annotations": [{"index": n, **entry} for n, entry in entries]})
 
     def finish(self, event: Ended) -> bytes:
         """Render the last frame up to its `choices`, so that further fields can follow."""

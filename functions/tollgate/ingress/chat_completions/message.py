@@ -1,6 +1,7 @@
 """Renders one choice of a whole answer."""
 
-from typing import assert_never
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, assert_never
 
 from pydantic import JsonValue
 
@@ -9,14 +10,30 @@ from tollgate.core.events import Citation, LogProbs
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.chat_completions import answer_fields
 
+if TYPE_CHECKING:
+    from tollgate.core.known_files import KnownFile
+
 
 def render_choice(
-    index: int, response: GenerationResponse, *, model: str, excludes_reasoning: bool
+    index: int,
+    response: GenerationResponse,
+    *,
+    model: str,
+    excludes_reasoning: bool,
+    files: "Sequence[KnownFile]" = (),
 ) -> dict[str, JsonValue]:
-    """Render an entry of `choices`."""
+    """Render an entry of `choices`; `files` are documents that were read for it."""
+    message = _message(response, model, excludes_reasoning=excludes_reasoning)
+    if files:
+        # Imported with the first such answer: most starts do without.
+        from tollgate.ingress.chat_completions.file_annotations import render_files
+
+        cited = message.get("annotations")
+        told: list[JsonValue] = [*render_files(files)]
+        message["annotations"] = [*cited, *told] if isinstance(cited, list) else told
     return {
         "index": index,
-        "message": _message(response, model, excludes_reasoning=excludes_reasoning),
+        "message": message,
         "logprobs": _log_probs(response),
         "finish_reason": response.finish,
         "native_finish_reason": response.raw_finish,

@@ -1,7 +1,7 @@
 """Parses a chat completion request from bytes to a `GenerationRequest`."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -30,6 +30,9 @@ from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
 from tollgate.ingress.validation import validate_body
 
+if TYPE_CHECKING:
+    from tollgate.core.known_files import KnownFile
+
 _HINTS: Final = {
     "functions": "Send them as `tools`.",
     "function_call": "Use `tool_choice` in a request and `tool_calls` in a message.",
@@ -44,6 +47,7 @@ def parse(body: bytes) -> ParsedCall:
     tools, tool_choice = narrow_tools(
         chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ()), switched_on.tools
     )
+    known_files, known_bytes = _known_files(chat)
     request = GenerationRequest(
         model=chat.model,
         messages=parse_messages(chat.messages),
@@ -67,7 +71,8 @@ def parse(body: bytes) -> ParsedCall:
         user=chat.user,
         metadata=chat.metadata or {},
         preferences=parse_preferences(chat),
-        size_bytes=len(body),
+        size_bytes=max(0, len(body) - known_bytes),
+        known_files=known_files,
     )
     return ParsedCall(
         request=request,
@@ -98,6 +103,21 @@ def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
         documents=plugins.parse_reading(fields),
         unread=tuple(plugins.unknown_plugin_fields(fields)),
     )
+
+
+def _known_files(chat: wire.ChatFields) -> tuple[tuple["KnownFile", ...], int]:
+    """Return the documents that earlier answers told of, and their bytes in the body."""
+    if not any(
+        annotation.file
+        for message in chat.messages
+        if isinstance(message, message_models.AssistantMessage)
+        for annotation in message.annotations or ()
+    ):
+        return (), 0
+    # Imported with the first such request: most processes serve none.
+    from tollgate.ingress.chat_completions.file_annotations import count_bytes, parse_known_files
+
+    return parse_known_files(chat.messages), count_bytes(chat.messages)
 
 
 def _smaller(one: int | None, other: int | None) -> int | None:

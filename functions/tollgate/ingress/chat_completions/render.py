@@ -90,18 +90,22 @@ class ChatRenderer(CompletionFrames):
             case Output() | Partial():
                 return b""
             case Ended():
-                return writer.finish_runs() + self._finish_frame(writer.finish(event))
+                files = self._served.read_files if choice == 0 else ()
+                last = writer.finish_runs() + (writer.finish_files(files) if files else b"")
+                return last + self._finish_frame(writer.finish(event))
             case _:
                 assert_never(event)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed, from a response for each choice."""
+        files = self._served.read_files
         choices: list[JsonValue] = [
             render_choice(
                 index,
                 response,
                 model=self._served.model,
                 excludes_reasoning=self._excludes_reasoning,
+                files=() if index else files,
             )
             for index, response in enumerate(responses)
         ]

@@ -196,6 +196,43 @@ class MadeImage(Wire):
     extra_content: ExtraContent | None = _EXTRA_CONTENT
 
 
+class ReturnedText(Wire):
+    """The text of a page."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ReturnedPicture(Wire):
+    """The picture of a page."""
+
+    type: Literal["image_url"]
+    image_url: MadeImageUrl
+
+
+ReturnedPart = Annotated[ReturnedText | ReturnedPicture, Field(discriminator="type")]
+
+
+class ReturnedFile(Wire):
+    """A document that was read for an earlier answer."""
+
+    hash: Annotated[str, Field(max_length=NAME_LENGTH_MAX)] = Field(
+        description="SHA-256 of its bytes; it stands for a file of this request with that hash."
+    )
+    name: Annotated[str, Field(max_length=NAME_LENGTH_MAX)] | None = None
+    pages: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    content: Annotated[list[ReturnedPart], Field(max_length=PARTS_MAX)]
+
+
+class ReturnedAnnotation(Wire):
+    """An annotation, as an answer had it; those on files spare a second reading."""
+
+    type: str = ""
+    index: int | None = None
+    file: ReturnedFile | None = None
+    url_citation: Any | None = Field(default=None, description="Has no effect.")
+
+
 class AssistantMessage(Wire):
     """An earlier answer of a model."""
 
@@ -211,6 +248,9 @@ class AssistantMessage(Wire):
     )
     images: Annotated[list[MadeImage], Field(max_length=IMAGES_MAX)] | None = Field(
         default=None, description="Pictures of the answer, as the answer had them."
+    )
+    annotations: Annotated[list[ReturnedAnnotation], Field(max_length=PARTS_MAX)] | None = Field(
+        default=None, description="Annotations of the answer, as the answer had them."
     )
     server_tool_calls: Annotated[list[ReturnedRun], Field(max_length=CALLS_MAX)] | None = Field(
         default=None, description="Runs of the gateway's tools, as the answer had them."

@@ -92,10 +92,46 @@ class UrlCitation(Answer):
 
 
 class Annotation(Answer):
-    """Something about the content."""
+    """A source of the content."""
 
     type: Literal["url_citation"]
     url_citation: UrlCitation
+
+
+class AnswerImageUrl(Answer):
+    """The address of a picture, most often a data: URL with its bytes."""
+
+    url: str
+
+
+class PageText(Answer):
+    """The text of a page, which begins with its number."""
+
+    type: Literal["text"]
+    text: str
+
+
+class PagePicture(Answer):
+    """The picture of a page without text."""
+
+    type: Literal["image_url"]
+    image_url: AnswerImageUrl
+
+
+class AnnotatedFile(Answer):
+    """A document as it was read."""
+
+    hash: str = Field(description="SHA-256 of its bytes.")
+    name: str
+    pages: int = Field(description="The pages that it has.")
+    content: list[PageText | PagePicture]
+
+
+class FileAnnotation(Answer):
+    """A document that was read for the answer; sent back, it is not read again."""
+
+    type: Literal["file"]
+    file: AnnotatedFile
 
 
 class TopLogProb(BaseModel):
@@ -120,12 +156,6 @@ class LogProbs(Answer):
 
     content: list[TokenLogProb] | None
     refusal: list[TokenLogProb] | None
-
-
-class AnswerImageUrl(Answer):
-    """The address of a picture, most often a data: URL with its bytes."""
-
-    url: str
 
 
 class AnswerImage(Answer):
@@ -190,7 +220,7 @@ class ChoiceMessage(Answer):
     reasoning: str | None = None
     reasoning_content: str | None = Field(default=None, description="The same as `reasoning`.")
     reasoning_details: list[ReasoningDetail] | None = None
-    annotations: list[Annotation] | None = None
+    annotations: list[Annotation | FileAnnotation] | None = None
     tool_calls: list[CalledTool | CalledCustomTool] | None = None
     images: list[AnswerImage] | None = None
     server_tool_calls: list[ServerToolCall] | None = None
@@ -252,6 +282,12 @@ class AnnotationDelta(Annotation):
     index: int
 
 
+class FileAnnotationDelta(FileAnnotation):
+    """An annotation on a document, and its place among them."""
+
+    index: int
+
+
 class Delta(Answer):
     """The text and the calls since the last chunk."""
 
@@ -261,7 +297,7 @@ class Delta(Answer):
     reasoning: str | None = None
     reasoning_content: str | None = None
     reasoning_details: list[ReasoningDetail] | None = None
-    annotations: list[AnnotationDelta] | None = None
+    annotations: list[AnnotationDelta | FileAnnotationDelta] | None = None
     tool_calls: list[CalledToolDelta] | None = None
     server_tool_calls: list[ServerToolCall] | None = None
     server_tool_events: list[ServerToolEvent] | None = None

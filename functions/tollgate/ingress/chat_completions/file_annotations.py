@@ -1,0 +1,93 @@
+"""Annotations of chat completions on documents that were read, in OpenRouter's form.
+
+https://openrouter.ai/docs/features/multimodal/pdfs (2026-11-22): a client that sends them back with
+its next request has no file read twice.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from tollgate.core.content import Image, InlineMedia, Text
+from tollgate.core.known_files import KnownFile, parse_pages, show_pages
+from tollgate.ingress.chat_completions.media import parse_image
+from tollgate.ingress.chat_completions.wire import messages as wire
+from tollgate.ingress.shared.media import field_refusal
+
+
+def render_files(files: Iterable[KnownFile]) -> Iterator[dict[str, JsonValue]]:
+    """Yield an entry of `annotations` for each document."""
+    for file in files:
+        content: list[JsonValue] = [_render_part(part) for part in show_pages(file.pages)]
+        yield {
+            "type": "file",
+            "file": {
+                "hash": file.sha256,
+                "name": file.name,
+                "pages": file.pages_total,
+                "content": content,
+            },
+        }
+
+
+def _render_part(part: Text | Image) -> JsonValue:
+    match part:
+        case Text(text=text):
+            return {"type": "text", "text": text}
+        case Image(source=InlineMedia(media_type=type_, base64=encoded)):
+            return {"type": "image_url", "image_url": {"url": f"data:{type_};base64,{encoded}"}}
+        case _:
+            raise ValueError("a page whose picture is no bytes")
+
+
+def parse_known_files(messages: Sequence[wire.Message]) -> tuple[KnownFile, ...]:
+    """Return the documents that earlier answers told of; RequestError for what is no picture."""
+    known: dict[str, KnownFile] = {}
+    for n, message in enumerate(messages):
+        if not isinstance(message, wire.AssistantMessage):
+            continue
+        for m, annotation in enumerate(message.annotations or ()):
+            if annotation.file is not None:
+                path = f"messages[{n}].annotations[{m}].file"
+                known[annotation.file.hash] = _parse_file(annotation.file, path)
+    return tuple(known.values())
+
+
+def _parse_file(file: wire.ReturnedFile, path: str) -> KnownFile:
+    pages = parse_pages(_parse_parts(file.content, f"{path}.content"))
+    if not pages:
+        raise field_refusal(f"{path}.content", "must have a page")
+    return KnownFile(
+        sha256=file.hash,
+        name=file.name or "",
+        pages=pages,
+        pages_total=max(file.pages or 0, len(pages)),
+    )
+
+
+def _parse_parts(content: Sequence[wire.ReturnedPart], path: str) -> Iterator[Text | InlineMedia]:
+    for n, part in enumerate(content):
+        match part:
+            case wire.ReturnedText(text=text):
+                yield Text(text=text)
+            case wire.ReturnedPicture(image_url=address):
+                place = f"{path}[{n}].image_url.url"
+                source = parse_image(address.url, place)
+                if not isinstance(source, InlineMedia):
+                    raise field_refusal(place, "must be a data: URL")
+                yield source
+            case _:
+                assert_never(part)
+
+
+def count_bytes(messages: Sequence[wire.Message]) -> int:
+    """Return the bytes of a body that told of documents, which no provider gets as they are."""
+    total = 0
+    for message in messages:
+        if isinstance(message, wire.AssistantMessage):
+            for annotation in message.annotations or ():
+                for part in annotation.file.content if annotation.file else ():
+                    shown = part.text if isinstance(part, wire.ReturnedText) else part.image_url.url
+                    total += len(shown.encode())
+    return total
