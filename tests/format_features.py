@@ -165,6 +165,13 @@ def _in_item(sealed: str) -> Json:
 OF_CLAUDE = Provenance(signer=CLAUDE, signature="c2ln")
 OF_OPENAI = Provenance(signer=OPENAI, id="rs_1", data="gAAA")
 OF_GEMINI = Provenance(signer=GEMINI, signature=SIGNATURE)
+_RUN = {
+    "id": "call_1",
+    "type": "server_tool",
+    "name": "datetime",
+    "arguments": "{}",
+    "result": "Sunday",
+}
 _URL_IMAGE = {"type": "image_url", "image_url": {"url": PICTURE}}
 _CUSTOM_OF_CHAT = {"type": "custom", "custom": {"name": "patch"}}
 _CHAT = [
@@ -191,6 +198,12 @@ _CHAT = [
     _said(CHAT.name, "reasoning of Gemini, sent back", _in_details(GEMINI, SIGNATURE), ANSWERED),
     _said(CHAT.name, "reasoning of OpenAI, sent back", _in_details(OPENAI, "gAAA"), ANSWERED),
     _said(CHAT.name, "`reasoning` of nobody, sent back", ANSWERED | {"reasoning": "Hm."}, ANSWERED),
+    _said(
+        CHAT.name,
+        "runs of the gateway's tools, sent back",
+        ANSWERED | {"server_tool_calls": [_RUN]},
+        ANSWERED,
+    ),
     _set(CHAT.name, "JSON object", response_format={"type": "json_object"}),
     *_stated(
         CHAT.name,
@@ -253,6 +266,13 @@ def _tool(name: str, /, **fields: Any) -> Feature:
 _CALLED = {"type": "tool_use", "id": "c", "name": "weather", "input": {}}
 _FAILED = {"type": "tool_result", "tool_use_id": "c", "content": "No.", "is_error": True}
 _REDACTED = {"type": "redacted_thinking", "data": "c2ln"}
+_SEARCH = {
+    "type": "server_tool_use",
+    "id": "srvtoolu_tollgate_1",
+    "name": "web_search",
+    "input": {},
+}
+_FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_tollgate_1", "content": []}
 _SEARCHED = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
 
 
@@ -315,6 +335,13 @@ _MESSAGES = [
         {"role": "assistant", "content": [TEXT]},
         _SEARCHED,
     ),
+    _said(
+        MESSAGE.name,
+        "runs of the gateway's tools, sent back",
+        {"role": "assistant", "content": [_SEARCH, _FOUND, TEXT]},
+        {"role": "assistant", "content": [TEXT]},
+        _SEARCH,
+    ),
     _tool("tools such as `bash_20250124`", type="bash_20250124", name="bash"),
     _tool("`strict` of a tool", strict=True),
     _tool("`defer_loading` of a tool", defer_loading=True),
@@ -350,6 +377,18 @@ _RESPONSES = [
         _in_item(pack(Packed(provenance=OF_GEMINI))),
     ),
     _said(RESPONSE.name, "`item_reference` to reasoning", {"type": "item_reference", "id": "rs_1"}),
+    _said(
+        RESPONSE.name,
+        "runs of the gateway's tools, sent back",
+        {
+            "type": "mcp_call",
+            "id": "mcp_1",
+            "server_label": "tollgate",
+            "name": "datetime",
+            "arguments": "{}",
+            "output": "Sunday",
+        },
+    ),
     _said(
         RESPONSE.name,
         "calls of hosted tools, sent back",

@@ -3,13 +3,11 @@
 A run is a part of the answer (`core.content.ServerToolRun`); its result is a note on that part.
 """
 
-from collections.abc import Mapping
 from typing import Final, get_args
 
 from msgspec import Struct
 
 from tollgate.core.content import ResultContent, ServerToolId
-from tollgate.core.json_value import JsonValue
 
 SERVER_TOOLS: Final[tuple[ServerToolId, ...]] = get_args(ServerToolId)
 
@@ -43,8 +41,6 @@ class ServerTool(Struct, frozen=True, kw_only=True):
     left_out_as: str | None = None
     """The name under which the caller learns that nothing runs the tool; None for a request that is
     refused then."""
-    native: Mapping[str, JsonValue] | None = None
-    """The declaration in the client's own format, for a provider of that format that runs it."""
     by_provider: bool = False
     """True if the provider may run it by itself, which routing.yaml decides."""
 

@@ -43,6 +43,18 @@ _CHAT: Json = {
             "role": "assistant",
             "content": "So.",
             "refusal": "No.",
+            "server_tool_calls": [
+                {
+                    "id": "r1",
+                    "type": "server_tool",
+                    "name": "web_search",
+                    "arguments": '{"query":"a"}',
+                    "status": "completed",
+                    "result": "Found.",
+                    "sources": [],
+                    "after": {"text": 2},
+                }
+            ],
             "reasoning_details": [
                 {
                     "type": "reasoning.text",
@@ -106,6 +118,17 @@ _MESSAGES: Json = {
                 {"type": "redacted_thinking", "data": "c2ln"},
                 {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}},
                 {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+                {
+                    "type": "server_tool_use",
+                    "id": "srvtoolu_tollgate_1",
+                    "name": "web_fetch",
+                    "input": {"url": "https://example.com"},
+                },
+                {
+                    "type": "web_fetch_tool_result",
+                    "tool_use_id": "srvtoolu_tollgate_1",
+                    "content": {"content": {"source": {"data": "Words."}}},
+                },
                 {"type": "text", "text": "So."},
             ],
         },
@@ -178,6 +201,15 @@ _RESPONSES: Json = {
             "output": [{"type": "input_text", "text": "Done."}],
         },
         {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}},
+        {
+            "type": "mcp_call",
+            "id": "mcp_1",
+            "server_label": "tollgate",
+            "name": "datetime",
+            "arguments": "{}",
+            "output": "Sunday",
+            "status": "completed",
+        },
         {"type": "item_reference", "id": "rs_2"},
         {
             "type": "additional_tools",

@@ -24,6 +24,8 @@ TYPES = (
     "reasoning",
     "additional_tools",
     "item_reference",
+    "mcp_call",
+    "web_search_call",
     *sorted(LEFT_OUT),
 )
 texts = st.just("call_1") | json_values
@@ -33,8 +35,8 @@ parts = st.fixed_dictionaries(
 )
 content = texts | st.lists(parts, max_size=2)
 tools = st.fixed_dictionaries(
-    {"type": st.sampled_from(["function", "custom", "namespace", "web_search", "mcp"])},
-    optional=dict.fromkeys(["name", "tools", "parameters", "format"], texts),
+    {"type": st.sampled_from(["function", "custom", "namespace", "web_search", "pdf", "mcp"])},
+    optional=dict.fromkeys(["name", "tools", "parameters", "format", "filters", "engine"], texts),
 )
 items = st.fixed_dictionaries(
     {"type": st.sampled_from(TYPES)},
