@@ -6,6 +6,7 @@ from typing import Final
 
 from tollgate.core.content import ServerToolId
 from tollgate.core.document_options import DocumentOptions
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.server_tools import SERVER_TOOLS, ServerTool
 from tollgate.ingress.chat_completions.wire import plugins as wire
 from tollgate.ingress.chat_completions.wire.request import ChatFields
@@ -95,7 +96,10 @@ def _tools(plugin: wire.Plugin, path: str, *, all_events: bool) -> Iterator[Serv
         known = (*_IDS, _PDF)
         nearest = get_close_matches(plugin.id.lower(), known, n=1)
         hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
-        raise field_refusal(path, f"must be one of {', '.join(known)}.{hint}".removesuffix("."))
+        listed = ", ".join(known)
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"{path} must be one of {listed}.{hint}", param=path
+        )
     for id_ in ids:
         yield ServerTool(
             id=id_,
