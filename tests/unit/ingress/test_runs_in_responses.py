@@ -32,6 +32,8 @@ from tollgate.core.request import AssistantMessage, Message
 from tollgate.core.response import Fold
 from tollgate.core.server_tools import SERVER_TOOLS, RunResult
 from tollgate.core.usage import Usage
+from tollgate.ingress.responses.parse import parse_response_object
+from tollgate.ingress.responses.stored import StoredTurns
 
 CLOCK = ServerToolRun(id="call_3", tool="datetime", arguments='{"timezone":"UTC"}')
 NOON = RunResult(content=(Text(text="Sunday, 12:00"),))
@@ -185,3 +187,16 @@ def test_c73_the_callers_calls_of_a_round_stand_beside_the_runs() -> None:
         *understood([*output, said])[1:],
         *understood([later]),
     ]
+
+
+def test_c80_a_stored_response_has_its_runs_for_the_next_turn() -> None:
+    output = output_of(FULL)
+    asked = ASKED | {"previous_response_id": "resp_1"}
+    turns = StoredTurns(earlier=tuple(output))
+    stored = parse_response_object(asked, {}, size_bytes=1, turns=turns).request.messages
+    assert [*stored[:-1]] == understood(output)
+    search = output[0]
+    referring = ASKED | {"input": [{"role": "user", "content": "Hi"}, {"id": search["id"]}]}
+    known = StoredTurns(referenced={search["id"]: search})
+    referred = parse_response_object(referring, {}, size_bytes=1, turns=known).request.messages
+    assert [*referred[1:]] == understood([search])
