@@ -27,8 +27,9 @@ _READ_WITH: Final = {
 }
 # Modules that a package imports by a name that it makes.
 _NAMED: Final = {"aioboto3": ("aioboto3.s3.inject",)}
-# Packages that those import only to work with another package, which is not installed.
-_PROBED: Final = frozenset({"cryptography"})
+# Packages that those import only to work with another package, which is not installed, or in place
+# of what they have themselves: without certifi botocore trusts the authorities in its own file.
+_PROBED: Final = frozenset({"certifi", "cryptography"})
 # What no code here reads of a package: trafilatura asks for languages only where a crawl is to keep
 # to one, and 10 MB of babel are words of all.
 _UNUSED: Final = ("babel/locale-data/",)

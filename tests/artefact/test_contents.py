@@ -104,6 +104,8 @@ def test_files_have_the_model_of_s3_and_of_no_other_service(for_lambda: Path) ->
     assert {it.name for it in (botocore / "data").iterdir() if it.is_dir()} == {"s3"}
     assert (botocore / "cacert.pem").is_file()
     assert not (for_lambda / "ApiFunction" / "cryptography").exists()
+    # Its authorities are botocore's own file: half of certifi would hide them.
+    assert not (for_lambda / "ApiFunction" / "certifi").exists()
 
 
 def test_of_botocore_only_the_event_stream_is_shipped(for_lambda: Path) -> None:
