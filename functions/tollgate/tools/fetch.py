@@ -1,5 +1,6 @@
 """The run of a fetch: one page or document behind a known address, as text."""
 
+import codecs
 from collections.abc import Mapping
 from email.message import Message
 from typing import Final
@@ -28,6 +29,20 @@ _PDF: Final = "application/pdf"
 _WEB_PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN: Final = frozenset(
     {"application/json", "application/ld+json", "application/xml", "application/yaml"}
+)
+# The encodings of pages, as Python names them; any other is read as UTF-8. A server must not choose
+# among all that Python has: 1 MB of `punycode` takes its decoder more than a minute.
+# https://encoding.spec.whatwg.org/#names-and-labels (2026-11-22)
+_UTF_8: Final = "utf-8"
+_CHARSETS: Final = frozenset(
+    (
+        *("ascii", _UTF_8, "utf-16", "utf-16-le", "utf-16-be"),
+        *(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17))),
+        *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1259))),
+        *("koi8-r", "koi8-u", "mac-roman", "tis-620"),
+        *("gb2312", "gbk", "gb18030", "big5", "big5hkscs"),
+        *("euc_jp", "iso2022_jp", "shift_jis", "euc_kr"),
+    )
 )
 
 
@@ -106,16 +121,19 @@ def _url(arguments: Mapping[str, object], known: KnownUrls, domains: DomainRules
 def _claimed(header: str | None) -> tuple[str, str]:
     """Return the type and the charset that a server claims, in lower case."""
     message = Message()
-    message["content-type"] = (header or "")[:200].replace("\n", " ").replace("\r", " ")
+    # A header that is no ASCII is none that `email` reads.
+    plain = (header or "")[:200].encode("ascii", errors="replace").decode()
+    message["content-type"] = plain.replace("\n", " ").replace("\r", " ")
     type_ = message.get_content_type() if header else ""
-    return type_, (message.get_content_charset() or "utf-8")
+    return type_, (message.get_content_charset() or _UTF_8)
 
 
 def _decode(content: bytes, charset: str) -> str:
     try:
-        return content.decode(charset, errors="replace")
-    except LookupError:
-        return content.decode("utf-8", errors="replace")
+        name = codecs.lookup(charset).name
+    except (LookupError, ValueError):
+        name = _UTF_8
+    return content.decode(name if name in _CHARSETS else _UTF_8, errors="replace")
 
 
 def _shorten(text: str, bytes_max: int) -> str:

@@ -219,6 +219,11 @@ async def test_c73_a_page_of_the_conversation_is_read_and_paid_for() -> None:
         ("application/json", b'{"a": 1}', '{"a": 1}'),
         ("text/csv; charset=latin-1", "ü".encode("latin-1"), "ü"),
         ("text/plain; charset=no-such", b"hi", "hi"),
+        # Decoders that a page must not choose: of quadratic time, of escapes, of no text.
+        ("text/plain; charset=punycode", b"zz9a" * 4, "zz9a" * 4),
+        ("text/plain; charset=unicode_escape", b"\\ud800", "\\ud800"),
+        ("text/plain; charset=idna", b"hi", "hi"),
+        ("text/plain; charset=\udcff\x85", b"hi", "hi"),
     ],
 )
 async def test_a_page_is_read_by_its_type(type_: str, content: bytes, shown: str) -> None:
