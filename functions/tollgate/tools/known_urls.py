@@ -15,7 +15,7 @@ from tollgate.core.content import Document, Image, MediaUrl, Text
 from tollgate.core.request import AssistantMessage, GenerationRequest
 from tollgate.tools.kinds import URL_BYTES_MAX
 
-# Of one request; a page of links has some hundred.
+# Of one request, in all spellings that are read; a page of links has some hundred.
 _URLS_MAX: Final = 20_000
 _URL: Final = re.compile(r"https?://[^\s<>\"'`{}|\\^\x00-\x1f]+", re.IGNORECASE)
 # A caller writes "see example.com/prices"; results are not read for such.
@@ -31,6 +31,7 @@ class KnownUrls:
 
     def __init__(self, request: GenerationRequest) -> None:
         self._known: set[str] = set()
+        self._read: set[str] = set()
         for message in request.messages:
             # The assistant's words are the model's own, which proves nothing.
             if isinstance(message, AssistantMessage):
@@ -56,8 +57,11 @@ class KnownUrls:
     def note(self, urls: Iterable[str]) -> None:
         """Remember addresses."""
         for url in urls:
-            if len(self._known) >= _URLS_MAX:
+            if url in self._read:
+                continue
+            if len(self._read) >= _URLS_MAX:
                 return
+            self._read.add(url)
             self._known.update(key for each in _spellings(url) if (key := _key(each)))
 
 
@@ -66,10 +70,12 @@ def _spellings(url: str) -> Iterator[str]:
     if len(url) > URL_BYTES_MAX:
         return
     yield url
-    trimmed = url.rstrip(_TRAILING)
     # `[title](https://a.example/b)` ends before the bracket, `https://a.example/b_(c)` after it.
-    while trimmed.endswith(")") and trimmed.count(")") > trimmed.count("("):
-        trimmed = trimmed[:-1].rstrip(_TRAILING)
+    # Found by places: a text of megabytes that is all brackets is not copied for each of them.
+    end = len(url.rstrip(_TRAILING + ")"))
+    for _ in range(url.count("(", 0, end) - url.count(")", 0, end)):
+        end = url.find(")", end) + 1 or end
+    trimmed = url[:end]
     yield trimmed
     # `[title](https://a.example/b)[next](…)`, without a blank between.
     yield trimmed.partition(")")[0]

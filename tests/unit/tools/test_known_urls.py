@@ -37,6 +37,8 @@ def said(text: str) -> KnownUrls:
         ("https://a.example/?x=1&amp;y=2", "https://a.example/?x=1&y=2"),
         ("https://a.example:8443/b", "https://a.example:8443/b"),
         ("read example.com/prices, please", "https://example.com/prices"),
+        ("(see https://a.example/b_(c)).", "https://a.example/b_(c)"),
+        ("(https://a.example/b_((c)).d).).", "https://a.example/b_((c)).d"),
         ("read www.example.com", "https://www.example.com/"),
     ],
 )
@@ -85,3 +87,11 @@ def test_a_file_in_the_text_is_no_reason_to_read_slowly() -> None:
     began_s = time.process_time()
     assert "https://a.example/" not in said(text)
     assert time.process_time() - began_s < 5
+
+
+@pytest.mark.parametrize("address", ["https://a.example/{}" + ")" * 960, "https://a.example/b#{}"])
+def test_a_text_that_is_all_addresses_is_no_reason_to_read_slowly(address: str) -> None:
+    text = " ".join(address.format(n) for n in range(15_000_000 // len(address)))
+    began_s = time.process_time()
+    assert "https://a.example/" not in said(text)
+    assert time.process_time() - began_s < 4
