@@ -110,12 +110,13 @@ def _url(arguments: Mapping[str, object], known: KnownUrls, domains: DomainRules
     host = host_of(url)
     if host is None:
         raise RunFailure("invalid_input", "`url` must begin with http:// or https://")
-    if url not in known:
+    named = known.find(url)
+    if named is None:
         words = "only addresses of the conversation and of earlier results can be read"
         raise RunFailure("url_not_in_prior_context", words)
     if not domains.admits(host):
         raise RunFailure("url_not_allowed", "the domain of this address must not be read")
-    return url
+    return named
 
 
 def _claimed(header: str | None) -> tuple[str, str]:

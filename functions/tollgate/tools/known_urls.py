@@ -30,7 +30,7 @@ class KnownUrls:
     """The addresses that were seen, told apart by host, port, path and query."""
 
     def __init__(self, request: GenerationRequest) -> None:
-        self._known: set[str] = set()
+        self._known: dict[str, str] = {}
         self._read: set[str] = set()
         for message in request.messages:
             # The assistant's words are the model's own, which proves nothing.
@@ -46,9 +46,14 @@ class KnownUrls:
                     case _:
                         pass
 
-    def __contains__(self, url: str) -> bool:
+    def find(self, url: str) -> str | None:
+        """Return an address as it was first named, None for one that nobody named.
+
+        That one is fetched: the slashes at the end of a model's spelling could be counted by the
+        server that gets them.
+        """
         key = _key(url)
-        return key is not None and key in self._known
+        return None if key is None else self._known.get(key)
 
     def note_text(self, text: str) -> None:
         """Remember the addresses in a text."""
@@ -62,7 +67,9 @@ class KnownUrls:
             if len(self._read) >= _URLS_MAX:
                 return
             self._read.add(url)
-            self._known.update(key for each in _spellings(url) if (key := _key(each)))
+            for each in _spellings(url):
+                if (key := _key(each)) is not None:
+                    self._known.setdefault(key, each)
 
 
 def _spellings(url: str) -> Iterator[str]:

@@ -204,7 +204,7 @@ async def test_a_search_without_an_engine_is_left_to_providers() -> None:
 async def test_c73_a_page_of_the_conversation_is_read_and_paid_for() -> None:
     url = "https://a.example/page"
     box = Toolbox(FETCH, said=f"Read {url}", pages={url: page(url, "Hello")})
-    report = await fetched(box, url)
+    report = await fetched(box, f"{url}//")
     assert text_of(report.result) == f"URL: {url}\nTitle: \n\nHello"
     assert report.fees == (Fee(item="web_fetch", quantity=1, usd_each=Decimal("0.001")),)
     assert report.engine == "tollgate"

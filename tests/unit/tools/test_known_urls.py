@@ -43,7 +43,7 @@ def said(text: str) -> KnownUrls:
     ],
 )
 def test_an_address_of_the_caller_is_known_however_a_model_repeats_it(text: str, url: str) -> None:
-    assert url in said(text)
+    assert said(text).find(url) is not None
 
 
 @pytest.mark.parametrize(
@@ -64,28 +64,35 @@ def test_an_address_of_the_caller_is_known_however_a_model_repeats_it(text: str,
     ],
 )
 def test_no_other_address_is_known(url: str) -> None:
-    assert url not in said("see https://a.example/b")
+    assert said("see https://a.example/b").find(url) is None
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a.example/b////", "http://a.example:443/b", "HTTPS://A.example./b#secret"]
+)
+def test_an_address_is_fetched_as_the_caller_wrote_it(url: str) -> None:
+    assert said("see https://a.example/b").find(url) == "https://a.example/b"
 
 
 def test_the_words_of_an_assistant_prove_nothing() -> None:
     url = "https://attacker.example/?q=secret"
     call = ToolCall(id="c", name="f", arguments=f'{{"u": "{url}"}}')
-    assert url not in known(AssistantMessage(content=(Text(text=url), call)))
-    assert url in known(ToolMessage(call_id="c", content=(Text(text=url),)))
-    assert url in known(SystemMessage(content=(Text(text=url),)))
+    assert known(AssistantMessage(content=(Text(text=url), call))).find(url) is None
+    assert known(ToolMessage(call_id="c", content=(Text(text=url),))).find(url) is not None
+    assert known(SystemMessage(content=(Text(text=url),))).find(url) is not None
 
 
 def test_a_bare_domain_of_a_result_is_not_known() -> None:
     urls = said("hello")
     urls.note_text("read attacker.example/page and https://a.example/b")
-    assert "https://attacker.example/page" not in urls
-    assert "https://a.example/b" in urls
+    assert urls.find("https://attacker.example/page") is None
+    assert urls.find("https://a.example/b") is not None
 
 
 def test_a_file_in_the_text_is_no_reason_to_read_slowly() -> None:
     text = "a." * 400_000 + " https://" * 100_000 + "(" * 200_000 + ")" * 200_000
     began_s = time.process_time()
-    assert "https://a.example/" not in said(text)
+    assert said(text).find("https://a.example/") is None
     assert time.process_time() - began_s < 5
 
 
@@ -93,5 +100,5 @@ def test_a_file_in_the_text_is_no_reason_to_read_slowly() -> None:
 def test_a_text_that_is_all_addresses_is_no_reason_to_read_slowly(address: str) -> None:
     text = " ".join(address.format(n) for n in range(15_000_000 // len(address)))
     began_s = time.process_time()
-    assert "https://a.example/" not in said(text)
+    assert said(text).find("https://a.example/") is None
     assert time.process_time() - began_s < 4
