@@ -55,7 +55,7 @@ class AttemptRecord(Struct, frozen=True, kw_only=True):
     """The provider's HTTP status of a failure."""
     duration_ms: int
     operator_cost_nano_usd: int = 0
-    """The operator's cost if the provider reported usage and then failed."""
+    """The operator's cost if the provider reported usage and then failed, with runs of tools."""
     provider_words: str = ""
     """The words of the provider about a failure, without secrets and pieces of the prompt."""
 

@@ -288,7 +288,7 @@ class Meter:
             lines=lines,
             rounds=tuple(reduce(Usage.plus, each) for each, _ in measured) if several else (),
             runs=tuple(self._runs),
-            attempts=(*self._attempts, *self._last_attempt(usage)),
+            attempts=(*self._attempts, *self._last_attempt(usage, billed)),
             raw_usage=self._raw_usage(),
             duration_ms=self._since_ms(self._start_s),
             first_token_ms=self._first_token_ms,
@@ -337,21 +337,22 @@ class Meter:
             return {"left_out_bytes": size_bytes}
         return _fit(raw)
 
-    def _last_attempt(self, usage: Usage) -> tuple[AttemptRecord, ...]:
-        """Return the attempt that serves, or that was under way when the generation ended."""
+    def _last_attempt(self, usage: Usage, lines: tuple[BillLine, ...]) -> tuple[AttemptRecord, ...]:
+        """Return the attempt that serves, or was under way; the operator pays one that failed."""
         attempt = self._serving or self._current
         if attempt is None:
             return ()
         error = self._failure.code.value if self._failure else None
         if self._serving is None and error is None:
             error = self._outcome
-        ours = self._outcome == "error"
+        # What a caller would have paid: all rounds, each at its own rates, and the runs of tools.
+        ours = self._outcome == "error" and usage != Usage()
         return (
             self._attempt_record(
                 attempt,
                 error,
                 upstream=self._failure if isinstance(self._failure, UpstreamError) else None,
-                operator_cost_nano_usd=self._reported_cost_nano_usd(usage, attempt) if ours else 0,
+                operator_cost_nano_usd=total_nano_usd(lines) if ours else 0,
             ),
         )
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.gateways import House
-from tests.scripted import FOREVER, Scripted, Silence, answers, ends, frame, says
+from tests.scripted import FOREVER, Scripted, Silence, answers, ends, frame, refuses, says
 from tests.scripted_tools import (
     QUERY,
     ScriptedTools,
@@ -95,6 +95,31 @@ async def test_c65_each_round_has_the_rates_of_its_own_prompt_and_is_a_request()
         ("output", 60_000, 2),
         ("request", 1_000_000, 2),
     ]
+
+
+async def test_c66_the_operator_pays_each_round_of_a_failure_at_its_own_rates_and_its_runs() -> (
+    None
+):
+    offer = {
+        "provider": "near",
+        "upstream": "large-1",
+        "price": price("3", "15", request="0.001"),
+        # No prompt has so many tokens, and all of them together have.
+        "overrides": ({"when": {"prompt_tokens_over": 15}, "price": {"input": Decimal(600)}},),
+    }
+    home = await tooled(
+        near=Scripted(SEARCHING, SEARCHING, refuses(401)),
+        models={"acme/large": model(offer, supports=("tools",))},
+        aliases={},
+        routes={},
+    )
+
+    await answered(home, with_tools(home))
+
+    record = home.record
+    assert (record.outcome, record.cost_nano_usd) == ("error", 0)
+    each = 30_000 + 30_000 + 1_000_000 + SEARCH_NANO_USD
+    assert record.attempts[-1].operator_cost_nano_usd == 2 * each
 
 
 async def test_c66_the_hold_covers_every_round_and_every_run() -> None:
