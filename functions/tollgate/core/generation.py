@@ -71,6 +71,8 @@ class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     query_hash: str
     """The start of the SHA-256 of its arguments."""
     duration_ms: int
+    began_ms: int = 0
+    """Milliseconds from the beginning of the first round."""
     error: str | None = None
     """The code that the model got; None for a run that succeeded."""
     cost_nano_usd: int = 0

@@ -45,6 +45,7 @@ class ToolRuns:
         self._context = context
         self._injected = injected
         self._uses: Counter[str] = Counter()
+        self._start_s = context.gateway.clock.monotonic_s()
 
     def find(self, name: str) -> Injected | None:
         """Return the tool of a name; None for a name that the model made up."""
@@ -66,7 +67,7 @@ class ToolRuns:
                 done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 for task in sorted(done, key=waiting.__getitem__):
                     place = waiting.pop(task)
-                    self._note(calls[place], _report_of(task), clock.monotonic_s() - began_s)
+                    self._note(calls[place], _report_of(task), began_s)
                     yield EndedRun(place=place, report=task.result())
         finally:
             for task in waiting:
@@ -74,9 +75,9 @@ class ToolRuns:
             if waiting:
                 await asyncio.wait(waiting)
             for task, place in waiting.items():
-                self._note(calls[place], _report_of(task), clock.monotonic_s() - began_s)
+                self._note(calls[place], _report_of(task), began_s)
 
-    def _note(self, call: ToolCall, report: RunReport, took_s: float) -> None:
+    def _note(self, call: ToolCall, report: RunReport, began_s: float) -> None:
         """Charge and record a run of a tool of ours."""
         injected = self.find(call.name)
         if injected is None:
@@ -90,7 +91,8 @@ class ToolRuns:
                 engine=report.engine,
                 round=meter.round_number,
                 query_hash=sha256(call.arguments.encode()).hexdigest()[:_HASH_LENGTH],
-                duration_ms=round(took_s * 1000),
+                duration_ms=round((self._context.gateway.clock.monotonic_s() - began_s) * 1000),
+                began_ms=round((began_s - self._start_s) * 1000),
                 error=report.result.error,
                 cost_nano_usd=total_nano_usd(bill_fees(report.fees)),
             )

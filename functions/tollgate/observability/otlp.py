@@ -11,19 +11,22 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from msgspec.structs import replace
 from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core import tracing
 from tollgate.core.clock import Clock
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.generation import GenerationRecord, RunRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.money import usd_text
 from tollgate.core.tracing import CollectorError, Span
 from tollgate.engine.gateway import Journal
 
 WAITING_MAX: Final = 512
+_KIND_INTERNAL: Final = 1
 _KIND_CLIENT: Final = 3
+_NS_PER_MS: Final = 1_000_000
 _STATUS_ERROR: Final = 2
 _LOGGER: Final = logging.getLogger("tollgate.telemetry")
 
@@ -55,9 +58,15 @@ class SpanJournal:
         """Keep the span of a generation, unless its caller's trace is not sampled."""
         self._inner.settled(record)
         span = tracing.current() or tracing.new_trace(self._ids)
-        if span.sampled:
-            self._lost += len(self._waiting) == WAITING_MAX
-            self._waiting.append(otlp_span(record, span, int(self._clock.now_s() * 1e9)))
+        if not span.sampled:
+            return
+        end_ns = int(self._clock.now_s() * 1e9)
+        self._keep(otlp_span(record, span, end_ns))
+        for run in record.runs:
+            below = replace(
+                span, span_id=self._ids.random_bytes(8).hex(), parent_span_id=span.span_id
+            )
+            self._keep(_otlp_span_of_run(run, below, end_ns - record.duration_ms * _NS_PER_MS))
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
         """Forward the call; a generation of unknown outcome has no span."""
@@ -74,6 +83,10 @@ class SpanJournal:
     def unexpected_error(self, error: Exception, request_id: str) -> None:
         """Forward the call."""
         self._inner.unexpected_error(error, request_id)
+
+    def _keep(self, span: JsonValue) -> None:
+        self._lost += len(self._waiting) == WAITING_MAX
+        self._waiting.append(span)
 
     async def flush(self) -> None:
         """Send the waiting spans in one request; later spans wait for the next flush."""
@@ -94,23 +107,64 @@ class SpanJournal:
 
 def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
     """Return a generation that has just ended as OTLP's JSON, where 64-bit numbers are text."""
+    return _render(
+        span,
+        f"chat {record.trace.requested_model}",
+        kind=_KIND_CLIENT,
+        start_ns=end_ns - record.duration_ms * _NS_PER_MS,
+        end_ns=end_ns,
+        attributes=_attributes(record),
+        error=record.error,
+    )
+
+
+def _otlp_span_of_run(run: RunRecord, span: Span, generation_start_ns: int) -> JsonValue:
+    """Return a run of a tool as a step below its generation, without its query and its result."""
+    start_ns = generation_start_ns + run.began_ms * _NS_PER_MS
+    return _render(
+        span,
+        f"execute_tool {run.tool}",
+        kind=_KIND_INTERNAL,
+        start_ns=start_ns,
+        end_ns=start_ns + run.duration_ms * _NS_PER_MS,
+        attributes={
+            "gen_ai.operation.name": _text("execute_tool"),
+            "gen_ai.tool.name": _text(run.tool),
+            "error.type": _text(run.error),
+            "tollgate.server_tool.engine": _text(run.engine or None),
+            "tollgate.server_tool.round": _number(run.round),
+            "tollgate.server_tool.query_hash": _text(run.query_hash),
+            "tollgate.cost.usd": _text(usd_text(run.cost_nano_usd)),
+        },
+        error=run.error,
+    )
+
+
+def _render(
+    span: Span,
+    name: str,
+    *,
+    kind: int,
+    start_ns: int,
+    end_ns: int,
+    attributes: Mapping[str, JsonValue],
+    error: str | None,
+) -> JsonValue:
     rendered: dict[str, JsonValue] = {
         "traceId": span.trace_id,
         "spanId": span.span_id,
-        "name": f"chat {record.trace.requested_model}",
-        "kind": _KIND_CLIENT,
-        "startTimeUnixNano": str(end_ns - record.duration_ms * 1_000_000),
+        "name": name,
+        "kind": kind,
+        "startTimeUnixNano": str(start_ns),
         "endTimeUnixNano": str(end_ns),
         "attributes": [
-            {"key": name, "value": value}
-            for name, value in _attributes(record).items()
-            if value is not None
+            {"key": key, "value": value} for key, value in attributes.items() if value is not None
         ],
     }
     if span.parent_span_id is not None:
         rendered["parentSpanId"] = span.parent_span_id
-    if record.error is not None:
-        rendered["status"] = {"code": _STATUS_ERROR, "message": record.error}
+    if error is not None:
+        rendered["status"] = {"code": _STATUS_ERROR, "message": error}
     return rendered
 
 

@@ -11,6 +11,7 @@ from tests.clocks import STARTED_S, FixedClock
 from tests.gateways import RecordedJournal
 from tests.unit.ingress.samples import record
 from tollgate.core import tracing
+from tollgate.core.generation import RunRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.tracing import CollectorError
 from tollgate.observability.otlp import WAITING_MAX, SpanJournal
@@ -77,6 +78,47 @@ async def test_a_generation_is_a_span_below_its_callers() -> None:
     assert told["gen_ai.response.finish_reasons"] == {"values": [{"stringValue": "stop"}]}
     assert told["tollgate.cost.usd"] == "1.234567891"
     assert "gen_ai.usage.reasoning.output_tokens" not in told, "null is not zero"
+
+
+async def test_each_run_of_a_tool_is_a_span_below_its_generation() -> None:
+    collector = Taken()
+    journal = journal_to(collector)
+    tracing.begin(CALLER, IDS)
+    runs = (
+        RunRecord(
+            tool="web_search",
+            engine="tavily",
+            round=1,
+            query_hash="0123456789abcdef",
+            began_ms=400,
+            duration_ms=300,
+            cost_nano_usd=8_000_000,
+        ),
+        RunRecord(
+            tool="web_fetch",
+            engine="",
+            round=2,
+            query_hash="fedcba9876543210",
+            began_ms=900,
+            duration_ms=100,
+            error="url_not_allowed",
+        ),
+    )
+    journal.settled(record(duration_ms=1500, runs=runs))
+    await journal.flush()
+    whole, search, fetch = collector.spans
+    assert {span["traceId"] for span in collector.spans} == {"4bf92f3577b34da6a3ce929d0e0e4736"}
+    assert {span["parentSpanId"] for span in (search, fetch)} == {whole["spanId"]}
+    assert (search["name"], search["kind"]) == ("execute_tool web_search", 1)
+    began_ns = int(search["startTimeUnixNano"]) - int(whole["startTimeUnixNano"])
+    took_ns = int(search["endTimeUnixNano"]) - int(search["startTimeUnixNano"])
+    assert (began_ns, took_ns) == (400_000_000, 300_000_000)
+    told = attributes(search)
+    assert told["tollgate.server_tool.engine"] == "tavily"
+    assert told["tollgate.server_tool.query_hash"] == "0123456789abcdef"
+    assert told["tollgate.cost.usd"] == "0.008"
+    assert fetch["status"] == {"code": 2, "message": "url_not_allowed"}
+    assert "tollgate.server_tool.engine" not in attributes(fetch)
 
 
 async def test_a_failure_has_its_code() -> None:
