@@ -4,6 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.format_turns import (
+    ANSWERED,
+    CALLED,
+    FAILED,
+    IN_CHAT,
+    IN_MESSAGES,
+    IN_RESPONSES,
+    REDACTED,
+    RUNS,
+    SEARCHED,
+    in_details,
+    in_item,
+)
 from tests.unit.engine.client_formats import CHAT, LEGACY, MESSAGE, RESPONSE
 from tests.unit.engine.same_conversations import (
     CHAT_TOOLS,
@@ -39,7 +52,6 @@ class Feature:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-ANSWERED: Json = {"role": "assistant", "content": "So."}
 PLAIN: Mapping[str, Json] = {
     CHAT.name: user(TEXT),
     LEGACY.name: PROMPT,
@@ -143,13 +155,6 @@ def _shown(format_: str, name: str, block: Json, less: Json | None = None) -> Fe
     return Feature(name=name, body=make(block, text), without=without, words=block)
 
 
-def _in_details(signer: str, signature: str) -> Json:
-    own = {"type": "reasoning.text", "text": "Hm.", "signature": signature, "format": signer}
-    if signer == OPENAI:
-        own = {"type": "reasoning.encrypted", "data": signature, "format": signer, "id": "rs_1"}
-    return {"role": "assistant", "content": "So.", "reasoning_details": [{**own, "index": 0}]}
-
-
 def _in_thinking(provenance: Provenance) -> Json:
     is_claudes = provenance.signer == CLAUDE
     signature = provenance.signature if is_claudes else pack(Packed(provenance=provenance))
@@ -157,21 +162,9 @@ def _in_thinking(provenance: Provenance) -> Json:
     return {"role": "assistant", "content": [block, {"type": "text", "text": "So."}]}
 
 
-def _in_item(sealed: str) -> Json:
-    summary = [{"type": "summary_text", "text": "Hm."}]
-    return {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": sealed}
-
-
 OF_CLAUDE = Provenance(signer=CLAUDE, signature="c2ln")
 OF_OPENAI = Provenance(signer=OPENAI, id="rs_1", data="gAAA")
 OF_GEMINI = Provenance(signer=GEMINI, signature=SIGNATURE)
-_RUN = {
-    "id": "call_1",
-    "type": "server_tool",
-    "name": "datetime",
-    "arguments": "{}",
-    "result": "Sunday",
-}
 _URL_IMAGE = {"type": "image_url", "image_url": {"url": PICTURE}}
 _CUSTOM_OF_CHAT = {"type": "custom", "custom": {"name": "patch"}}
 _CHAT = [
@@ -194,16 +187,11 @@ _CHAT = [
         {"type": "text", "text": "So."},
     ),
     _said(CHAT.name, "role `developer`", {"role": "developer", "content": "Be brief."}),
-    _said(CHAT.name, "reasoning of Claude, sent back", _in_details(CLAUDE, "c2ln"), ANSWERED),
-    _said(CHAT.name, "reasoning of Gemini, sent back", _in_details(GEMINI, SIGNATURE), ANSWERED),
-    _said(CHAT.name, "reasoning of OpenAI, sent back", _in_details(OPENAI, "gAAA"), ANSWERED),
+    _said(CHAT.name, "reasoning of Claude, sent back", in_details(CLAUDE, "c2ln"), ANSWERED),
+    _said(CHAT.name, "reasoning of Gemini, sent back", in_details(GEMINI, SIGNATURE), ANSWERED),
+    _said(CHAT.name, "reasoning of OpenAI, sent back", in_details(OPENAI, "gAAA"), ANSWERED),
     _said(CHAT.name, "`reasoning` of nobody, sent back", ANSWERED | {"reasoning": "Hm."}, ANSWERED),
-    _said(
-        CHAT.name,
-        "runs of the gateway's tools, sent back",
-        ANSWERED | {"server_tool_calls": [_RUN]},
-        ANSWERED,
-    ),
+    _said(CHAT.name, RUNS, IN_CHAT, ANSWERED),
     _set(CHAT.name, "JSON object", response_format={"type": "json_object"}),
     *_stated(
         CHAT.name,
@@ -263,21 +251,8 @@ def _tool(name: str, /, **fields: Any) -> Feature:
     return Feature(name=name, body=plain | {"tools": [tool]}, without=without, words=tool)
 
 
-_CALLED = {"type": "tool_use", "id": "c", "name": "weather", "input": {}}
-_FAILED = {"type": "tool_result", "tool_use_id": "c", "content": "No.", "is_error": True}
-_REDACTED = {"type": "redacted_thinking", "data": "c2ln"}
-_SEARCH = {
-    "type": "server_tool_use",
-    "id": "srvtoolu_tollgate_1",
-    "name": "web_search",
-    "input": {},
-}
-_FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_tollgate_1", "content": []}
-_SEARCHED = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
-
-
 def _result(result: Json) -> Json:
-    calls = [{"role": "user", "content": "?"}, {"role": "assistant", "content": [_CALLED]}]
+    calls = [{"role": "user", "content": "?"}, {"role": "assistant", "content": [CALLED]}]
     asked: Json = {"messages": [*calls, {"role": "user", "content": [result]}]}
     return asked | {"tools": [{"name": "weather", "input_schema": {"type": "object"}}]}
 
@@ -307,9 +282,9 @@ _MESSAGES = [
     ),
     Feature(
         name="`is_error` of a result",
-        body=_result(_FAILED),
-        without=_result({**_FAILED, "is_error": False}),
-        words=_FAILED,
+        body=_result(FAILED),
+        without=_result({**FAILED, "is_error": False}),
+        words=FAILED,
     ),
     _said(MESSAGE.name, "role `system` in the middle", {"role": "system", "content": "Be brief."}),
     _said(
@@ -322,26 +297,20 @@ _MESSAGES = [
     _said(
         MESSAGE.name,
         "`redacted_thinking`, sent back",
-        {"role": "assistant", "content": [_REDACTED, TEXT]},
+        {"role": "assistant", "content": [REDACTED, TEXT]},
         {"role": "assistant", "content": [TEXT]},
-        _REDACTED,
+        REDACTED,
     ),
     _said(MESSAGE.name, "thinking of Gemini, sent back", _in_thinking(OF_GEMINI), ANSWERED),
     _said(MESSAGE.name, "thinking of OpenAI, sent back", _in_thinking(OF_OPENAI), ANSWERED),
     _said(
         MESSAGE.name,
         "blocks of Anthropic's tools",
-        {"role": "assistant", "content": [_SEARCHED, TEXT]},
+        {"role": "assistant", "content": [SEARCHED, TEXT]},
         {"role": "assistant", "content": [TEXT]},
-        _SEARCHED,
+        SEARCHED,
     ),
-    _said(
-        MESSAGE.name,
-        "runs of the gateway's tools, sent back",
-        {"role": "assistant", "content": [_SEARCH, _FOUND, TEXT]},
-        {"role": "assistant", "content": [TEXT]},
-        _SEARCH,
-    ),
+    _said(MESSAGE.name, RUNS, IN_MESSAGES, {"role": "assistant", "content": [TEXT]}),
     _tool("tools such as `bash_20250124`", type="bash_20250124", name="bash"),
     _tool("`strict` of a tool", strict=True),
     _tool("`defer_loading` of a tool", defer_loading=True),
@@ -365,30 +334,19 @@ _NESTED = {
 _RESPONSES = [
     _shown(RESPONSE.name, "image by URL", {"type": "input_image", "image_url": PICTURE}),
     _said(RESPONSE.name, "role `developer`", {"role": "developer", "content": "Be brief."}),
-    _said(RESPONSE.name, "reasoning of OpenAI, sent back", _in_item("gAAA")),
+    _said(RESPONSE.name, "reasoning of OpenAI, sent back", in_item("gAAA")),
     _said(
         RESPONSE.name,
         "reasoning of Claude, sent back",
-        _in_item(pack(Packed(provenance=OF_CLAUDE))),
+        in_item(pack(Packed(provenance=OF_CLAUDE))),
     ),
     _said(
         RESPONSE.name,
         "reasoning of Gemini, sent back",
-        _in_item(pack(Packed(provenance=OF_GEMINI))),
+        in_item(pack(Packed(provenance=OF_GEMINI))),
     ),
     _said(RESPONSE.name, "`item_reference` to reasoning", {"type": "item_reference", "id": "rs_1"}),
-    _said(
-        RESPONSE.name,
-        "runs of the gateway's tools, sent back",
-        {
-            "type": "mcp_call",
-            "id": "mcp_1",
-            "server_label": "tollgate",
-            "name": "datetime",
-            "arguments": "{}",
-            "output": "Sunday",
-        },
-    ),
+    _said(RESPONSE.name, RUNS, IN_RESPONSES),
     _said(
         RESPONSE.name,
         "calls of hosted tools, sent back",
