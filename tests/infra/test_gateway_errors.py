@@ -67,5 +67,7 @@ async def test_c41_an_unknown_route_and_too_much_have_the_codes_of_the_contract(
             (CHAT_PATH, b"x" * (PAYLOAD_BYTES_MAX + 1), 413, "payload_too_large"),
         ):
             refused = await request(emulator.url + path, body)
-            assert (refused.status, (await refused.json())["error"]["code"]) == (status, code)
+            error = (await refused.json())["error"]
+            assert (refused.status, error["code"]) == (status, code)
+            assert ("POST /v1/files/presigned" in error["message"]) is (status == 413)
             refused.close()

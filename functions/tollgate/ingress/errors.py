@@ -74,7 +74,10 @@ _RETRY_AFTER_MAX_S: Final = 86_400
 FieldNames = Mapping[str, str]
 NO_OTHER_NAMES: Final[FieldNames] = {}
 
-_UPLOAD_HINT: Final = "Upload large files with POST /v1/files and send their ids instead."
+_UPLOAD_HINT: Final = (
+    "Upload large files with POST /v1/files/presigned or POST /v1/uploads, and send their ids "
+    "instead."
+)
 
 
 def openai_type(status: int) -> str:
