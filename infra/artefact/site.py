@@ -33,6 +33,9 @@ _PROBED: Final = frozenset({"certifi", "cryptography"})
 # What no code here reads of a package: trafilatura asks for languages only where a crawl is to keep
 # to one, and 10 MB of babel are words of all.
 _UNUSED: Final = ("babel/locale-data/",)
+# An extra of a package that is required, and the extra for which a package requires another.
+_EXTRAS: Final = re.compile(r"\[([^\]]+)\]")
+_OF_EXTRA: Final = re.compile(r"extra == [\"']([^\"']+)")
 _UNREAD: Final = frozenset({".c", ".h", ".pxd", ".pyi", ".pyx"})
 # Files about the installation, which differ between machines.
 _INSTALLERS_OWN: Final = frozenset({"INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json"})
@@ -88,12 +91,21 @@ class Site:
 
     def _required_by(self, distribution: Distribution) -> set[str]:
         """Return the requirements that are installed; the lock left out what markers exclude."""
-        names = {
-            _canonical(requirement)
-            for requirement in distribution.requires or ()
-            if "extra ==" not in requirement
-        }
-        return names & self._by_name.keys()
+        plain = [it for it in distribution.requires or () if "extra ==" not in it]
+        extras = [it for requirement in plain for it in self._of_extras(requirement)]
+        return {*map(_canonical, plain), *map(_canonical, extras)} & self._by_name.keys()
+
+    def _of_extras(self, requirement: str) -> Iterator[str]:
+        """Yield what another package requires for the extras that a requirement names."""
+        named = _EXTRAS.search(requirement)
+        required = self._by_name.get(_canonical(requirement)) if named else None
+        if named is None or required is None:
+            return
+        extras = {_canonical(extra.strip()) for extra in named[1].split(",")}
+        for further in required.requires or ():
+            of = _OF_EXTRA.search(further)
+            if of is not None and _canonical(of[1]) in extras:
+                yield further
 
     def _bytecode(self, files: Iterable[Path]) -> Iterator[Path]:
         for file in files:

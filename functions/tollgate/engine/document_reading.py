@@ -70,14 +70,10 @@ async def read_documents(
         _require_no_reading(request.documents)
         return plan
     documents = _documents(request)
-    options = request.documents
-    always = options is not None and options.engine is not None
     if request.leaves_documents or not documents:
         return plan
-    # The type behind a URL is known once it is fetched: most are PDFs.
-    stated = {_stated_type(part.source) for part in documents}
     targets = [attempt.target for attempt in plan.attempts]
-    reading = [it for it in targets if always or not all(map(it.reads_file, stated))]
+    reading = [target for target in targets if not reads_itself(target, request)]
     if not reading:
         return plan
     if len({part.source for part in documents}) > DOCUMENTS_MAX:
@@ -92,6 +88,7 @@ async def read_documents(
     known = await _read_all(reader, documents, loaded, task=task, returned=returned)
     if not known:
         return plan
+    always = _is_demanded(request)
     forms = DocumentForms(request, known, section=section, always=always)
     planned = gateway.planner.plan(
         _measure(wanted, forms, known, targets, always=always), now_s=gateway.clock.now_s()
@@ -101,6 +98,21 @@ async def read_documents(
         raise _scanned(planned.attempts)
     media.forms = forms
     return replace(planned, attempts=kept)
+
+
+def reads_itself(target: Target, request: GenerationRequest) -> bool:
+    """Return whether an endpoint gets the documents of a request as they are."""
+    if request.leaves_documents:
+        return True
+    # The type behind a URL is known once it is fetched: most are PDFs.
+    stated = {_stated_type(part.source) for part in _documents(request)}
+    return not _is_demanded(request) and all(map(target.reads_file, stated))
+
+
+def _is_demanded(request: GenerationRequest) -> bool:
+    """Return whether the caller wants documents to be read for every endpoint."""
+    options = request.documents
+    return options is not None and options.engine not in (None, "native")
 
 
 def _require_no_reading(options: DocumentOptions | None) -> None:

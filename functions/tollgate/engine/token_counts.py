@@ -85,7 +85,7 @@ async def count_tokens(
         if refusal.code not in _UNCOUNTED:
             raise
         return estimate
-    if attempt is None:
+    if attempt is None or _is_read_here(gateway, request, attempt):
         return estimate
     if not pace.admits(principal.key_id):
         return replace(estimate, failure=ErrorCode.RATE_LIMIT_EXCEEDED)
@@ -120,6 +120,16 @@ def _find_counting(
         ),
         None,
     )
+
+
+def _is_read_here(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> bool:
+    """Return whether the endpoint would get the pages of a document, which no count has read."""
+    if gateway.reader is None or not request.has_documents:
+        return False
+    # Imported with the first such request: most processes serve none.
+    from tollgate.engine.document_reading import reads_itself
+
+    return not reads_itself(attempt.target, request)
 
 
 def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:

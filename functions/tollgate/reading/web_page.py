@@ -26,6 +26,10 @@ def open_web_page(content: bytes, task: ReadingTask) -> OpenedDocument:
     """Return a web page as one page; raise UnreadableDocument if it is no HTML."""
     tree = load_html(content)
     if tree is None:
+        # A page may leave out its outermost element (HTML, "Optional tags"), which the library
+        # takes for no page at all.
+        tree = load_html(b"<html>" + content)
+    if tree is None:
         raise UnreadableDocument(DocumentFault.MALFORMED)
     title = " ".join((tree.findtext(".//title") or "").split())
     if task.address is not None:

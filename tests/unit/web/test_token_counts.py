@@ -67,13 +67,17 @@ async def counting_house(
             "near": provider(codec=codec, dialect=counts, **(row or {})),
             "far": provider(codec=codec),
         },
-        models={
-            "acme/large": model(endpoint("far", "L"), endpoint("near", "large-1"), supports=MET),
-            "acme/small": model(endpoint("far", "S")),
+        **{
+            "models": {
+                "acme/large": model(
+                    endpoint("far", "L"), endpoint("near", "large-1"), supports=MET
+                ),
+                "acme/small": model(endpoint("far", "S")),
+            },
+            "aliases": {},
+            "routes": {},
+            **changes,
         },
-        aliases={},
-        routes={},
-        **changes,
     )
 
 
