@@ -30,6 +30,7 @@ class RecordedLine(Struct, frozen=True):
     item: str
     quantity: int
     usd_per_million: Decimal
+    round: int | None = None
 
 
 class RecordedRequest(Struct, frozen=True, kw_only=True):
@@ -63,6 +64,12 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
     def billed(self) -> bool:
         """True if the caller pays for such an outcome."""
         return self.status in _BILLED
+
+    @property
+    def billed_rounds(self) -> tuple[Usage, ...]:
+        """The usage of each of several rounds, without one that nothing had answered yet."""
+        billed = {line.round for line in self.cost_lines if line.item in MODEL_ITEMS}
+        return tuple(usage for number, usage in enumerate(self.rounds, 1) if number in billed)
 
     @property
     def fees(self) -> tuple[Fee, ...]:

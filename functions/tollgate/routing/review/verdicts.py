@@ -99,8 +99,9 @@ class ReplayPlanner:
         """Bill a recorded answer at an endpoint: each round at the rates of its own prompt."""
         fees = bill_fees(request.fees)
         if request.rounds:
-            prices = [first.prices.at(when_s, usage.input_tokens) for usage in request.rounds]
-            billed = map(bill, request.rounds, prices)
+            rounds = request.billed_rounds
+            prices = [first.prices.at(when_s, usage.input_tokens) for usage in rounds]
+            billed = map(bill, rounds, prices)
             return (*chain.from_iterable(billed), *fees)
         price = first.prices.at(when_s, request.tokens.input_tokens, request.trace.picture)
         return (*bill(_estimate_unread(request, price), price), *fees)

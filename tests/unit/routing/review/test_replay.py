@@ -230,7 +230,11 @@ def in_rounds(*prompts: int) -> GenerationRecord:
     offer = BASE.models["acme/large"].endpoints[0]
     rounds = tuple(Usage(uncached_input_tokens=each, output_tokens=10) for each in prompts)
     fee = bill_fees([Fee(item="web_search", quantity=1, usd_each=Decimal("0.008"))])
-    lines = [offer_line for each in rounds for offer_line in bill(each, offer.price.price)]
+    lines = [
+        replace(offer_line, round=number)
+        for number, each in enumerate(rounds, 1)
+        for offer_line in bill(each, offer.price.price)
+    ]
     cost = total_nano_usd((*lines, *fee))
     usage = reduce(Usage.plus, rounds)
     return replace(one, usage=usage, rounds=rounds, lines=(*lines, *fee), cost_nano_usd=cost)
@@ -250,6 +254,19 @@ def test_c53_c65_rounds_are_replayed_each_at_the_rates_of_its_own_prompt() -> No
     # Only the second prompt is over 200 tokens, though their sum is, too.
     after = recorded.cost_nano_usd + 300 * 3_000
     assert found.repriced[LARGE].after_nano_usd == after
+
+
+def test_c53_c65_a_round_that_nothing_answered_is_replayed_at_no_cost() -> None:
+    recorded = in_rounds(100)
+    left = replace(recorded, rounds=(*recorded.rounds, Usage()), outcome="cancelled")
+    offer = endpoint("near", "large-1", dollars_in="3", dollars_out="15")
+    price = {**offer["price"], "request": Decimal("0.001")}
+    large = model({**offer, "price": price}, supports=("tools",))
+
+    found = replayed([left], catalog(models=models(acme_large=large)))
+
+    # The one request that was answered is charged for, and not that of a caller who had left.
+    assert found.repriced[LARGE].after_nano_usd == left.cost_nano_usd + 1_000_000
 
 
 def test_c53_a_plan_of_rounds_is_planned_again_from_its_trace() -> None:
