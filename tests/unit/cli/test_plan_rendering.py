@@ -5,6 +5,7 @@ Keeps C53, C65.
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tollgate.cli.routing.plan_rows import format_money, format_rise
 from tollgate.cli.routing.plan_text import as_text
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.review.diff import Change, Fact
+from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.review.review import Review
 
 GOLDEN = Path(__file__).parent
@@ -50,6 +52,14 @@ def test_without_traffic_it_says_how_to_name_some(tmp_path: Path) -> None:
     assert "--traffic" in as_text(found)
     assert "no traffic to replay" in as_markdown(found)
     assert json.loads(as_data(found))["replay"] is None
+
+
+def test_c53_the_price_of_a_tool_has_the_share_of_traffic_that_ran_it() -> None:
+    fact = Fact(name="call", before="0.008", after="0.005")
+    change = Change(kind="changed", what="price", subject="web_search", facts=(fact,))
+    replay = TrafficReplay(requests=4, fees=Counter(web_search=1))
+    found = Review(base="a", head="b", changes=(change,), replay=replay)
+    assert "call 0.008 → 0.005   25.0 % of traffic" in as_text(found)
 
 
 def test_nothing_that_a_pull_request_says_leaves_its_fence() -> None:

@@ -129,14 +129,17 @@ def _fact(fact: Fact) -> str:
 
 
 def _share(change: Change, replay: TrafficReplay | None) -> str:
-    """Write the share of traffic that the base sends to the changed model or endpoint first."""
+    """Write the share of traffic that the base sends to the changed model or endpoint first.
+
+    Of a tool it is the share that ran it.
+    """
     if (
         replay is None
         or change.kind == "added"
         or change.what not in ("model", "endpoint", "price")
     ):
         return ""
-    requests = sum(
+    requests = replay.fees[change.subject] + sum(
         count
         for endpoint, count in replay.first_endpoints.items()
         if endpoint == change.subject or endpoint.startswith(f"{change.subject} @ ")

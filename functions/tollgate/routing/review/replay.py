@@ -86,6 +86,8 @@ class TrafficReplay(Struct):
     refused_by_both: int = 0
     # Requests by the endpoint that the base tries first.
     first_endpoints: Counter[str] = field(default_factory=Counter)
+    # Requests by what their bill has beside the model's own lines: runs of tools, pages.
+    fees: Counter[str] = field(default_factory=Counter)
     keys: dict[str, KeyTraffic] = field(default_factory=dict)
     dearest_before: CostedRequest | None = None
     dearest_after: CostedRequest | None = None
@@ -108,6 +110,7 @@ class TrafficReplay(Struct):
         self.first_s = min(self.first_s or request.created_s, request.created_s)
         self.last_s = max(self.last_s, request.created_s)
         self.as_recorded += _is_as_recorded(request, before)
+        self.fees.update({fee.item for fee in request.fees})
         key = self.keys.setdefault(request.key_id, KeyTraffic(request.key_name))
         key.requests += 1
         key.tiers.add(request.trace.tier)

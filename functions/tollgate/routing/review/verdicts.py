@@ -77,6 +77,13 @@ class ReplayPlanner:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._planner = Planner(catalog)
+        tools = catalog.tools.section
+        priced = {"web_search": tools.web_search, "web_fetch": tools.web_fetch}
+        self._usd_per_run = {
+            item: section.price.call
+            for item, section in priced.items()
+            if section is not None and section.price is not None
+        }
 
     def predict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
         """Plan a request again, at its own time without `when_s`, and bill its first attempt."""
@@ -96,8 +103,15 @@ class ReplayPlanner:
         )
 
     def _bill(self, request: RecordedRequest, first: Attempt, when_s: int) -> tuple[BillLine, ...]:
-        """Bill a recorded answer at an endpoint: each round at the rates of its own prompt."""
-        fees = bill_fees(request.fees)
+        """Bill a recorded answer at an endpoint: each round at the rates of its own prompt.
+
+        Runs cost what this revision says; pages and pictures, whose lines do not tell by which
+        rate they were charged, and tools that it does not run, cost what they did.
+        """
+        fees = bill_fees(
+            replace(fee, usd_each=self._usd_per_run.get(fee.item, fee.usd_each))
+            for fee in request.fees
+        )
         if request.rounds:
             rounds = request.billed_rounds
             prices = [first.prices.at(when_s, usage.input_tokens) for usage in rounds]

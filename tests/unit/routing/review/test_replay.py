@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.traffic import line, planning_request, record
-from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, routing
+from tests.unit.routing.catalogs import NOW_S, RECENTLY, catalog, endpoint, model, routing
 from tollgate.core.generation import Fee, GenerationRecord, RoundsBound, total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.file.compile import canonical_json
@@ -267,6 +267,17 @@ def test_c53_c65_a_round_that_nothing_answered_is_replayed_at_no_cost() -> None:
 
     # The one request that was answered is charged for, and not that of a caller who had left.
     assert found.repriced[LARGE].after_nano_usd == left.cost_nano_usd + 1_000_000
+
+
+def test_c53_c65_a_run_of_a_tool_is_replayed_at_the_price_of_the_revision() -> None:
+    recorded = in_rounds(100, 300)
+    price = {"call": Decimal("0.005"), "source": "made up", "checked": RECENTLY}
+    search = {"engine": "tavily", "key": {"env": "TAVILY_API_KEY"}, "price": price}
+
+    found = replayed([recorded], catalog(server_tools={"web_search": search}))
+
+    assert (found.as_recorded, found.fees) == (1, {"web_search": 1})
+    assert found.repriced[LARGE].after_nano_usd == recorded.cost_nano_usd - 3_000_000
 
 
 def test_c53_a_plan_of_rounds_is_planned_again_from_its_trace() -> None:
