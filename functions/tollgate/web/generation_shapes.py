@@ -49,6 +49,7 @@ class RunObject(BaseModel):
     engine: str = Field(description="empty if none was reached")
     round: int = Field(description="the request to the model whose answer called it, from 1")
     query_hash: str = Field(description="start of the SHA-256 of its arguments")
+    began: int = Field(description="milliseconds from the beginning of the first request")
     latency: int = Field(description="milliseconds")
     error: str | None = Field(description="the code that the model got")
     cost: Usd
@@ -61,6 +62,7 @@ class RunObject(BaseModel):
             engine=run.engine,
             round=run.round,
             query_hash=run.query_hash,
+            began=run.began_ms,
             latency=run.duration_ms,
             error=run.error,
             cost=usd(run.cost_nano_usd),

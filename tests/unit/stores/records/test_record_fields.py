@@ -19,15 +19,26 @@ from tollgate.core.generation import (
     BillLine,
     GenerationRecord,
     PromptTokens,
+    ReadSize,
+    RoundsBound,
     RoutingTrace,
+    RunRecord,
 )
 from tollgate.core.pictures import Picture
 from tollgate.core.request import RoutingPreferences
 from tollgate.core.usage import Units, Usage
 from tollgate.stores.records.generations import read_record, record_item
-from tollgate.web.generation_shapes import AttemptObject, BillLineObject, GenerationObject
+from tollgate.web.generation_shapes import (
+    AttemptObject,
+    BillLineObject,
+    GenerationObject,
+    RunObject,
+)
 from tollgate.web.trace_shapes import TokensObject, TraceObject
 
+_RUN: Final = RunRecord(
+    tool="web_search", engine="tavily", round=1, query_hash="0a1b2c3d", duration_ms=7
+)
 _OTHER_ID: Final = "5g0DOBgUqHItj5y"
 # Another value for each field of the record whose type does not say one.
 _OTHER_VALUES: Final[dict[str, Any]] = {
@@ -43,6 +54,8 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
     "labels": {"team": "other"},
     "caller_labels": {"session": "other"},
     "adapted": ("seed",),
+    "rounds": (Usage(output_tokens=1), Usage(output_tokens=2)),
+    "runs": (_RUN,),
 }
 _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "capabilities": (),
@@ -58,6 +71,8 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "units": Units(images=1),
     "units_max": Units(images=2),
     "picture": Picture(size="1x1"),
+    "documents": ReadSize(types=("application/pdf",), pages=3),
+    "rounds": RoundsBound(rounds_max=6, result_tokens=9, fees_nano_usd=10),
 }
 # A caller knows their workspace, and which shard pays is the ledger's own business.
 _INTERNAL: Final = {"workspace_id", "shard"}
@@ -127,3 +142,9 @@ def test_a_field_of_an_attempt_is_shown(name: str) -> None:
     attempt = USUAL.attempts[0]
     changed = _with_another(attempt, name, {})
     assert AttemptObject.of(changed) != AttemptObject.of(attempt)
+
+
+@pytest.mark.parametrize("name", _names(RunRecord))
+def test_a_field_of_a_run_is_shown(name: str) -> None:
+    changed = _with_another(_RUN, name, {})
+    assert RunObject.of(changed) != RunObject.of(_RUN)
