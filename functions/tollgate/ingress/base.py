@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from msgspec import Struct, field
 
@@ -11,14 +11,14 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.generation import AttemptRecord, GenerationRecord
 from tollgate.core.json_value import JsonValue
+
+# Not for the checker alone: a kept answer is decoded into this type.
+from tollgate.core.known_files import KnownFile
 from tollgate.core.lifecycle import Lifecycle
 from tollgate.core.limits import RateLimit
 from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work import Work
-
-if TYPE_CHECKING:
-    from tollgate.core.known_files import KnownFile
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
 # One newline only: for some clients a blank line after a comment ends an event.
@@ -96,7 +96,7 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     """The caller's parameters that the provider does not support."""
     ending: Lifecycle | None = None
     """The end of the model there, if it is announced."""
-    read_files: "tuple[KnownFile, ...]" = ()
+    read_files: tuple[KnownFile, ...] = ()
     """The documents that were read for it."""
 
 
