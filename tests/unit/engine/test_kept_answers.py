@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.gateways import house, request_body
 from tests.unit.stores.records.test_generations import USUAL
@@ -23,6 +24,7 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
+from tollgate.core.documents import DocumentPage
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -38,6 +40,7 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.idempotency import Claim
+from tollgate.core.known_files import KnownFile
 from tollgate.core.usage import Usage
 from tollgate.engine.kept_answers import RESULT_BYTES_KEPT_MAX, KeepingSink, KeptAnswer, replay
 from tollgate.engine.reply_sink import reply_sink
@@ -112,6 +115,13 @@ def test_c68_a_record_comes_out_as_it_went_in() -> None:
     answer = KeptAnswer.from_bytes(kept(episode_id="once").to_bytes())
     assert (answer.record, answer.served, answer.episode_id) == (USUAL, SERVED, "once")
     assert isinstance(answer.record.lines[0].usd_per_million, Decimal)
+
+
+def test_c68_c72_documents_that_were_read_come_out_as_they_went_in() -> None:
+    page = DocumentPage(number=1, text="Profits rose.")
+    file = KnownFile(sha256="0" * 64, name="report.pdf", pages=(page,), pages_total=1)
+    answer = kept(served=replace(SERVED, read_files=(file,)))
+    assert KeptAnswer.from_bytes(answer.to_bytes()) == answer
 
 
 @pytest.mark.parametrize(
