@@ -30,7 +30,7 @@ _services = wire_services(
         clock=_clock,
         journal=_journal,
     ),
-    make_tools=wire_explained_tools(_settings, _clock),
+    make_tools=wire_explained_tools(_clock),
     files=wire_files(_settings, _stores, _clock),
     clock=_clock,
     journal=_journal,

@@ -34,7 +34,7 @@ def write_openapi_document(compiled_routing: bytes) -> bytes:
         stores,
         wire_administration(settings, stores, clock),
         _Compiled(Catalog.from_json(compiled_routing)),
-        make_tools=wire_explained_tools(settings, clock),
+        make_tools=wire_explained_tools(clock),
         files=None,
         clock=clock,
         journal=wire_observation(settings, clock).journal,

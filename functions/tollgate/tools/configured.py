@@ -56,7 +56,6 @@ class ToolServices(Struct, frozen=True, kw_only=True):
     calls: EngineCalls
     pages: PageFetcher
     reader: DocumentReader | None
-    painter: Painter
     secrets: SecretStore
     clock: Clock
 
@@ -66,14 +65,16 @@ class ConfiguredTools(Struct, frozen=True, kw_only=True):
 
     section: ServerToolsSection
     routes: Mapping[str, RouteSection]
-    services: ToolServices
+    painter: Painter
+    services: ToolServices | None
+    """None for an explanation, which runs no tool."""
 
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
         """Return the tools of one request, which leads to models by a route or by none."""
         stated = self.routes.get(route) if route is not None else None
-        return _OpenTools(self.section, stated, self.services, request=request, principal=principal)
+        return _OpenTools(self, stated, request=request, principal=principal)
 
 
 class _OpenTools:
@@ -81,16 +82,16 @@ class _OpenTools:
 
     def __init__(
         self,
-        section: ServerToolsSection,
+        configured: ConfiguredTools,
         route: RouteSection | None,
-        services: ToolServices,
         *,
         request: GenerationRequest,
         principal: Principal,
     ) -> None:
-        self._section = section
+        self._section = configured.section
         self._route = route
-        self._services = services
+        self._painter = configured.painter
+        self._services = configured.services
         self._principal = principal
         fetches = any(tool.id == "web_fetch" for tool in request.server_tools)
         self._known = KnownUrls(request) if fetches else None
@@ -166,9 +167,13 @@ class _OpenTools:
         remaining_s: float,
     ) -> RunReport:
         services = self._services
+        if services is None:
+            raise RunFailure("unavailable", "no tool is run here")
         match section:
             case WebSearchSection():
-                result = await self._search(tool, section, arguments, remaining_s)
+                result = await self._search(
+                    services, tool, section, arguments, remaining_s=remaining_s
+                )
                 price = section.price
             case WebFetchSection():
                 if self._known is None:
@@ -187,7 +192,7 @@ class _OpenTools:
                 price = None
             case ImageSection():
                 return await paint_picture(
-                    services.painter,
+                    self._painter,
                     section,
                     arguments,
                     principal=self._principal,
@@ -200,9 +205,11 @@ class _OpenTools:
 
     async def _search(
         self,
+        services: ToolServices,
         tool: ServerTool,
         section: WebSearchSection,
         arguments: Mapping[str, object],
+        *,
         remaining_s: float,
     ) -> RunResult:
         if section.engine is None:
@@ -210,8 +217,8 @@ class _OpenTools:
         search = WebSearch(
             engine=section.engine,
             section=section,
-            calls=self._services.calls,
-            secrets=self._services.secrets,
+            calls=services.calls,
+            secrets=services.secrets,
         )
         result = await search.run(
             arguments,
@@ -246,7 +253,7 @@ class _OpenTools:
                 return 0
             case ImageSection():
                 work = picture_work(section, "")
-                return self._services.painter.fees_max_nano_usd(work, self._principal)
+                return self._painter.fees_max_nano_usd(work, self._principal)
             case _:
                 assert_never(section)
 

@@ -4,35 +4,35 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
-from tollgate.settings import Settings
 
 if TYPE_CHECKING:
+    from tollgate.providers.base import Provider
     from tollgate.tools.base import ServerTools
 
 
-def wire_explained_tools(settings: Settings, clock: Clock) -> "Callable[[Catalog], ServerTools]":
+class _NoProviders:
+    """Implements `engine.gateway.ProviderDirectory` where nothing is sent to a provider."""
+
+    def provider(self, slug: str) -> "Provider":
+        raise KeyError(slug)
+
+
+def wire_explained_tools(clock: Clock) -> "Callable[[Catalog], ServerTools]":
     """Return the maker of a catalog's tools."""
 
     def make(catalog: Catalog) -> "ServerTools":
-        # Imported with the first request for tools that is explained: connections are made with
-        # the first run, so that none is.
-        from tollgate.providers.registry import CatalogProviders
-        from tollgate.providers.transports.media_guard import MediaGuard
-        from tollgate.wiring.generation import wire_upstream
-        from tollgate.wiring.tools import WiredTools
+        # Imported with the first request for tools that is explained.
+        from tollgate.engine.painter import CatalogPainter
+        from tollgate.tools.configured import ConfiguredTools
 
-        upstream = wire_upstream(settings, clock)
-        return WiredTools(
-            catalog=catalog,
-            planner=Planner(catalog),
-            providers=CatalogProviders(catalog, upstream.registry),
-            pool=upstream.pool,
-            secrets=upstream.keys,
-            guard=MediaGuard(),
-            reader=None,
-            clock=clock,
+        painter = CatalogPainter(
+            planner=Planner(catalog), providers=_NoProviders(), clock=clock, ids=IdSource(clock)
+        )
+        return ConfiguredTools(
+            section=catalog.tools.section, routes=catalog.routes, painter=painter, services=None
         )
 
     return make

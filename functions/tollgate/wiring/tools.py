@@ -45,11 +45,13 @@ class WiredTools(Struct, frozen=True, kw_only=True):
             calls=PooledEngineCalls(self.pool),
             pages=self.guard,
             reader=self.reader,
-            painter=painter,
             secrets=self.secrets,
             clock=self.clock,
         )
         configured = ConfiguredTools(
-            section=self.catalog.tools.section, routes=self.catalog.routes, services=services
+            section=self.catalog.tools.section,
+            routes=self.catalog.routes,
+            painter=painter,
+            services=services,
         )
         return configured.open(request, route=route, principal=principal)

@@ -37,7 +37,7 @@ def wire_whole_app(
         stores,
         administration,
         catalogs,
-        make_tools=wire_explained_tools(settings, clock),
+        make_tools=wire_explained_tools(clock),
         files=files,
         clock=clock,
         journal=journal,

@@ -30,7 +30,6 @@ from tollgate.core.server_tools import ServerTool
 from tollgate.engine.server_tools import plan_rounds
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.settings import Settings
 from tollgate.web.explanation_shapes import explain_plan
 from tollgate.wiring.explained_tools import wire_explained_tools
 
@@ -143,7 +142,7 @@ async def test_c53_c73_an_explanation_has_the_bound_of_the_tools_that_a_file_con
     priced = {"call": Decimal("0.008"), "source": "made up", "checked": "2026-11-22"}
     search = {"engine": "tavily", "key": {"env": "TAVILY_API_KEY"}, "price": priced, "uses_max": 3}
     planner = Planner(catalog(server_tools={"web_search": search, "datetime": {}}))
-    make_tools = wire_explained_tools(Settings(), SystemClock())
+    make_tools = wire_explained_tools(SystemClock())
     plain = request("acme/large")
     searching = replace(plain, server_tools=(SEARCH, ServerTool(id="datetime")))
 
@@ -169,7 +168,7 @@ def test_c53_c73_an_explanation_names_the_engine_of_each_tool() -> None:
     key = {"env": "TAVILY_API_KEY"}
     search = {"engine": "tavily", "native": True, "key": key, "price": priced, "uses_max": 3}
     planner = Planner(catalog(server_tools={"web_search": search, "datetime": {}}))
-    make_tools = wire_explained_tools(Settings(), SystemClock())
+    make_tools = wire_explained_tools(SystemClock())
     asked = replace(request("acme/large"), server_tools=(SEARCH, ServerTool(id="datetime")))
     work, tools = plan_rounds(make_tools, planner, asked, principal())
     assert tools is not None

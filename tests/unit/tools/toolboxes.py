@@ -138,11 +138,11 @@ class Toolbox:
         configured = ConfiguredTools(
             section=ServerToolsSection.model_validate_json(_json(section), strict=True),
             routes={} if route is None else {"smart": route},
+            painter=self.painter,
             services=ToolServices(
                 calls=self.engine,
                 pages=self.pages,
                 reader=self.reader if reads else None,
-                painter=self.painter,
                 secrets=ScriptedSecrets(TAVILY_API_KEY=key),
                 clock=self.clock,
             ),

@@ -200,7 +200,7 @@ def _by_file(
     try:
         parsed = Ingresses(ids)[format_name].parse(body)
         planner = Planner(catalog)
-        make_tools = wire_explained_tools(Settings(), clock)
+        make_tools = wire_explained_tools(clock)
         work, tools = plan_rounds(make_tools, planner, parsed.request, principal)
         wanted = PlanningRequest.of(
             work,
