@@ -146,6 +146,19 @@ async def test_a_caller_that_leaves_ends_the_process(tmp_path: Path) -> None:
         os.kill(process, 0)
 
 
+async def test_a_document_waits_for_slow_ones_for_a_time_that_is_limited() -> None:
+    endless = (sys.executable, "-I", "-c", "while True: pass")
+    reader = ChildReader(command=endless, seconds_max=60, wait_seconds_max=0.2)
+    reads = [asyncio.create_task(reader.read(b"", PDF, PICTURED)) for _ in range(5)]
+    ended, others = await asyncio.wait(
+        reads, timeout=SECONDS_MAX, return_when=asyncio.FIRST_COMPLETED
+    )
+    for task in others:
+        task.cancel()
+    await asyncio.wait(reads)
+    assert [type(task.exception()) for task in ended] == [ReaderUnavailable]
+
+
 async def test_a_reader_that_does_not_start_is_unavailable() -> None:
     with pytest.raises(ReaderUnavailable):
         await ChildReader(command=("/nowhere/python",)).read(b"", PDF, PICTURED)

@@ -25,6 +25,9 @@ from tollgate.core.reading_messages import ReadBatch, ReadFault, ReadingReply, R
 READ_SECONDS_MAX: Final = 30.0
 # Of processes at a time, each of which may take a gibibyte.
 _PROCESSES_MAX: Final = 4
+# For one of these: documents that take all their time must not keep the next ones, and the requests
+# that have them, waiting without an end.
+_WAIT_SECONDS_MAX: Final = 30.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
 _COMMAND: Final = (sys.executable, "-I", "-m", "tollgate.reading.child")
@@ -34,10 +37,15 @@ class ChildReader:
     """A reader that starts a process for each document."""
 
     def __init__(
-        self, *, command: tuple[str, ...] = _COMMAND, seconds_max: float = READ_SECONDS_MAX
+        self,
+        *,
+        command: tuple[str, ...] = _COMMAND,
+        seconds_max: float = READ_SECONDS_MAX,
+        wait_seconds_max: float = _WAIT_SECONDS_MAX,
     ) -> None:
         self._command = command
         self._seconds_max = seconds_max
+        self._wait_seconds_max = wait_seconds_max
         self._room = asyncio.Semaphore(_PROCESSES_MAX)
 
     async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
@@ -45,13 +53,26 @@ class ChildReader:
         request = ReadingRequest(
             media_type=media_type, task=task, content=content, bytes_max=_REPLY_BYTES_MAX
         )
-        async with self._room:
+        async with self._turn():
             reply = await self._ask(msgspec.msgpack.encode(request))
         if isinstance(reply, ReadFault):
             raise reply.error
         if reply.next_page is not None:
             raise UnreadableDocument(DocumentFault.TOO_LARGE_PICTURES)
         return ReadDocument(pages=reply.pages, pages_total=reply.pages_total, title=reply.title)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait for one of the processes; raise ReaderUnavailable if all stay busy."""
+        try:
+            async with asyncio.timeout(self._wait_seconds_max):
+                await self._room.acquire()
+        except TimeoutError as late:
+            raise ReaderUnavailable("all processes are busy") from late
+        try:
+            yield
+        finally:
+            self._room.release()
 
     async def _ask(self, request: bytes) -> ReadBatch | ReadFault:
         try:
