@@ -1,5 +1,6 @@
 """The run of a fetch: one page or document behind a known address, as text."""
 
+import asyncio
 import codecs
 from collections.abc import Mapping
 from email.message import Message
@@ -64,8 +65,14 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         """Return the text of a page; RunFailure for one that must not or cannot be read."""
         url = _url(arguments, known, domains)
         limits = PageLimits(domains=domains, bytes_max=self.section.bytes_max, timeout_s=timeout_s)
-        page = await self.fetcher.fetch_page(url, limits)
-        title, text = await self._read(page)
+        try:
+            # Reading is a part of the run: a hostile page may take a reader all of its own time.
+            async with asyncio.timeout(timeout_s):
+                page = await self.fetcher.fetch_page(url, limits)
+                title, text = await self._read(page)
+        except TimeoutError as late:
+            words = "the page could not be read in time"
+            raise RunFailure("url_not_accessible", words) from late
         text = _shorten(text, self.section.text_bytes_max)
         title = cut(" ".join(title.split()), TITLE_BYTES_MAX)
         known.note((page.url,))

@@ -244,6 +244,14 @@ async def test_other_types_are_told_to_the_model(type_: str | None, content: byt
     assert (report.result.error, report.fees) == ("unsupported_content_type", ())
 
 
+async def test_a_page_that_takes_its_reader_too_long_is_told_to_the_model() -> None:
+    url = "https://a.example/page"
+    box = Toolbox(FETCH, said=url, pages={url: page(url, "<p>", "text/html")})
+    box.reader.hangs = True
+    report = await box.tools.run(FETCH, {"url": url}, remaining_s=0.05)
+    assert (report.result.error, report.fees) == ("url_not_accessible", ())
+
+
 async def test_a_long_page_is_cut_and_says_so() -> None:
     url = "https://a.example/page"
     box = Toolbox(FETCH, said=url, pages={url: page(url, "ü" * 100_000)})

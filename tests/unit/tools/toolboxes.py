@@ -1,5 +1,6 @@
 """Tools over engines, pages and secrets that a test scripts: no socket, no clock."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -77,9 +78,12 @@ class ScriptedReader:
 
     def __init__(self) -> None:
         self.tasks: list[ReadingTask] = []
+        self.hangs = False
 
     async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
         self.tasks.append(task)
+        if self.hangs:
+            await asyncio.Event().wait()
         page = DocumentPage(number=1, text=content.decode().upper())
         return ReadDocument(pages=(page,), pages_total=1, title=media_type)
 
