@@ -120,7 +120,11 @@ def test_a_reply_becomes_sources(engine: SearchEngine) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"results": 1, "web": 1, "data": 1}'])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b"[]", b'{"results": 1, "web": 1, "data": 1}', b'{"x":' + b"[" * 100_000],
+    ids=["empty", "html", "list", "numbers", "deep"],
+)
 def test_a_reply_of_another_shape_is_a_failure_that_repeats_none_of_it(
     engine: SearchEngine, body: bytes
 ) -> None:

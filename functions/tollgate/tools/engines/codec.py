@@ -59,7 +59,7 @@ def read_engine_reply(body: bytes, type_: type[_Reply]) -> _Reply:
     """Return a reply as its type; RunFailure for another shape."""
     try:
         return msgspec.json.decode(body, type=type_)
-    except msgspec.DecodeError as unreadable:
+    except (msgspec.DecodeError, RecursionError) as unreadable:
         raise RunFailure("unavailable", "the engine's reply could not be read") from unreadable
 
 
