@@ -172,3 +172,14 @@ def test_c73_runs_come_back_by_the_hundred_and_no_further() -> None:
     assert process_time() - began_s < 1
     said["server_tool_calls"] = [*runs, TOLD]
     assert refusal(body(messages=[*HELLO, said])).param == "messages[1].server_tool_calls"
+
+
+def test_c73_runs_among_thousands_of_texts_are_read_as_fast() -> None:
+    runs = [{**TOLD, "id": f"c{n}", "after": {"text": 2 * n}} for n in range(512)]
+    texts = [{"type": "text", "text": "a"} for _ in range(4096)]
+    said = {"role": "assistant", "content": texts, "server_tool_calls": runs}
+    began_s = process_time()
+    messages = understood(messages=[*HELLO, said]).request.messages
+    assert process_time() - began_s < 0.5
+    parts = [part for message in messages for part in message.content if isinstance(part, Text)]
+    assert [part.text for part in parts].count("a") == 4096

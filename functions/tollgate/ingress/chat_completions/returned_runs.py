@@ -4,8 +4,9 @@ Text, reasoning, calls and runs come back in a list each. Their positions say wh
 to one round; every round but the last ends with its runs and their results.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from msgspec.structs import replace
 
@@ -27,17 +28,17 @@ def parse_rounds(
     """Yield the messages of an answer with runs."""
     runs = message.server_tool_calls or []
     firsts = _first_runs(runs, thoughts)
-    text_start = 0
+    text_start, words = 0, _Words(visible)
     waiting = [thought for thought in thoughts if thought.runs >= len(runs)]
     for first, after in pairwise((*firsts, len(runs))):
         text_end = max(text_start, _text_before(runs[first]))
         # A thought belongs before the first run of a group.
         own = [thought for thought in thoughts if thought.runs == first]
-        content = [*_said(own, visible, text_start, text_end)]
+        content = [*_said(own, words, text_start, text_end)]
         text_start = text_end
         group = [_finished(run) for run in runs[first:after]]
         content += [run.call for run in group]
-        if after == len(runs) and not waiting and _length(visible) <= text_start:
+        if after == len(runs) and not waiting and words.length <= text_start:
             # The caller's calls of the same round stand beside the runs.
             content += calls
             calls = ()
@@ -45,7 +46,7 @@ def parse_rounds(
         for run in group:
             yield run.result
     rest = [
-        *_said(waiting, visible, text_start, None, calls=calls),
+        *_said(waiting, words, text_start, None, calls=calls),
         *(part for part in visible if isinstance(part, Refusal)),
         *images,
     ]
@@ -67,7 +68,7 @@ def _first_runs(
 
 def _said(
     thoughts: Sequence[PlacedThought],
-    visible: Sequence[Text | Refusal],
+    words: "_Words",
     start: int,
     end: int | None,
     *,
@@ -78,25 +79,39 @@ def _said(
         PlacedThought(thought.reasoning, thought.calls, max(0, thought.text_length - start))
         for thought in thoughts
     ]
-    yield from place_thoughts(placed, _cut(visible, start, end), calls)
+    yield from place_thoughts(placed, words.cut(start, end), calls)
 
 
-def _cut(visible: Sequence[Text | Refusal], start: int, end: int | None) -> Iterator[Text]:
-    at = 0
-    for part in visible:
-        if not isinstance(part, Text):
-            continue
-        begin = max(start - at, 0)
-        kept = part.text[begin : None if end is None else max(end - at, 0)]
-        at += len(part.text)
-        if kept:
-            # A cache mark ends the prompt up to it, so that it belongs to the last piece.
-            ends_here = end is None or at <= end
-            yield replace(part, text=kept, cache=part.cache if ends_here else None)
+class _Words:
+    """The text of an answer, from which each round takes a stretch.
 
+    The parts of a stretch are looked up: an answer may have thousands of parts, and hundreds of
+    rounds.
+    """
 
-def _length(visible: Sequence[Text | Refusal]) -> int:
-    return sum(len(part.text) for part in visible if isinstance(part, Text))
+    def __init__(self, visible: Sequence[Text | Refusal]) -> None:
+        self._parts = [part for part in visible if isinstance(part, Text)]
+        self._ends = [*accumulate(len(part.text) for part in self._parts)]
+
+    @property
+    def length(self) -> int:
+        """The characters of the whole text."""
+        return self._ends[-1] if self._ends else 0
+
+    def cut(self, start: int, end: int | None) -> Iterator[Text]:
+        """Yield the parts of the text between two characters."""
+        first = bisect_right(self._ends, start)
+        at = self._ends[first - 1] if first else 0
+        for place in range(first, len(self._parts)):
+            part = self._parts[place]
+            if end is not None and at >= end:
+                return
+            kept = part.text[max(start - at, 0) : None if end is None else end - at]
+            at += len(part.text)
+            if kept:
+                # A cache mark ends the prompt up to it, so that it belongs to the last piece.
+                ends_here = end is None or at <= end
+                yield replace(part, text=kept, cache=part.cache if ends_here else None)
 
 
 def _text_before(run: wire.ReturnedRun) -> int:
