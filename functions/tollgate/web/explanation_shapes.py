@@ -50,7 +50,10 @@ class CandidateObject(BaseModel):
     weight: int | None = Field(description="percent, where endpoints of the model are drawn")
     draw: float | None = Field(description="score of the endpoint's draw")
     cost_max: Usd = Field(description="highest cost of the request here")
-    reads: bool = Field(description="whether the gateway reads the request's documents for it")
+    reads: bool = Field(
+        description="whether the gateway reads the request's documents for it, which it does not "
+        "to explain: their text, pictures and fees are not in `cost_max` and `hold`"
+    )
     removed: str | None = Field(description="the reason for which it is excluded")
     resting_until: datetime | None = Field(description="it failed; until then it is tried last")
     latency_ms: int | None = Field(description="measured here, to the first token")

@@ -5,6 +5,7 @@ Keeps C6, C40, C53, C80, C81.
 
 import copy
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from tests.unit.routing.catalogs import NOW_S, catalog
 from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.core.generation import RoundsBound
+from tollgate.core.request import Modality
 from tollgate.core.speed import AnswerTime
 from tollgate.ingress.formats import FORMATS
 from tollgate.routing.planning.planner import Planner
@@ -323,3 +325,18 @@ def test_c73_the_bounds_of_rounds_are_explained() -> None:
     assert render_explanation(told)[-1] == (
         "That is for 6 rounds with 9,000 tokens of results, and $0.0400 for the tools that run."
     )
+
+
+@pytest.mark.parametrize("modalities", [frozenset({"text"}), frozenset({"text", "pdf"})])
+def test_c72_an_explanation_tells_that_documents_are_not_in_what_it_says_is_held(
+    modalities: frozenset[Modality],
+) -> None:
+    reading = catalog(plugins={"pdf": {"price": {"images": Decimal("0.004")}}})
+    wanted = planning_request("acme/large", 0, modalities=modalities)
+    survey = Planner(reading).survey(wanted, now_s=NOW_S)
+
+    answer = explain_plan(survey, wanted, "a" * 64, time_s=60, resting={}, speeds={})
+
+    told = render_explanation(answer.model_dump(mode="json"))
+    warned = "Documents are not read here: a request holds their text and pages, too."
+    assert (warned in told) == ("pdf" in modalities)

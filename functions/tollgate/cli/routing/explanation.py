@@ -24,6 +24,8 @@ def render_explanation(answer: Any) -> list[str]:
         if rounds := answer.get("rounds"):
             lines.append(_rounds(rounds))
             lines += map(_tool, rounds["tools"])
+        if any(each["reads"] and each["attempt"] for each in answer["candidates"]):
+            lines.append("Documents are not read here: a request holds their text and pages, too.")
     else:
         lines.append(f"Refused: {answer['error']['message']} ({answer['error']['code']})")
     if answer["simulation"] is not None:
