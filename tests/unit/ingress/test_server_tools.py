@@ -213,6 +213,27 @@ def test_c73_a_choice_may_name_a_tool_of_the_gateways() -> None:
 
 
 @pytest.mark.parametrize(
+    ("named", "kept"), [(["get_weather"], []), (["get_weather", "datetime"], ["datetime"])]
+)
+def test_c73_allowed_tools_of_chat_hold_for_the_gateways_too(
+    named: list[str], kept: list[str]
+) -> None:
+    allowed = [{"type": "function", "function": {"name": name}} for name in named]
+    choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": allowed}}
+    plugins = [{"id": "web"}, {"id": "datetime"}]
+    request = understood(plugins=plugins, tools=[WEATHER], tool_choice=choice).request
+    assert [tool.name for tool in request.tools] == ["get_weather"]
+    assert [tool.id for tool in request.server_tools] == kept
+
+
+def test_c73_parallel_calls_are_ruled_out_for_the_gateways_tools_alone() -> None:
+    chat = understood(plugins=[{"id": "web"}], parallel_tool_calls=False)
+    other = response(tools=[{"type": "web_search"}], parallel_tool_calls=False)
+    assert chat.request.parallel_tool_calls is False
+    assert other.request.parallel_tool_calls is False
+
+
+@pytest.mark.parametrize(
     ("type_", "id_"),
     [
         ("web_search", "web_search"),

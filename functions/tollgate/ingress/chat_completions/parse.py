@@ -44,7 +44,7 @@ def parse(body: bytes) -> ParsedCall:
     chat = validate_body(wire.ChatFields, body, _HINTS)
     logprobs, top_logprobs = parse_log_probs(chat)
     switched_on = _switched_on(chat)
-    tools, tool_choice = narrow_tools(
+    tools, server_tools, tool_choice = narrow_tools(
         chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ()), switched_on.tools
     )
     known_files, known_bytes = _known_files(chat)
@@ -54,7 +54,7 @@ def parse(body: bytes) -> ParsedCall:
         tools=tools,
         tool_choice=tool_choice,
         # Without tools it has no effect, and some providers refuse it.
-        parallel_tool_calls=chat.parallel_tool_calls if tools else None,
+        parallel_tool_calls=chat.parallel_tool_calls if tools or server_tools else None,
         output_tokens_max=_smaller(chat.max_tokens, chat.max_completion_tokens),
         sampling=parse_sampling(chat, logprobs=logprobs, top_logprobs=top_logprobs),
         output_format=parse_output_format(chat.response_format),
@@ -62,7 +62,7 @@ def parse(body: bytes) -> ParsedCall:
             chat.reasoning_effort, chat.reasoning, included=chat.include_reasoning
         ),
         choices=chat.n or 1,
-        server_tools=switched_on.tools,
+        server_tools=server_tools,
         documents=switched_on.documents,
         output=frozenset(chat.modalities or ("text",)),
         guided=parse_guided(chat),

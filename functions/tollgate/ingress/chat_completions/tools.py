@@ -44,35 +44,37 @@ def _text_input(custom: wire.CustomDefinition) -> TextInput:
 def narrow_tools(
     choice: wire.ToolChoice | None,
     tools: tuple[Tool, ...],
-    server_tools: tuple[ServerTool, ...] = (),
-) -> tuple[tuple[Tool, ...], ToolChoice | None]:
-    """Return the caller's tools that may be called, and the rule on calls.
+    server_tools: tuple[ServerTool, ...],
+) -> tuple[tuple[Tool, ...], tuple[ServerTool, ...], ToolChoice | None]:
+    """Return the caller's tools and the gateway's that may be called, and the rule on calls.
 
-    A choice may also name a tool of the gateway's, as a function.
+    A choice names a tool of the gateway's as a function.
     """
     functions = {tool.name for tool in tools if tool.text is None}
     functions |= {tool.id for tool in server_tools}
     customs = {tool.name for tool in tools if tool.text is not None}
     match choice:
         case None:
-            return tools, None
+            return tools, server_tools, None
         case wire.FunctionChoice() | wire.CustomChoice():
             name = _chosen(choice, functions, customs, "tool_choice")
-            return tools, ToolChoice(mode="named", name=name)
+            return tools, server_tools, ToolChoice(mode="named", name=name)
         case wire.AllowedTools(allowed_tools=allowance):
             allowed = {
                 _chosen(each, functions, customs, f"tool_choice.allowed_tools.tools[{number}]")
                 for number, each in enumerate(allowance.tools)
             }
             kept = tuple(tool for tool in tools if tool.name in allowed)
-            return kept, ToolChoice(mode=allowance.mode)
+            run_here = tuple(tool for tool in server_tools if tool.id in allowed)
+            return kept, run_here, ToolChoice(mode=allowance.mode)
         case "required":
             if not (tools or server_tools):
                 raise _refused("tool_choice", "must not be 'required' without `tools`")
-            return tools, ToolChoice(mode="required")
+            return tools, server_tools, ToolChoice(mode="required")
         case "auto" | "none":
             # Some providers refuse a choice among no tools, where it has no effect.
-            return tools, ToolChoice(mode=choice) if tools or server_tools else None
+            rule = ToolChoice(mode=choice) if tools or server_tools else None
+            return tools, server_tools, rule
         case _:
             assert_never(choice)
 

@@ -85,7 +85,7 @@ def parse_response_object(
         server_tools=tools.server,
         documents=parse_response_reading(run_by_us),
         tool_choice=choice,
-        parallel_tool_calls=asked.parallel_tool_calls if tools.own else None,
+        parallel_tool_calls=asked.parallel_tool_calls if tools.own or tools.server else None,
         output_tokens_max=asked.max_output_tokens,
         sampling=parse_sampling(
             asked,
