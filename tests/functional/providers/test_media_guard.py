@@ -6,6 +6,9 @@ a test says so.
 Keeps C71.
 """
 
+import asyncio
+import socket
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -14,7 +17,7 @@ from tests.unit.ingress.media_samples import PNG
 from tests.upstream import FakeUpstream, Script
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.providers.base import FetchedMedia
-from tollgate.providers.transports.media_guard import FetchLimits, MediaGuard
+from tollgate.providers.transports.media_guard import FetchLimits, MediaGuard, resolve
 
 LOOPBACK = "127.0.0.1"
 METADATA = "169.254.169.254"
@@ -228,3 +231,23 @@ async def test_c71_a_refusal_says_nothing_of_what_lies_inside(upstream: FakeUpst
     nowhere = await refused(guard(names), "http://nowhere.example/")
     assert there == nowhere
     assert LOOPBACK not in there
+
+
+async def test_a_name_server_that_does_not_answer_keeps_no_thread_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answered = threading.Event()
+
+    def wait(*_: object, **__: object) -> list[object]:
+        answered.wait(10)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", wait)
+    # More than the threads that a loop has on any machine.
+    waiting = [asyncio.create_task(resolve("slow.example", 443)) for _ in range(33)]
+    try:
+        async with asyncio.timeout(5):
+            await asyncio.gather(*(asyncio.to_thread(answered.is_set) for _ in range(8)))
+    finally:
+        answered.set()
+        await asyncio.wait(waiting)

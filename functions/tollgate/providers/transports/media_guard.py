@@ -8,6 +8,8 @@ https://cheatsheetseries.owasp.org/cheatsheets/Server_Side_Request_Forgery_Preve
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _PORTS: Final = {"http": 80, "https": 443}
+# Names that are resolved at a time.
+_THREADS_MAX: Final = 16
 
 # The addresses of a name.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -41,10 +45,22 @@ class FetchLimits(Struct, frozen=True, kw_only=True):
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a name by the system's resolver."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    """Return the addresses of a name by the system's resolver.
+
+    In threads of the guard's own: a stranger's name server that does not answer keeps a thread for
+    as long as the system waits, and those of the loop resolve the names of providers.
+    """
+    find = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_threads(), find)
     return [str(address[0]) for *_, address in found]
+
+
+@cache
+def _threads() -> Executor:
+    # Imported with the first name: the guard is made at the start of each process.
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(_THREADS_MAX, thread_name_prefix="guard")
 
 
 class MediaGuard:
