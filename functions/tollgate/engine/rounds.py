@@ -90,15 +90,16 @@ class _Rounds:
             calls = self._name_apart(made)
             if not calls or ended.finish in ("length", "content_filter"):
                 return ended
-            if number == rounds_max and not relay.has_callers_calls:
+            is_over = number == rounds_max or not self._has_room()
+            if is_over and not relay.has_callers_calls:
+                # Nothing can follow: results that nobody would read are not paid for.
                 return replace(ended, finish="length")
             results = await self._run(made, calls)
             if relay.has_callers_calls:
                 return ended
             number += 1
             said = AssistantMessage(content=relay.repeat(calls))
-            if not await self._continue(said, results, is_last=number == rounds_max):
-                return replace(ended, finish="length")
+            await self._continue(said, results, is_last=number == rounds_max)
 
     async def _ask(self) -> RoundRelay:
         """Send the conversation as it is now, and pass its answer on."""
@@ -156,18 +157,13 @@ class _Rounds:
 
     async def _continue(
         self, said: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool
-    ) -> bool:
-        """Prepare the next round; return False if the caller's limit leaves no room for it."""
+    ) -> None:
+        """Prepare the next round; raise CoverEnded if there is no money for it."""
         context, target = self._context, self._target
         # The media that were fetched for the first round are in every later one.
         request = _require_conversation(
             await context.media.inline(target) if target else context.media.request
         )
-        left = self._request.output_tokens_max
-        if left is not None:
-            left -= context.meter.output_tokens
-            if left < _OUTPUT_TOKENS_MIN:
-                return False
         self._growth_tokens += estimate_tokens((said, *results))
         if not await self._coverage.extend_to_round(self._growth_tokens):
             raise CoverEnded
@@ -175,7 +171,7 @@ class _Rounds:
         request = replace(
             request,
             messages=(*request.messages, said, *results),
-            output_tokens_max=left,
+            output_tokens_max=self._output_left(),
             server_tools=leave_fewer(
                 self._request.server_tools, self._answer.usage.web_searches or 0
             ),
@@ -190,7 +186,15 @@ class _Rounds:
             plan=replace(plan, attempts=serving[:1]),
             media=RequestMedia(context.gateway.media, request, context.gateway.files),
         )
-        return True
+
+    def _output_left(self) -> int | None:
+        """Return the tokens that the caller's limit leaves for later rounds; None without one."""
+        limit = self._request.output_tokens_max
+        return None if limit is None else limit - self._context.meter.output_tokens
+
+    def _has_room(self) -> bool:
+        left = self._output_left()
+        return left is None or left >= _OUTPUT_TOKENS_MIN
 
     def _offer(self, request: GenerationRequest, *, is_last: bool) -> dict[str, object]:
         """Return the tools of a later round: what is forced is forced once, and the last answers.

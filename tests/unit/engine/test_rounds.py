@@ -328,9 +328,12 @@ async def test_c73_the_limit_of_the_caller_is_of_all_answers_together() -> None:
 
 
 async def test_c73_a_limit_that_is_used_up_ends_the_answer() -> None:
-    home = await tooled(near=Scripted(SEARCHING, answers("It rains.")))
+    tools = ScriptedTools()
+    home = await tooled(tools, near=Scripted(SEARCHING, answers("It rains.")))
     whole = (await heard(home, output_tokens_max=17)).whole
     assert (whole.finish, len(home.near.requests)) == ("length", 1)
+    # No later answer could use what is found: nothing runs, and nothing is charged.
+    assert (tools.ran, [line.item for line in home.record.lines]) == ([], ["input", "output"])
 
 
 async def test_c73_a_streamed_and_a_whole_reply_are_the_same_generation() -> None:
