@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.routing.planning.document_fees import PAGE_ITEM
 from tollgate.routing.price_sections import OverrideSection
 from tollgate.routing.review.facts import (
     NOTES,
@@ -167,16 +168,26 @@ def _compare_sections(
 
 
 def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
-    """Yield the changes of plugins, with the rise of each price of a page."""
+    """Yield the changes of plugins, and those of the prices of pages apart."""
     old, new = (
         {"pdf": each.plugins.pdf} if each.plugins and each.plugins.pdf else {}
         for each in (before, after)
     )
     for change in _compare_sections("plugin", old, new, list_facts):
-        facts = (
-            _with_percent(fact) if fact.name.startswith("price.") else fact for fact in change.facts
+        rates = tuple(fact for fact in change.facts if fact.name.startswith("price."))
+        if change.kind != "changed" or not rates:
+            yield change
+            continue
+        if others := tuple(fact for fact in change.facts if fact not in rates):
+            yield replace(change, facts=others)
+        # By the name that the line of a bill has.
+        yield Change(
+            kind="changed", what="price", subject=PAGE_ITEM, facts=tuple(map(_page_rate, rates))
         )
-        yield replace(change, facts=tuple(facts))
+
+
+def _page_rate(fact: Fact) -> Fact:
+    return _with_percent(replace(fact, name=fact.name.removeprefix("price.")))
 
 
 def _compare_facts(what: SubjectKind, name: str, before: Facts, after: Facts) -> Iterator[Change]:

@@ -13,6 +13,7 @@ from tests.unit.routing.catalogs import endpoint, model, provider, routing
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.review.diff import Change, Fact, list_changes
 from tollgate.routing.review.facts import summarize_price
+from tollgate.routing.review.review import Review
 from tollgate.routing.routing_file import Routing
 
 
@@ -56,13 +57,18 @@ VARIANTS = (
 
 def test_a_page_that_costs_more_is_told_with_its_rise() -> None:
     before, after = (
-        routing(plugins={"pdf": {"price": {"text": price}}}) for price in ("0.001", "0.002")
+        routing(plugins={"pdf": {"price": {"text": price}, "pages_max": pages}})
+        for price, pages in (("0.001", 10), ("0.002", 20))
     )
-    (change,) = list_changes(before, after)
-    assert (change.what, change.subject) == ("plugin", "pdf")
-    assert change.facts == (
-        Fact(name="price.text", before="0.001", after="0.002", percent=Decimal("100.0")),
+    price, plugin = sorted(list_changes(before, after), key=lambda change: change.what != "price")
+    assert (plugin.what, plugin.subject) == ("plugin", "pdf")
+    assert plugin.facts == (Fact(name="pages_max", before="10", after="20"),)
+    # A price, as all others are, under the name that it has in a bill.
+    assert (price.what, price.subject) == ("price", "pdf_page")
+    assert price.facts == (
+        Fact(name="text", before="0.001", after="0.002", percent=Decimal("100.0")),
     )
+    assert Review(base="a", head="b", changes=(price,)).label == "routing:price"
 
 
 @given(st.sampled_from(VARIANTS), st.sampled_from(VARIANTS))
