@@ -37,6 +37,7 @@ from tollgate.ingress.responses.stored import StoredTurns
 
 CLOCK = ServerToolRun(id="call_3", tool="datetime", arguments='{"timezone":"UTC"}')
 NOON = RunResult(content=(Text(text="Sunday, 12:00"),))
+DONE = "response.output_item.done"
 FULL = [
     Round((), ((search(), FOUND), (fetch(), FOUND), (CLOCK, NOON))),
     Round((Text(text="So."),), ((search("call_4"), AWAY),)),
@@ -47,6 +48,11 @@ FULL = [
 def streamed(rounds: Sequence[Round]) -> bytes:
     writer = renderer()
     return b"".join(map(writer.feed, events_of(rounds))) + writer.close(record(usage=Usage()))
+
+
+def frames_of(stream: bytes) -> list[dict[str, Any]]:
+    frames = stream.split(b"\n\n")[:-1]
+    return [json.loads(frame.partition(b"\ndata: ")[2]) for frame in frames]
 
 
 def reply_to(rounds: Sequence[Round]) -> dict[str, Any]:
@@ -127,12 +133,21 @@ def test_c73_the_events_of_a_search_are_openais() -> None:
     ]
 
 
+def test_c73_a_run_is_told_as_it_ends_not_with_the_next_item() -> None:
+    writer = renderer()
+    one_round = [Round((Text(text="So."),), ((search(), FOUND), (CLOCK, NOON)))]
+    so_far = b"".join(map(writer.feed, events_of(one_round)[:-1]))
+    done = [event["output_index"] for event in frames_of(so_far) if event["type"] == DONE]
+    assert done == [0, 2, 1]
+    assert DONE.encode() not in writer.close(record(usage=Usage()))
+
+
 def test_c80_runs_validate_against_openais_schemas() -> None:
     whole = Draft202012Validator(published_schema("openai.responses.response"))
     event = Draft202012Validator(published_schema("openai.responses.stream_event"))
     whole.validate(reply_to(FULL))
-    for frame in streamed(FULL).split(b"\n\n")[:-1]:
-        event.validate(json.loads(frame.partition(b"\ndata: ")[2]))
+    for each in frames_of(streamed(FULL)):
+        event.validate(each)
 
 
 def test_c80_the_sdk_of_openai_reads_runs() -> None:

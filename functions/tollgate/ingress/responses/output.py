@@ -1,7 +1,7 @@
 """Writes the items of one answer as events of a stream, and keeps them as they are when whole.
 
-Texts and refusals that follow each other are one message. An item ends when another has begun, or
-with the answer, so that one that was cut short can say so.
+Texts and refusals that follow each other are one message. An item that may be cut short ends when
+another has begun, or with the answer, so that it can say so; others end with their part.
 https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
 """
 
@@ -81,15 +81,18 @@ class OutputWriter:
             case PartEnd(index=index, provenance=provenance):
                 if index in self._calls and provenance is not None:
                     self._calls[index] = replace(self._calls[index], provenance=provenance)
-                self._of_part[index].end(index, provenance)
+                item = self._of_part[index]
+                item.end(index, provenance)
                 yield from self._close_all(but_last=True)
+                if item.comes_whole and item.index not in self._done:
+                    yield from self._close(item, "completed")
             case _:
                 assert_never(event)
 
     def finish(self, *, cut_short: bool) -> bytes:
         """Return the events with which the last items end."""
         frames = [*self._close_all(but_last=True)]
-        if self._items:
+        if self._items and self._items[-1].index not in self._done:
             frames += self._close(self._items[-1], "incomplete" if cut_short else "completed")
         for call in self._calls.values():
             if call.provenance is not None:

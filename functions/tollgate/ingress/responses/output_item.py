@@ -15,10 +15,14 @@ Event = tuple[str, bytes]
 
 
 class OutputItem(Protocol):
-    """One item; `open_parts` are the parts of it that have not ended."""
+    """One item; `open_parts` are the parts of it that have not ended.
+
+    An item that `comes_whole` is never cut short: it ends with its part.
+    """
 
     index: int
     open_parts: set[int]
+    comes_whole: bool
 
     def takes(self, part: Part) -> bool:
         """Return whether the next part belongs to this item."""
@@ -44,6 +48,8 @@ class OutputItem(Protocol):
 
 class ItemBase:
     """Fields and events that all items have."""
+
+    comes_whole = False
 
     def __init__(self, index: int, id_: str) -> None:
         self.index = index

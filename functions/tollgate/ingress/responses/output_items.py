@@ -189,6 +189,8 @@ class TextCallItem(CallItem):
 class ImageItem(ItemBase):
     """A picture that the model made, in the form of OpenAI's own tool."""
 
+    comes_whole = True
+
     def __init__(self, index: int, id_: str, image: MadeImage) -> None:
         super().__init__(index, id_)
         self._image = image

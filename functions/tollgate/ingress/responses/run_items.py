@@ -32,6 +32,8 @@ def run_item(place: int, suffix: str, run: ServerToolRun) -> "SearchItem | ToolR
 class _RunItem(ItemBase):
     """A run, and its result when it has ended."""
 
+    comes_whole = True
+
     def __init__(self, index: int, id_: str, run: ServerToolRun) -> None:
         super().__init__(index, id_)
         self._run = run
