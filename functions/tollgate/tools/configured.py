@@ -174,7 +174,9 @@ class _OpenTools:
                 result = await self._search(
                     services, tool, section, arguments, remaining_s=remaining_s
                 )
-                price = section.price
+                # An engine is not asked for what nobody may see.
+                domains = self._domains("web_search", section.domains, tool)
+                price = None if domains.admits_none else section.price
             case WebFetchSection():
                 if self._known is None:
                     raise RunFailure("unavailable", "the tool is not switched on")

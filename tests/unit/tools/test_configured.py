@@ -120,8 +120,9 @@ async def test_a_request_narrows_the_domains_of_the_operator_and_never_widens_th
     assert json.loads(box.engine.requests[0].body)["include_domains"] == ["docs.a.example"]
     other = ServerTool(id="web_search", allowed_domains=("b.example",))
     nothing = Toolbox(other, section=section)
-    assert text_of((await searched(nothing, other)).result) == "The search has no results."
-    assert nothing.engine.requests == []
+    without = await searched(nothing, other)
+    assert text_of(without.result) == "The search has no results."
+    assert (without.fees, nothing.engine.requests) == ((), [])
 
 
 async def test_a_route_replaces_the_domains_of_the_tool() -> None:
