@@ -29,12 +29,17 @@ _PIECES_PER_RATE: Final = Decimal(1_000_000)
 
 
 class CatalogPainter(Struct, frozen=True, kw_only=True):
-    """Implements `tools.base.Painter` for one catalog."""
+    """Implements `tools.base.Painter` for one request, at the prices of one moment.
+
+    A price that changes before a picture is made would be above what is held.
+    """
 
     planner: Planner
     providers: ProviderDirectory
     clock: Clock
     ids: IdSource
+    when_s: float
+    """The Unix second of the request."""
 
     def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
         """Return the most that the work can cost; GatewayError if no model may do it."""
@@ -54,7 +59,7 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
 
     def _plan(self, work: ImageRequest, principal: Principal) -> Plan:
         wanted = PlanningRequest.of(work, principal=principal, request_id=principal.key_id)
-        return self.planner.plan(wanted, now_s=self.clock.now_s())
+        return self.planner.plan(wanted, now_s=self.when_s)
 
     async def _attempt(
         self, cursor: AttemptCursor, plan: Plan, work: ImageRequest, deadline: Deadline
@@ -78,7 +83,7 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
 
     async def _paint_at(self, attempt: Attempt, plan: Plan, work: ImageRequest) -> Painted:
         provider = self.providers.provider(attempt.target.provider)
-        account = RoundAccount(work, plan, int(self.clock.now_s()))
+        account = RoundAccount(work, plan, int(self.when_s))
         account.serve(attempt, streams=1)
         pieces: list[bytes] = []
         async with encode_work(provider, attempt, work).open() as events:

@@ -29,7 +29,11 @@ def wire_explained_tools(clock: Clock) -> "Callable[[Catalog], ServerTools]":
         from tollgate.tools.configured import ConfiguredTools
 
         painter = CatalogPainter(
-            planner=Planner(catalog), providers=_NoProviders(), clock=clock, ids=IdSource(clock)
+            planner=Planner(catalog),
+            providers=_NoProviders(),
+            clock=clock,
+            ids=IdSource(clock),
+            when_s=clock.now_s(),
         )
         return ConfiguredTools(
             section=catalog.tools.section, routes=catalog.routes, painter=painter, services=None

@@ -40,6 +40,7 @@ class WiredTools(Struct, frozen=True, kw_only=True):
             providers=self.providers,
             clock=self.clock,
             ids=IdSource(self.clock),
+            when_s=self.clock.now_s(),
         )
         services = ToolServices(
             calls=PooledEngineCalls(self.pool),

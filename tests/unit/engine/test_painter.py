@@ -1,5 +1,7 @@
 """Pictures that the tool `image` asks models of the catalog for: attempts, bill and bound."""
 
+import asyncio
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -8,6 +10,8 @@ from msgspec.structs import replace
 from tests.gateways import House
 from tests.painters import BY_PICTURE, BY_TOKENS, DRAWN, home_of_painters, whole
 from tests.scripted import Silence, frame, refuses
+from tests.virtual_time import LoopClock
+from tollgate.core.clock import DAY_S
 from tollgate.core.content import InlineMedia, MediaUrl
 from tollgate.core.errors import AccessError
 from tollgate.core.images import ImageRequest
@@ -30,6 +34,7 @@ def painter_of(home: House) -> CatalogPainter:
         providers=gateway.providers,
         clock=gateway.clock,
         ids=gateway.ids,
+        when_s=gateway.clock.now_s(),
     )
 
 
@@ -51,6 +56,20 @@ async def test_a_picture_is_made_and_billed_by_its_models_price() -> None:
     ]
     most = painter_of(home).fees_max_nano_usd(WORK, home.principal)
     assert cost_nano_usd(made) <= most
+
+
+async def test_a_picture_costs_what_it_was_held_at_though_its_price_has_risen_since() -> None:
+    tomorrow = datetime.fromtimestamp(LoopClock().now_s() + DAY_S, UTC).date()
+    dearer = {"when": {"from": tomorrow}, "price": {"image": Decimal("0.05")}}
+    home = await home_of_painters([whole()], rates=BY_PICTURE, overrides=(dearer,))
+    painter = painter_of(home)
+    most = painter.fees_max_nano_usd(WORK, home.principal)
+
+    await asyncio.sleep(DAY_S)
+    made = await painter.paint(WORK, home.principal, timeout_s=60)
+
+    assert cost_nano_usd(made) == 20_000_000 <= most
+    assert painter_of(home).fees_max_nano_usd(WORK, home.principal) > most
 
 
 async def test_each_line_of_the_models_bill_is_a_fee_that_costs_the_same() -> None:
