@@ -133,6 +133,16 @@ def test_a_reply_of_another_shape_is_a_failure_that_repeats_none_of_it(
     assert failure.value.fault == "unavailable"
 
 
+@pytest.mark.parametrize("engine", sorted(ENGINES.keys() - {"brave"}))
+def test_a_reply_without_results_is_a_failure_and_not_a_search_that_found_none(
+    engine: SearchEngine,
+) -> None:
+    """Brave leaves its member `web` out where it has found nothing."""
+    with pytest.raises(RunFailure, match="could not be read"):
+        ENGINES[engine].decode(b'{"success": false, "error": "over the limit of your plan"}')
+    assert ENGINES[engine].decode(b'{"success": true, "results": [], "data": {"web": []}}') == ()
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_key_is_in_a_header_and_nowhere_else(engine: SearchEngine) -> None:
     request = encoded(engine)

@@ -33,7 +33,7 @@ class _Result(Struct, frozen=True, kw_only=True):
 
 
 class _Reply(Struct, frozen=True, kw_only=True):
-    results: tuple[_Result, ...] = ()
+    results: tuple[_Result, ...]
 
 
 def _encode(search: Search, access: EngineAccess) -> EngineRequest:

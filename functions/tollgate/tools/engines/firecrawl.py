@@ -7,7 +7,7 @@ Ten results are one price; pages are not scraped, which would be charged for eac
 
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from tollgate.core.server_tools import Source
 from tollgate.tools.base import EngineRequest
@@ -36,7 +36,7 @@ class _Found(Struct, frozen=True, kw_only=True):
 
 
 class _Reply(Struct, frozen=True, kw_only=True):
-    data: _Found = field(default_factory=_Found)
+    data: _Found
 
 
 def _encode(search: Search, access: EngineAccess) -> EngineRequest:
