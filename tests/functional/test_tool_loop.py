@@ -22,9 +22,9 @@ from tests.scripted import Scripted, Step, answers
 from tests.scripted_tools import Listener, asks, errors_of, heard
 from tests.unit.routing.catalogs import RECENTLY
 from tests.upstream import FakeUpstream, Script
-from tollgate.core.content import ServerToolRun, Text
+from tollgate.core.content import ServerToolRun, Text, ToolCall
 from tollgate.core.events import Citation
-from tollgate.core.request import UserMessage
+from tollgate.core.request import AssistantMessage, ToolMessage, UserMessage
 from tollgate.core.server_tools import RunResult, ServerTool
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
@@ -108,8 +108,12 @@ def asking(text: str) -> UserMessage:
     return UserMessage(content=(Text(text=text),))
 
 
+def fetching(url: str) -> str:
+    return json.dumps({"url": url})
+
+
 def looks_up(url: str) -> list[Step]:
-    return asks(("web_fetch", json.dumps({"url": url})))
+    return asks(("web_fetch", fetching(url)))
 
 
 def quantities(home: House) -> dict[str, int]:
@@ -148,6 +152,33 @@ async def test_c73_a_search_a_page_and_an_answer_with_its_citation_in_one_reques
         assert "Rain on Monday." in told
         assert KEY not in told
         assert home.record.outcome == "ok"
+
+
+async def test_c73_an_answer_cites_pages_of_runs_that_came_back() -> None:
+    elsewhere = "https://elsewhere.example/"
+
+    def said(web: Web) -> list[Sequence[Step]]:
+        return [
+            asks(("web_search", '{"query": "weather"}'), ("web_fetch", fetching(web.page))),
+            answers("Wait."),
+            *[answers(f"Of {elsewhere}: [rain]({web.page}).")] * 2,
+        ]
+
+    async with connected(said) as (home, web):
+        web.find(web.page)
+        web.show(f"Rain on Monday, as {elsewhere} says.")
+        asked = asking(f"Read {web.page}")
+        first = await heard(home, SEARCH, FETCH, messages=(asked,))
+        for run, result in zip(first.whole.parts, results(first), strict=False):
+            assert isinstance(run, ServerToolRun)
+            call = ToolCall(id=run.id, name=run.tool, arguments=run.arguments)
+            back = (
+                AssistantMessage(content=(call,)),
+                ToolMessage(call_id=run.id, content=result.content),
+            )
+            listener = await heard(home, SEARCH, FETCH, messages=(asked, *back))
+            (cited,) = (note for note in listener.whole.notes[0] if isinstance(note, Citation))
+            assert (cited.url, cited.title) == (web.page, "rain")
 
 
 async def test_c71_a_model_that_obeys_a_page_reaches_no_other_host_and_no_other_tool() -> None:

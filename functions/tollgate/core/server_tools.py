@@ -10,6 +10,8 @@ from msgspec import Struct
 from tollgate.core.content import ResultContent, ServerToolId
 
 SERVER_TOOLS: Final[tuple[ServerToolId, ...]] = get_args(ServerToolId)
+# A line of a result begins with it and has the address of a source.
+URL_LINE: Final = "URL: "
 
 
 class UserLocation(Struct, frozen=True, kw_only=True):

@@ -1,16 +1,19 @@
 """Finds the sources that an answer links, and where: links of Markdown, and bare addresses."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+from tollgate.core.content import Text, ToolCall
 from tollgate.core.events import Citation
-from tollgate.core.server_tools import Source
+from tollgate.core.request import Message, ToolMessage
+from tollgate.core.server_tools import URL_LINE, Source
 
 _URL: Final = re.compile(r"https?://[^\s<>\"'`\]\[{}|\\^]+")
 # Words go on after these, so that they do not belong to an address at their end.
 _TRAILING: Final = ".,;:!?*_~"
 _CITATIONS_MAX: Final = 256
+_SOURCE: Final = re.compile(rf"^{URL_LINE}(https?://\S+)", re.MULTILINE)
 
 
 def sources_by_url(sources: Iterable[Source]) -> dict[str, Source]:
@@ -19,6 +22,21 @@ def sources_by_url(sources: Iterable[Source]) -> dict[str, Source]:
     for source in sources:
         found.setdefault(_key(source.url), source)
     return found
+
+
+def earlier_sources(messages: Iterable[Message], tools: Collection[str]) -> Iterator[Source]:
+    """Yield the pages of runs that came back with a conversation, by the names of their tools.
+
+    Their titles did not come along: a citation has the words of its link.
+    """
+    calls: set[str] = set()
+    for message in messages:
+        is_result = isinstance(message, ToolMessage) and message.call_id in calls
+        for part in message.content:
+            if isinstance(part, ToolCall) and part.name in tools:
+                calls.add(part.id)
+            elif isinstance(part, Text) and is_result:
+                yield from (Source(url=url) for url in _SOURCE.findall(part.text))
 
 
 def find_citations(text: str, sources: Mapping[str, Source]) -> Iterator[Citation]:

@@ -64,8 +64,9 @@ class OneAnswer:
         await self.send(PartEnd(index=index))
 
     def add_sources(self, sources: Iterable[Source]) -> None:
-        """Note pages that the text from here on may cite."""
-        self._sources = {**sources_by_url(sources), **self._sources}
+        """Note pages that the text from here on may cite; of one page the first with a title."""
+        titled = {key: source for key, source in self._sources.items() if source.title}
+        self._sources = {**self._sources, **sources_by_url(sources), **titled}
 
     def cite(self, text: str) -> Iterable[Citation]:
         """Return the citations of a text, of which nothing is still to come."""

@@ -18,6 +18,7 @@ from tollgate.core.request import AssistantMessage, GenerationRequest, ToolChoic
 from tollgate.core.work import Work
 from tollgate.engine.argument_faults import read_arguments
 from tollgate.engine.attempts import AttemptContext, commit_first
+from tollgate.engine.citations import earlier_sources
 from tollgate.engine.coverage import Coverage
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.native_tools import leave_fewer
@@ -67,6 +68,7 @@ class _Rounds:
         self._answer = OneAnswer(sink, coverage, context.meter)
         self._runs = ToolRuns(context, injected)
         self._request = _require_conversation(context.media.request)
+        self._answer.add_sources(earlier_sources(self._request.messages, injected.by_name))
         self._target: Target | None = None
         self._growth_tokens = 0
         self._call_ids = {

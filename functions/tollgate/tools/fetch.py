@@ -17,7 +17,7 @@ from tollgate.core.documents import (
     UnreadableDocument,
 )
 from tollgate.core.media_types import detect_media_type
-from tollgate.core.server_tools import RunResult, Source
+from tollgate.core.server_tools import URL_LINE, RunResult, Source
 from tollgate.routing.tool_sections import WebFetchSection
 from tollgate.tools.base import FetchedPage, PageFetcher, PageLimits, RunFailure
 from tollgate.tools.kinds import TITLE_BYTES_MAX, URL_BYTES_MAX, cut
@@ -77,7 +77,7 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         title = cut(" ".join(title.split()), TITLE_BYTES_MAX)
         known.note((page.url,))
         known.note_text(text)
-        shown = f"URL: {page.url}\nTitle: {title}\n\n{text}"
+        shown = f"{URL_LINE}{page.url}\nTitle: {title}\n\n{text}"
         source = Source(url=page.url, title=title, text=text)
         return RunResult(content=(Text(text=shown),), sources=(source,))
 

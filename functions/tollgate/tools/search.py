@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tollgate.core.addresses import DomainRules, host_of
 from tollgate.core.content import Text
-from tollgate.core.server_tools import RunResult, Source, UserLocation
+from tollgate.core.server_tools import URL_LINE, RunResult, Source, UserLocation
 from tollgate.routing.tool_sections import SearchEngine, WebSearchSection
 from tollgate.stores.base import SecretStore
 from tollgate.tools.base import EngineCalls, RunFailure
@@ -100,4 +100,4 @@ def _result(sources: tuple[Source, ...]) -> RunResult:
 def _entries(sources: tuple[Source, ...]) -> Iterator[str]:
     for number, source in enumerate(sources, start=1):
         date = f"\nDate: {source.published}" if source.published else ""
-        yield f"[{number}] {source.title}\nURL: {source.url}{date}\n{source.text}"
+        yield f"[{number}] {source.title}\n{URL_LINE}{source.url}{date}\n{source.text}"

@@ -26,8 +26,8 @@ from tollgate.core.content import InlineMedia, MadeImage, ServerToolRun, Text, T
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, PartNote
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.request import Tool
-from tollgate.core.server_tools import RunResult, Source
+from tollgate.core.request import AssistantMessage, Tool, ToolMessage, UserMessage
+from tollgate.core.server_tools import URL_LINE, RunResult, Source
 from tollgate.ingress.base import KEEP_ALIVE_COMMENT as KEEP_ALIVE
 from tollgate.tools.base import RunReport
 
@@ -249,6 +249,18 @@ async def test_c73_links_to_sources_are_citations_before_their_text_ends() -> No
     )
     assert text.text[3:34] == "[rains](https://news.example/a)"
     assert text.text[40:62] == PAGE.url
+
+
+async def test_c73_a_page_that_is_found_again_has_its_title() -> None:
+    call = ToolCall(id="call_0", name="web_search", arguments=QUERY)
+    before = ToolMessage(call_id="call_0", content=(Text(text=f"{URL_LINE}{PAGE.url}"),))
+    home = await tooled(near=Scripted(SEARCHING, answers(PAGE.url)))
+
+    asked = UserMessage(content=(Text(text="Again?"),))
+    messages = (AssistantMessage(content=(call,)), before, asked)
+    whole = (await heard(home, messages=messages)).whole
+
+    assert whole.notes[1] == (Citation(url=PAGE.url, title="A page", start=0, end=22),)
 
 
 async def test_c73_a_picture_that_a_run_made_is_a_part_of_the_answer() -> None:
