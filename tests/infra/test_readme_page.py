@@ -26,6 +26,12 @@ def test_every_function_is_in_the_table_and_counted() -> None:
     assert [name for name in functions if f"| `{name}` |" not in PAGE] == []
 
 
+def test_every_streamed_route_is_in_the_row_of_its_function() -> None:
+    (body,) = (body for name, _, body in RESOURCES if name == "ChatFunction")
+    (row,) = re.findall(r"^\| `ChatFunction` \|(.*)$", PAGE, re.MULTILINE)
+    assert set(re.findall(r"`(/v1/[^`]+)`", row)) == set(re.findall(r"Path: (/v1/\S+)", body))
+
+
 @pytest.mark.parametrize(
     "kind", sorted({kind for _, kind, body in RESOURCES if "DeletionPolicy: Retain" in body})
 )

@@ -73,6 +73,15 @@ def row(beginning: str) -> tuple[str, str]:
     return found
 
 
+def test_every_prefix_of_the_bucket_that_expires_has_a_row() -> None:
+    template = (ROOT / "infra" / "template.yaml").read_text(encoding="utf-8")
+    prefixes = set(re.findall(r"Prefix: (\w+/)", template))
+    assert len(prefixes) > 4
+    assert [
+        it for it in prefixes if not any(f"`{it}`" in where for where, _ in ROWS.values())
+    ] == []
+
+
 def test_every_kind_of_item_has_a_row() -> None:
     kinds = {name for name, it in vars(items).items() if isinstance(it, type)} - SHARED
     assert set(ROW_OF_ITEM) == kinds
