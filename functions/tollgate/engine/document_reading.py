@@ -35,8 +35,10 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.prompt_size import PromptSize
 from tollgate.routing.plugin_sections import PdfSection
 
-# Of one request.
+# Of one request, in all and at a time: a machine reads as many at a time for everybody, and lets a
+# document wait for its turn no longer than half a minute.
 DOCUMENTS_MAX: Final = 16
+_AT_A_TIME_MAX: Final = 4
 _FIELD: Final = "messages"
 _TOO_LARGE: Final[Mapping[DocumentFault, str]] = {
     DocumentFault.TOO_MANY_BYTES: "has {amount:,} bytes, and {most:,} are the most that is read",
@@ -165,13 +167,16 @@ async def _read_all(
 ) -> dict[MediaSource, KnownDocument]:
     """Read each document once; what has turned out to be another kind of media is left out."""
     parts = {part.source: part for part in documents if part.source in loaded}
+    turns = asyncio.Semaphore(_AT_A_TIME_MAX)
+
+    async def know(source: MediaSource, part: Document) -> KnownDocument:
+        async with turns:
+            return await _know(reader, part, loaded[source], task=task, returned=returned)
+
     try:
         async with asyncio.TaskGroup() as group:
             tasks = {
-                source: group.create_task(
-                    _know(reader, part, loaded[source], task=task, returned=returned)
-                )
-                for source, part in parts.items()
+                source: group.create_task(know(source, part)) for source, part in parts.items()
             }
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures
