@@ -11,8 +11,11 @@ DocumentEngine = Literal["text", "images"]
 class DocumentOptions(Struct, frozen=True, kw_only=True):
     """A caller's options of reading documents; None leaves an option to routing.yaml."""
 
-    engine: DocumentEngine | Literal["native"] | None = None
-    """`native` leaves documents to models that read them; others read even for such a model."""
+    engine: DocumentEngine | Literal["native", "ocr"] | None = None
+    """`native` leaves documents to models that read them; others read even for such a model.
+
+    `ocr` recognizes the text of every page, whatever text the file has.
+    """
     pages_max: int | None = None
     """The pages of each document that are read, from its first."""
     field: str = ""

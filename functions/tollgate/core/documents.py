@@ -4,6 +4,7 @@ A reader runs apart from the gateway: a document that breaks it, or that takes t
 costs one request.
 """
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum, unique
 from typing import Final, Literal, Protocol
 
@@ -88,4 +89,18 @@ class DocumentReader(Protocol):
         """Return the pages of a document, or the main text of a web page as one page.
 
         Raises UnreadableDocument, or ReaderUnavailable.
+        """
+
+
+class RecognitionFailed(Exception):
+    """Raised for pages that were not recognized; its words name no key and nothing of a reply."""
+
+
+class TextRecognizer(Protocol):
+    """A paid service that recognizes the text of scanned pages."""
+
+    async def recognize(self, document: InlineMedia, pages: Sequence[int]) -> Mapping[int, str]:
+        """Return the text of each of these pages, which are counted from 1, as Markdown.
+
+        Raises RecognitionFailed.
         """

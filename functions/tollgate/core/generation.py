@@ -107,6 +107,8 @@ class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The tokens of the prompt that are certain, with the text that was read."""
     pages: int = 0
     """The pages of PDFs that are charged for."""
+    recognized: int = 0
+    """The pages of PDFs whose text is recognized, at most, and charged for as such."""
     always: bool = False
     """True if they are read for every endpoint."""
 

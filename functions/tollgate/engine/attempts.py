@@ -197,6 +197,8 @@ async def _commit(
 ) -> CommittedAttempt:
     """Send to one endpoint and read up to its first content event."""
     attempt = cursor.attempt
+    if context.media.forms is not None:
+        await context.media.forms.recognize_for(attempt.target)
     encoded = await _encode(context, attempt)
     adapted = (*context.plan.unmet, *encoded.adapted)
     context.meter.attempt_opened(attempt, adapted)

@@ -15,7 +15,7 @@ from tollgate.core.content import (
     MediaSource,
     Text,
 )
-from tollgate.core.documents import DocumentPage, ReadDocument
+from tollgate.core.documents import DocumentPage
 from tollgate.core.generation import Fee
 from tollgate.core.known_files import KnownFile
 from tollgate.core.media_types import PDF
@@ -27,29 +27,18 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
+from tollgate.engine.known_documents import KnownDocument, takes_pictures
+from tollgate.engine.recognition import Recognition
 from tollgate.providers.base import Target
 from tollgate.routing.planning.document_fees import page_fees
+from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_MIN, PromptSize
 from tollgate.routing.plugin_sections import PdfSection
 
 # Of the annotation on one document; a larger one would not fit into the next request.
 TOLD_BYTES_MAX: Final = 2_000_000
 _UNNAMED: Final = "document"
-
-
-class KnownDocument(Struct, frozen=True, kw_only=True):
-    """A document of a request, as it was read."""
-
-    media_type: str
-    read: ReadDocument
-    sha256: str
-    name: str = ""
-    is_new: bool = True
-    """False if an earlier answer told of it, so that it costs no page."""
-
-    @property
-    def has_text(self) -> bool:
-        """True unless a model that does not see gets nothing of it."""
-        return any(page.text for page in self.read.pages)
+# A page of print is some 3,000 bytes.
+_RECOGNIZED_TOKENS_TYPICAL: Final = 750
 
 
 class PageCounts(Struct, frozen=True, kw_only=True):
@@ -57,12 +46,15 @@ class PageCounts(Struct, frozen=True, kw_only=True):
 
     text: int = 0
     pictured: int = 0
+    recognized: int = 0
+    """The pages whose text is recognized, which are not among the others."""
 
 
 class DocumentForms:
     """The forms of one request, by what an endpoint reads and sees.
 
-    `always` replaces documents for endpoints that would read them, too.
+    `always` replaces documents for endpoints that would read them, too. A recognition, if there is
+    one, supplies the text of pages; it is run before the first attempt that needs it.
     """
 
     def __init__(
@@ -72,18 +64,28 @@ class DocumentForms:
         *,
         section: PdfSection,
         always: bool,
+        recognition: Recognition | None = None,
     ) -> None:
         self._request = request
         self._known = known
         self._section = section
         self._always = always
+        self._recognition = recognition
+
+    async def recognize_for(self, target: Target) -> None:
+        """Find the text of the pages that are recognized for an endpoint, unless it is known.
+
+        Raises GatewayError if the service fails.
+        """
+        if self._recognition is not None and self._is_recognized(target):
+            await self._recognition.run()
 
     def request_for(self, target: Target) -> GenerationRequest:
         """Return the request as an endpoint gets it."""
         replaced = self._replaced(target)
         if not replaced:
             return self._request
-        sees = _sees(target)
+        sees = takes_pictures(target)
         messages, *further = (
             tuple(_expand(message, replaced, sees=sees) for message in messages)
             for messages in self._request.conversations
@@ -97,19 +99,45 @@ class DocumentForms:
 
     def pages_for(self, target: Target) -> PageCounts:
         """Return the pages that an endpoint gets in place of PDFs, each document counted once."""
-        pages = [
-            page
-            for known in self._replaced(target).values()
-            if known.media_type == PDF and known.is_new
-            for page in known.read.pages
-        ]
-        pictured = sum(_sees(target) and page.picture is not None for page in pages)
-        return PageCounts(text=len(pages) - pictured, pictured=pictured)
+        pages, recognized = list[DocumentPage](), 0
+        for source in self._replaced(target):
+            known, scanned = self._known[source], self._scanned(target, source)
+            recognized += len(scanned)
+            if known.media_type == PDF and known.is_new:
+                pages += [page for page in known.read.pages if page.number not in scanned]
+        pictured = sum(takes_pictures(target) and page.picture is not None for page in pages)
+        return PageCounts(text=len(pages) - pictured, pictured=pictured, recognized=recognized)
+
+    def sizes_for(self, target: Target) -> tuple[PromptSize, ...]:
+        """Measure what an endpoint gets; text that is not recognized yet has its bound."""
+        sizes = PromptSize.of_each(self.request_for(target))
+        if self._recognition is None:
+            return sizes
+        pages = sum(
+            len(self._scanned(target, part.source))
+            for message in chain.from_iterable(self._request.conversations)
+            for part in message.content
+            if isinstance(part, Document)
+        )
+        most = -(-self._recognition.section.text_bytes_max // BYTES_PER_TOKEN_MIN)
+        return tuple(
+            replace(
+                size,
+                estimate=size.estimate + pages * min(most, _RECOGNIZED_TOKENS_TYPICAL),
+                most=size.most + pages * most,
+            )
+            for size in sizes
+        )
 
     def fees_for(self, target: Target) -> tuple[Fee, ...]:
         """Return the fees for the pages that an endpoint gets."""
         pages = self.pages_for(target)
-        return page_fees(self._section, text=pages.text, pictured=pages.pictured)
+        return page_fees(
+            self._section,
+            text=pages.text,
+            pictured=pages.pictured,
+            recognized=pages.recognized,
+        )
 
     def newly_read(self, target: Target) -> tuple[KnownFile, ...]:
         """Return the PDFs that were read for an endpoint, for its caller to send back."""
@@ -126,13 +154,31 @@ class DocumentForms:
 
     def shows(self, target: Target) -> bool:
         """Return whether an endpoint gets something of each document."""
-        return _sees(target) or all(known.has_text for known in self._replaced(target).values())
+        if self._is_recognized(target):
+            return self._recognition is not None and self._recognition.fits
+        return takes_pictures(target) or all(
+            known.has_text for known in self._replaced(target).values()
+        )
+
+    def _is_recognized(self, target: Target) -> bool:
+        return any(self._scanned(target, source) for source in self._replaced(target))
+
+    def _scanned(self, target: Target, source: MediaSource) -> frozenset[int]:
+        """Return the numbers of the pages whose text is recognized for an endpoint."""
+        recognition = self._recognition
+        if recognition is None or not recognition.serves(target):
+            return frozenset()
+        return recognition.pages[source] if source in self._replaced(target) else frozenset()
 
     def _replaced(self, target: Target) -> Mapping[MediaSource, KnownDocument]:
+        recognition = self._recognition
+        known = self._known
+        if recognition is not None and recognition.serves(target):
+            known = {**known, **recognition.found}
         return {
-            source: known
-            for source, known in self._known.items()
-            if self._always or not target.reads_file(known.media_type)
+            source: each
+            for source, each in known.items()
+            if self._always or not target.reads_file(each.media_type)
         }
 
     def _size(self, replaced: Mapping[MediaSource, KnownDocument], *, sees: bool) -> int:
@@ -156,10 +202,6 @@ def _told_bytes(known: KnownDocument) -> int:
         len(page.text.encode()) if page.text or page.picture is None else len(page.picture.base64)
         for page in known.read.pages
     )
-
-
-def _sees(target: Target) -> bool:
-    return "image" in target.input
 
 
 def _expand(

@@ -26,13 +26,14 @@ from tollgate.core.generation import PromptTokens, ReadSize
 from tollgate.core.known_files import KnownFile
 from tollgate.core.media_types import PDF, decode_base64
 from tollgate.core.request import GenerationRequest
-from tollgate.engine.document_forms import DocumentForms, KnownDocument
+from tollgate.engine.document_forms import DocumentForms
 from tollgate.engine.gateway import Gateway
+from tollgate.engine.known_documents import KnownDocument
 from tollgate.engine.media import RequestMedia
+from tollgate.engine.recognition import Recognition
 from tollgate.providers.base import Target
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.routing.planning.prompt_size import PromptSize
 from tollgate.routing.plugin_sections import PdfSection
 
 # Of one request, in all and at a time: a machine reads as many at a time for everybody, and lets a
@@ -71,6 +72,7 @@ async def read_documents(
     if reader is None or section is None:
         _require_no_reading(request.documents)
         return plan
+    _require_recognition(gateway, section, request.documents)
     documents = _documents(request)
     if request.leaves_documents or not documents:
         return plan
@@ -90,14 +92,17 @@ async def read_documents(
     known = await _read_all(reader, documents, loaded, task=task, returned=returned)
     if not known:
         return plan
+    if _recognizes_all(request.documents):
+        known = {source: each.without_text() for source, each in known.items()}
     always = _is_demanded(request)
-    forms = DocumentForms(request, known, section=section, always=always)
+    recognition = _recognition(gateway, section, request, known)
+    forms = DocumentForms(request, known, section=section, always=always, recognition=recognition)
     planned = gateway.planner.plan(
         _measure(wanted, forms, known, targets, always=always), now_s=gateway.clock.now_s()
     )
     kept = tuple(attempt for attempt in planned.attempts if forms.shows(attempt.target))
     if not kept:
-        raise _scanned(planned.attempts)
+        raise _scanned(planned.attempts, recognition)
     media.forms = forms
     return replace(planned, attempts=kept)
 
@@ -127,6 +132,37 @@ def _require_no_reading(options: DocumentOptions | None) -> None:
         )
 
 
+def _recognizes_all(options: DocumentOptions | None) -> bool:
+    return options is not None and options.engine == "ocr"
+
+
+def _require_recognition(
+    gateway: Gateway, section: PdfSection, options: DocumentOptions | None
+) -> None:
+    """Refuse a recognition that the caller demands and nothing here does."""
+    if not options or not _recognizes_all(options):
+        return
+    if section.ocr is None or gateway.recognizer is None:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"{options.field} demands the recognition of scans, which this gateway does not do.",
+            param=options.field,
+        )
+
+
+def _recognition(
+    gateway: Gateway,
+    section: PdfSection,
+    request: GenerationRequest,
+    known: Mapping[MediaSource, KnownDocument],
+) -> Recognition | None:
+    """Return the recognition of pages without text; None if nothing here does it."""
+    if section.ocr is None or gateway.recognizer is None:
+        return None
+    everywhere = _recognizes_all(request.documents)
+    return Recognition(gateway.recognizer, section.ocr, known, everywhere=everywhere)
+
+
 def _documents(request: GenerationRequest) -> list[Document]:
     return [
         part
@@ -150,6 +186,8 @@ def _task(
     limit = options.pages_max if options else None
     sees = any("image" in target.input for target in reading)
     pictures: Literal["textless", "all"] = "all" if engine == "images" else "textless"
+    if engine == "ocr":
+        sees = False
     return ReadingTask(
         pages_max=section.pages_max if limit is None else min(limit, section.pages_max),
         cuts=limit is not None and limit <= section.pages_max,
@@ -196,7 +234,7 @@ async def _know(
     file = returned.get(found)
     read = file.read if file else await _read(reader, part, content, task)
     return KnownDocument(
-        media_type=content.media_type,
+        content=content,
         read=read,
         sha256=found,
         name=part.filename or read.title,
@@ -235,7 +273,15 @@ def _refused(error: UnreadableDocument, name: str, media_type: str) -> RequestEr
     )
 
 
-def _scanned(attempts: Sequence[Attempt]) -> RequestError:
+def _scanned(attempts: Sequence[Attempt], recognition: Recognition | None) -> RequestError:
+    if recognition is not None:
+        most = recognition.section.pages_max
+        return RequestError(
+            ErrorCode.DOCUMENT_TOO_LARGE,
+            f"{_FIELD}: {recognition.pages_total:,} pages have no text of their own, and {most:,} "
+            "are the most that are recognized.",
+            param=_FIELD,
+        )
     models = ", ".join(sorted({attempt.target.model for attempt in attempts}))
     return RequestError(
         ErrorCode.DOCUMENT_UNREADABLE,
@@ -253,7 +299,7 @@ def _measure(
     always: bool,
 ) -> PlanningRequest:
     """Return the planner's input with the largest of the sizes that an endpoint gets."""
-    measured = [PromptSize.of_each(forms.request_for(target)) for target in targets]
+    measured = [forms.sizes_for(target) for target in targets]
     sizes = [size for each in measured for size in each]
     pages = [forms.pages_for(target) for target in targets]
     prompts = tuple(
@@ -271,6 +317,7 @@ def _measure(
             types=tuple(sorted({each.media_type for each in known.values()})),
             tokens_min=min(size.least for size in sizes),
             pages=max(each.text + each.pictured for each in pages),
+            recognized=max(each.recognized for each in pages),
             always=always,
         ),
     )

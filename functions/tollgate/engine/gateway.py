@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tollgate.tools.base import ServerTools
 
 if TYPE_CHECKING:
-    from tollgate.core.documents import DocumentReader
+    from tollgate.core.documents import DocumentReader, TextRecognizer
     from tollgate.core.files import FoundFile
 
 
@@ -98,6 +98,8 @@ class Gateway(Struct, frozen=True, kw_only=True):
     """None where no files are kept."""
     reader: "DocumentReader | None" = None
     """None where documents are left to models that read them."""
+    recognizer: "TextRecognizer | None" = None
+    """None where no service recognizes scanned pages."""
 
 
 class Call(Struct, frozen=True, kw_only=True):

@@ -1,11 +1,24 @@
 """The plugins of routing.yaml: what the gateway does with a request before a model sees it."""
 
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
-from tollgate.routing.scalars import Dollars, Strict
+from tollgate.routing.scalars import (
+    BaseUrl,
+    Day,
+    Dollars,
+    KeySection,
+    Seconds,
+    Sentence,
+    Strict,
+)
+
+OcrEngine = Literal["mistral"]
+# The public address of each engine.
+OCR_ADDRESSES: Final[Mapping[OcrEngine, str]] = {"mistral": "https://api.mistral.ai"}
 
 
 class PagePricesSection(Strict):
@@ -15,6 +28,51 @@ class PagePricesSection(Strict):
     images: Dollars = Field(
         default=Decimal(0), description="A page that is sent as its text and a picture."
     )
+
+
+class OcrPriceSection(Strict):
+    """The price of a recognized page, and its source."""
+
+    page: Dollars = Field(description="Per page that is recognized.")
+    source: Sentence = Field(description="Page that publishes the price.")
+    checked: Day = Field(description="Day on which the source was read.")
+
+
+class OcrSection(Strict):
+    """Recognition of scanned pages by a paid service, for models that do not see."""
+
+    engine: OcrEngine = Field(description="Service that recognizes.")
+    model: Annotated[str, StringConstraints(min_length=1, max_length=128)] = Field(
+        description="The service's own name of its model."
+    )
+    base_url: BaseUrl | None = Field(
+        default=None, description="Address of the service; its public one if it is left out."
+    )
+    private: bool | None = Field(
+        default=None,
+        description="Whether `base_url` is in a network of your own, where a key may go by http.",
+    )
+    key: KeySection = Field(description="Key for the service.")
+    price: OcrPriceSection = Field(description="Price of a page, in place of its `text` price.")
+    pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
+        default=50, description="Pages of one request that are recognized; more are refused."
+    )
+    text_bytes_max: Annotated[int, Field(ge=1_000, le=100_000)] = Field(
+        default=12_000, description="Bytes of the text of a page, which is cut there."
+    )
+    timeout_s: Annotated[Seconds, Field(ge=1, le=300)] = Field(
+        default=60.0, description="Time for one document."
+    )
+
+    @property
+    def address(self) -> str:
+        """The address of the service."""
+        return OCR_ADDRESSES[self.engine] if self.base_url is None else self.base_url
+
+    @property
+    def sends_credentials(self) -> bool:
+        """True: every service has a key."""
+        return True
 
 
 class PdfSection(Strict):
@@ -29,6 +87,9 @@ class PdfSection(Strict):
         default=100, description="Pages of one PDF; a longer one is refused."
     )
     price: PagePricesSection = Field(description="Price of a page by the way of reading.")
+    ocr: OcrSection | None = Field(
+        default=None, description="Recognition of scans; without it, a model that sees is needed."
+    )
 
 
 class PluginsSection(Strict):

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from tollgate.routing.plugin_sections import PluginsSection
+from tollgate.routing.plugin_sections import OcrSection, PluginsSection
 from tollgate.routing.scalars import FileGlob, Strict
 from tollgate.routing.schema import MainFile
 from tollgate.routing.tool_sections import ServerToolsSection
@@ -26,6 +26,12 @@ class Routing(MainFile):
         default_factory=ServerToolsSection,
         description="Tools that the gateway runs within a request that asks for them.",
     )
+
+    @property
+    def ocr(self) -> OcrSection | None:
+        """The recognition of scanned pages, None without it."""
+        pdf = self.plugins.pdf if self.plugins else None
+        return pdf.ocr if pdf else None
 
 
 class RoutingFile(Routing):

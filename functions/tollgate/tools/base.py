@@ -46,7 +46,7 @@ class RunFailure(Exception):
 
 
 class EngineRequest(Struct, frozen=True, kw_only=True):
-    """A request to a search engine, with its key among the headers; `url` is escaped already."""
+    """A request to an engine, with its key among the headers; `url` is escaped already."""
 
     method: Literal["GET", "POST"]
     url: str
@@ -55,7 +55,7 @@ class EngineRequest(Struct, frozen=True, kw_only=True):
 
 
 class EngineCalls(Protocol):
-    """Sends requests to search engines."""
+    """Sends requests to engines."""
 
     async def exchange(
         self, engine: str, request: EngineRequest, *, bytes_max: int, timeout_s: float

@@ -1,7 +1,7 @@
 """Wires generations: providers, the gateway of a catalog, the app of the metered routes."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,7 +13,7 @@ from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
-from tollgate.core.secret import CredentialPlace
+from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.ingress.formats import Ingresses
 from tollgate.providers.registry import CatalogProviders, ProviderServices, Registry
@@ -33,6 +33,7 @@ from tollgate.wiring.aws import aws_json, credentials, rotating_credentials, sig
 from tollgate.wiring.stores import Stores
 
 if TYPE_CHECKING:
+    from tollgate.core.content import InlineMedia
     from tollgate.core.documents import DocumentReader, ReadDocument, ReadingTask
     from tollgate.tools.base import RequestTools
 
@@ -52,16 +53,23 @@ class Upstream(Struct, frozen=True, kw_only=True):
         return dict(zip(rows, places, strict=True))
 
     async def find_missing_tool_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace]:
-        """Return, for each server tool without its key, where that is missing."""
-        search = catalog.tools.section.web_search
-        if search is None or search.key is None:
-            return {}
-        reference = search.key.reference
+        """Return, for each server tool and plugin without its key, where that is missing."""
+        search, pdf = catalog.tools.section.web_search, catalog.pdf
+        keys = {
+            "web_search": search.key if search else None,
+            "pdf.ocr": pdf.ocr.key if pdf and pdf.ocr else None,
+        }
+        missing = {}
+        for name, key in keys.items():
+            if key is not None and not await self._has_key(key.reference):
+                missing[name] = self.keys.place(key.reference)
+        return missing
+
+    async def _has_key(self, reference: SecretReference) -> bool:
         try:
-            found = await self.keys.read(reference)
+            return bool(await self.keys.read(reference))
         except LedgerError:
-            found = None
-        return {} if found else {"web_search": self.keys.place(reference)}
+            return False
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -143,7 +151,32 @@ def wire_gateway(
             clock=clock,
         ),
         reader=reader,
+        recognizer=_LaterRecognizer(catalog, upstream),
     )
+
+
+class _LaterRecognizer:
+    """Implements `core.documents.TextRecognizer` by the engine of a catalog that has one.
+
+    It is imported with the first scan.
+    """
+
+    def __init__(self, catalog: Catalog, upstream: Upstream) -> None:
+        self._catalog = catalog
+        self._upstream = upstream
+
+    async def recognize(self, document: "InlineMedia", pages: Sequence[int]) -> Mapping[int, str]:
+        """Return the text of each page; raise RecognitionFailed."""
+        from tollgate.core.documents import RecognitionFailed
+        from tollgate.providers.transports.engine_calls import PooledEngineCalls
+        from tollgate.tools.recognize import EngineRecognizer
+
+        pdf = self._catalog.pdf
+        if pdf is None or pdf.ocr is None:
+            raise RecognitionFailed("no engine is set up")
+        calls = PooledEngineCalls(self._upstream.pool)
+        engine = EngineRecognizer(section=pdf.ocr, calls=calls, secrets=self._upstream.keys)
+        return await engine.recognize(document, pages)
 
 
 class _LaterTools(Struct, frozen=True, kw_only=True):

@@ -61,10 +61,10 @@ def _enabled(fields: wire.PluginFields) -> Iterator[tuple[str, wire.Plugin]]:
 
 def _engine(stated: str | None, path: str) -> PdfEngine | None:
     match stated:
-        case None | "text" | "images" | "native":
+        case None | "text" | "images" | "native" | "ocr":
             return stated
         case _:
-            raise field_refusal(path, "must be 'text', 'images' or 'native'")
+            raise field_refusal(path, "must be 'text', 'images', 'native' or 'ocr'")
 
 
 def parse_plugins(fields: wire.PluginFields, *, all_events: bool) -> tuple[ServerTool, ...]:

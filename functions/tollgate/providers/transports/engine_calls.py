@@ -1,4 +1,4 @@
-"""Requests to search engines over the pool of connections to providers."""
+"""Requests to engines of tools over the pool of connections to providers."""
 
 import asyncio
 from typing import Final
@@ -42,8 +42,8 @@ class PooledEngineCalls(Struct, frozen=True):
                 return bytes(body)
         except UpstreamRefused as refused:
             if refused.status == _TOO_MANY:
-                raise _failure("gets too many searches", "too_many_requests") from refused
-            raise _failure(f"refused the search with HTTP {refused.status}") from refused
+                raise _failure("gets too many requests", "too_many_requests") from refused
+            raise _failure(f"refused the request with HTTP {refused.status}") from refused
         except TimeoutError as late:
             raise _failure("did not answer in time") from late
         except (UpstreamError, *NETWORK_FAILURES) as failure:
@@ -51,4 +51,4 @@ class PooledEngineCalls(Struct, frozen=True):
 
 
 def _failure(what: str, fault: RunFault = "unavailable") -> RunFailure:
-    return RunFailure(fault, f"the search engine {what}")
+    return RunFailure(fault, f"the engine {what}")

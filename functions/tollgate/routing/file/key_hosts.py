@@ -6,12 +6,13 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from tollgate.routing.plugin_sections import OcrSection
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.schema import ProviderSection
 from tollgate.routing.tool_sections import WebSearchSection
 
-# What sends a key: a provider, or the engine of a tool.
-KeyedRow = ProviderSection | WebSearchSection
+# What sends a key: a provider, or the engine of a tool or a plugin.
+KeyedRow = ProviderSection | WebSearchSection | OcrSection
 
 _PORTS: Final = {"https": 443, "http": 80}
 _GOOGLE: Final = "google"
@@ -39,6 +40,8 @@ def list_key_hosts(routing: Routing) -> dict[KeyHost, tuple[str, ...]]:
     search = routing.server_tools.web_search
     for pair in () if search is None else key_hosts_of(search):
         found[pair] = (*found.get(pair, ()), "web_search")
+    for pair in () if routing.ocr is None else key_hosts_of(routing.ocr):
+        found[pair] = (*found.get(pair, ()), "pdf.ocr")
     return dict(sorted(found.items()))
 
 

@@ -15,7 +15,7 @@ from tollgate.routing.file.document import Where, read_document
 from tollgate.routing.file.includes import find_included
 from tollgate.routing.file.problems import InvalidRouting, Problem
 from tollgate.routing.file.secret_checks import KeyRules
-from tollgate.routing.file.tool_checks import check_server_tools
+from tollgate.routing.file.tool_checks import check_ocr, check_server_tools
 from tollgate.routing.file.validate import validate
 from tollgate.routing.routing_file import Routing, RoutingFile
 from tollgate.routing.schema import IncludedFile
@@ -92,6 +92,8 @@ def inspect(
     problems += crosscheck(parts, development, today, rules)
     models = {slug: model for part in parts for slug, model in part.content.models.items()}
     problems += check_server_tools(document, main.server_tools, models, rules=rules, today=today)
+    if main.ocr is not None:
+        problems += check_ocr(document, main.ocr, rules=rules, today=today)
     errors = [problem for problem in problems if problem.severity == "error"]
     clean = all(dev and problem.allowed_in_dev for problem in errors)
     return Inspection(

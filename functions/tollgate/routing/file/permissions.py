@@ -65,10 +65,12 @@ def compile_permissions(routing: Routing) -> Permissions:
 
 
 def secret_names(routing: Routing) -> tuple[str, ...]:
-    """Return the names of the secrets that hold keys of providers and of tools, sorted."""
+    """Return the names of the secrets that hold keys of providers, tools and plugins, sorted."""
     keys = [provider.key for provider in routing.providers.values()]
     if routing.server_tools.web_search is not None:
         keys.append(routing.server_tools.web_search.key)
+    if routing.ocr is not None:
+        keys.append(routing.ocr.key)
     return tuple(sorted({key.secret for key in keys if key is not None and key.secret is not None}))
 
 

@@ -1,4 +1,4 @@
-"""Find tools of the gateway that could not run, would be free, or would send a key wrongly."""
+"""Find tools and plugins that could not run, would be free, or would send a key wrongly."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
@@ -7,10 +7,13 @@ from difflib import get_close_matches
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from msgspec import Struct
+
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.price_checks import CHECKED_DAYS_MAX
 from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.secret_checks import KeyRules, check_host, check_key, check_pins
+from tollgate.routing.plugin_sections import OcrSection
 from tollgate.routing.schema import ModelSection
 from tollgate.routing.tool_sections import (
     ENGINE_HOSTS,
@@ -23,6 +26,14 @@ from tollgate.routing.tool_sections import (
 
 # The dearest engine on sale costs a few cents a search.
 _PER_THOUSAND_FROM: Final = Decimal(1)
+
+
+class _Price(Struct, frozen=True):
+    """The price of one piece, by its name in the section."""
+
+    name: str
+    each: Decimal
+    checked: date
 
 
 def check_server_tools(
@@ -39,9 +50,9 @@ def check_server_tools(
         place: Where = (*where, "web_search")
         yield from _check_search(document, place, tools.web_search, rules)
         if tools.web_search.price is not None:
-            yield from _check_price(document, place, tools.web_search.price, today)
+            yield from _check_call(document, place, tools.web_search.price, today)
     if tools.web_fetch is not None:
-        yield from _check_price(document, (*where, "web_fetch"), tools.web_fetch.price, today)
+        yield from _check_call(document, (*where, "web_fetch"), tools.web_fetch.price, today)
     if tools.datetime is not None:
         yield from _check_timezone(document, (*where, "datetime"), tools.datetime)
     if tools.image is not None:
@@ -75,15 +86,34 @@ def _check_search(
     yield from check_pins(document, where, search, rules)
 
 
-def _check_price(
+def check_ocr(
+    document: YamlDocument, ocr: OcrSection, *, rules: KeyRules, today: date | None
+) -> Iterator[Problem]:
+    """Yield the problems of the recognition of scans."""
+    where: Where = ("plugins", "pdf", "ocr")
+    yield from check_key(document, where, ocr.key, rules)
+    yield from check_host(document, where, ocr, development=False)
+    yield from check_pins(document, where, ocr, rules)
+    yield from _check_price(
+        document, where, _Price("page", ocr.price.page, ocr.price.checked), today
+    )
+
+
+def _check_call(
     document: YamlDocument, where: Where, price: ToolPriceSection, today: date | None
 ) -> Iterator[Problem]:
-    if price.call >= _PER_THOUSAND_FROM:
+    yield from _check_price(document, where, _Price("call", price.call, price.checked), today)
+
+
+def _check_price(
+    document: YamlDocument, where: Where, price: _Price, today: date | None
+) -> Iterator[Problem]:
+    if price.each >= _PER_THOUSAND_FROM:
         message = (
-            f"call price {price.call:f} looks like dollars per thousand; each it is "
-            f"{(price.call / 1000).normalize():f}"
+            f"{price.name} price {price.each:f} looks like dollars per thousand; each it is "
+            f"{(price.each / 1000).normalize():f}"
         )
-        yield document.at_value((*where, "price", "call"), "R031", message)
+        yield document.at_value((*where, "price", price.name), "R031", message)
     if today and not timedelta(0) <= today - price.checked <= timedelta(days=CHECKED_DAYS_MAX):
         message = f"price checked on {price.checked}, not within the last 90 days"
         place: Where = (*where, "price", "checked")

@@ -9,6 +9,7 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.plugin_sections import PdfSection
 
 PAGE_ITEM: Final = "pdf_page"
+RECOGNIZED_PAGE_ITEM: Final = "pdf_page_ocr"
 _NANO_USD_PER_USD: Final = 1_000_000_000
 
 
@@ -25,17 +26,22 @@ def fee_max_nano_usd(target: Target, documents: ReadSize, section: PdfSection) -
     """Return the most that the pages of a request cost at an endpoint that they are read for."""
     price = section.price
     each = max(price.text, price.images) if "image" in target.input else price.text
-    exact = each * documents.pages * _NANO_USD_PER_USD
-    # Each of two lines is rounded up by half a nano-dollar at most.
-    return int(exact.to_integral_value(rounding=ROUND_CEILING)) + 1 if exact else 0
+    recognized = section.ocr.price.page * documents.recognized if section.ocr else Decimal(0)
+    exact = (each * documents.pages + recognized) * _NANO_USD_PER_USD
+    # Each of two lines, or three, is rounded up by half a nano-dollar at most.
+    rounded = 2 if recognized else 1
+    return int(exact.to_integral_value(rounding=ROUND_CEILING)) + rounded if exact else 0
 
 
-def page_fees(section: PdfSection, *, text: int, pictured: int) -> tuple[Fee, ...]:
-    """Return the fees for pages that were sent as text, and as text with a picture."""
-    rates: tuple[tuple[int, Decimal], ...] = (
-        (text, section.price.text),
-        (pictured, section.price.images),
+def page_fees(
+    section: PdfSection, *, text: int, pictured: int, recognized: int = 0
+) -> tuple[Fee, ...]:
+    """Return the fees for pages that were sent as text, with a picture, and as recognized."""
+    rates: tuple[tuple[str, int, Decimal], ...] = (
+        (PAGE_ITEM, text, section.price.text),
+        (PAGE_ITEM, pictured, section.price.images),
+        (RECOGNIZED_PAGE_ITEM, recognized, section.ocr.price.page if section.ocr else Decimal(0)),
     )
     return tuple(
-        Fee(item=PAGE_ITEM, quantity=pages, usd_each=rate) for pages, rate in rates if pages
+        Fee(item=item, quantity=pages, usd_each=rate) for item, pages, rate in rates if pages
     )

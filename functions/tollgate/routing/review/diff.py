@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.routing.planning.document_fees import PAGE_ITEM
+from tollgate.routing.planning.document_fees import PAGE_ITEM, RECOGNIZED_PAGE_ITEM
 from tollgate.routing.price_sections import OverrideSection
 from tollgate.routing.review.facts import (
     NOTES,
@@ -174,20 +174,26 @@ def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
         for each in (before, after)
     )
     for change in _compare_sections("plugin", old, new, list_facts):
-        rates = tuple(fact for fact in change.facts if fact.name.startswith("price."))
+        rates = tuple(fact for fact in change.facts if _is_page_price(fact.name))
         if change.kind != "changed" or not rates:
             yield change
             continue
         if others := tuple(fact for fact in change.facts if fact not in rates):
             yield replace(change, facts=others)
-        # By the name that the line of a bill has.
-        yield Change(
-            kind="changed", what="price", subject=PAGE_ITEM, facts=tuple(map(_page_rate, rates))
-        )
+        # By the names that the lines of a bill have.
+        for item, prefix in ((PAGE_ITEM, "price."), (RECOGNIZED_PAGE_ITEM, "ocr.price.")):
+            named = tuple(fact for fact in rates if fact.name.startswith(prefix))
+            facts = tuple(_page_rate(fact, prefix) for fact in named)
+            if facts:
+                yield Change(kind="changed", what="price", subject=item, facts=facts)
 
 
-def _page_rate(fact: Fact) -> Fact:
-    return _with_percent(replace(fact, name=fact.name.removeprefix("price.")))
+def _page_rate(fact: Fact, prefix: str) -> Fact:
+    return _with_percent(replace(fact, name=fact.name.removeprefix(prefix)))
+
+
+def _is_page_price(name: str) -> bool:
+    return name.startswith("price.") or name == "ocr.price.page"
 
 
 def _compare_facts(what: SubjectKind, name: str, before: Facts, after: Facts) -> Iterator[Change]:

@@ -16,7 +16,9 @@ OrderedNames = tuple[str, ...]
 Facts = Mapping[str, str | OrderedNames]
 
 # Values for people: they change the sha, and nothing that a request could notice.
-NOTES: Final = frozenset({"name", "description", "source", "checked"})
+NOTES: Final = frozenset(
+    {"name", "description", "source", "checked", "ocr.price.source", "ocr.price.checked"}
+)
 # Lists whose order has no meaning.
 _SETS: Final = frozenset(
     {"allowed_domains", "blocked_domains", "input", "supports", "next_on", "models", "refuses"}

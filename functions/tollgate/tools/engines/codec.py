@@ -1,4 +1,4 @@
-"""The two halves of a search engine's format, without I/O: a request is made, a reply is read."""
+"""The two halves of an engine's format, without I/O: a request is made, a reply is read."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from tollgate.core.addresses import DomainRules
+from tollgate.core.content import InlineMedia
 from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import Source, UserLocation
 from tollgate.tools.base import EngineRequest, RunFailure
@@ -40,6 +41,21 @@ class SearchCodec(Struct, frozen=True, kw_only=True):
     encode: Callable[[Search, EngineAccess], EngineRequest]
     decode: Callable[[bytes], tuple[Source, ...]]
     query_characters_max: int
+
+
+class Scan(Struct, frozen=True, kw_only=True):
+    """A document, and the pages whose text is recognized, counted from 1."""
+
+    model: str
+    document: InlineMedia
+    pages: tuple[int, ...]
+
+
+class RecognitionCodec(Struct, frozen=True, kw_only=True):
+    """The format of one engine that recognizes text."""
+
+    encode: Callable[[Scan, EngineAccess], EngineRequest]
+    decode: Callable[[bytes], Mapping[int, str]]
 
 
 def bearer(key: str | None) -> Mapping[str, str]:

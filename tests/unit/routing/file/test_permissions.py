@@ -292,3 +292,29 @@ def test_c55_c93_the_key_of_a_search_engine_is_allowed_and_pinned_to_its_host(
         secrets=tuple(f"{SECRETS}{name}-??????" for name in secrets),
         key_hosts=pins,
     )
+
+
+def test_c55_c93_the_key_of_a_recognition_is_allowed_and_pinned_to_its_host() -> None:
+    ocr = {
+        "engine": "mistral",
+        "model": "ocr-1",
+        "key": {"secret": "team/ocr", "env": "OCR_API_KEY"},
+        "price": {"page": Decimal(0), "source": "made up", "checked": "2026-11-21"},
+    }
+    found = compile_permissions(
+        routing(
+            providers={},
+            models={},
+            aliases={},
+            routes={},
+            plugins={"pdf": {"price": {}, "ocr": ocr}},
+        )
+    )
+    assert found == Permissions(
+        models=(),
+        secrets=(f"{SECRETS}team/ocr-??????",),
+        key_hosts=(
+            "secret:team/ocr>https://api.mistral.ai",
+            "variable:OCR_API_KEY>https://api.mistral.ai",
+        ),
+    )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.routing.catalogs import endpoint, model, provider, routing
+from tests.unit.routing.catalogs import RECENTLY, endpoint, model, provider, routing
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.review.diff import Change, Fact, list_changes
 from tollgate.routing.review.facts import summarize_price
@@ -29,6 +29,16 @@ def tool_price(call: str) -> dict[str, object]:
 
 NEAR = endpoint("near", "large-1", dollars_in="2.2", dollars_out="11")
 FAR = endpoint("far", "L")
+
+
+def ocr(page: str, source: str = "made up") -> dict[str, object]:
+    return {
+        "engine": "mistral",
+        "model": "ocr-1",
+        "key": {"env": "OCR_API_KEY"},
+        "price": {"page": page, "source": source, "checked": RECENTLY},
+    }
+
 
 # Each is a small file, apart from the others in one thing or another.
 VARIANTS = (
@@ -52,6 +62,9 @@ VARIANTS = (
     routing(server_tools={"web_fetch": {"price": tool_price("0.001")}}),
     routing(server_tools={"web_fetch": {"price": tool_price("0.002"), "uses_max": 3}}),
     routing(server_tools={"web_fetch": {"price": {**tool_price("0.001"), "source": "another"}}}),
+    routing(plugins={"pdf": {"price": {"text": "0.001"}, "ocr": ocr("0.001")}}),
+    routing(plugins={"pdf": {"price": {"text": "0.001"}, "ocr": ocr("0.002")}}),
+    routing(plugins={"pdf": {"price": {"text": "0.001"}, "ocr": ocr("0.001", source="another")}}),
 )
 
 
@@ -69,6 +82,19 @@ def test_a_page_that_costs_more_is_told_with_its_rise() -> None:
         Fact(name="text", before="0.001", after="0.002", percent=Decimal("100.0")),
     )
     assert Review(base="a", head="b", changes=(price,)).label == "routing:price"
+
+
+def test_a_recognized_page_that_costs_more_is_told_and_its_source_is_a_note() -> None:
+    one, dearer, elsewhere = (
+        routing(plugins={"pdf": {"price": {}, "ocr": section}})
+        for section in (ocr("0.001"), ocr("0.002"), ocr("0.001", source="another"))
+    )
+    (change,) = list_changes(one, dearer)
+    assert (change.what, change.subject) == ("price", "pdf_page_ocr")
+    assert change.facts == (
+        Fact(name="page", before="0.001", after="0.002", percent=Decimal("100.0")),
+    )
+    assert [each.what for each in list_changes(one, elsewhere)] == ["note"]
 
 
 @given(st.sampled_from(VARIANTS), st.sampled_from(VARIANTS))

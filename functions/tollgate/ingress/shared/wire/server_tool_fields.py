@@ -23,7 +23,7 @@ SearchContextSize = Literal["low", "medium", "high"]
 _Place = Annotated[str, Field(min_length=1, max_length=256)]
 
 
-PdfEngine = Literal["text", "images", "native"]
+PdfEngine = Literal["text", "images", "native", "ocr"]
 PagesMax = Annotated[int, Field(ge=1, le=1_000)]
 
 

@@ -1,0 +1,57 @@
+"""Mistral's recognition of documents.
+
+https://docs.mistral.ai/api/endpoint/ocr, by the reference of the vendor's own client
+(github.com/mistralai/client-python, docs/models, OCRRequest and OCRPageObject; 2026-11-22):
+`POST /v1/ocr`, a bearer token, a document as a `data:` URL, `pages` counted from 0; a reply has the
+`markdown` of each page by its `index`, from 0 too.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.tools.base import EngineRequest
+from tollgate.tools.engines.codec import (
+    EngineAccess,
+    RecognitionCodec,
+    Scan,
+    bearer,
+    post_json,
+    read_engine_reply,
+)
+
+
+class _Page(Struct, frozen=True, kw_only=True):
+    index: int
+    markdown: str
+
+
+class _Reply(Struct, frozen=True, kw_only=True):
+    pages: tuple[_Page, ...]
+
+
+def _encode(scan: Scan, access: EngineAccess) -> EngineRequest:
+    """Return the request of a recognition."""
+    content = scan.document
+    return post_json(
+        f"{access.base_url}/v1/ocr",
+        {
+            "model": scan.model,
+            "document": {
+                "type": "document_url",
+                "document_url": f"data:{content.media_type};base64,{content.base64}",
+            },
+            "pages": [page - 1 for page in scan.pages],
+            "include_image_base64": False,
+        },
+        bearer(access.key),
+    )
+
+
+def _decode(body: bytes) -> Mapping[int, str]:
+    """Return the text of each page of a reply, counted from 1."""
+    return {page.index + 1: page.markdown for page in read_engine_reply(body, _Reply).pages}
+
+
+MISTRAL_OCR: Final = RecognitionCodec(encode=_encode, decode=_decode)

@@ -1,0 +1,10 @@
+"""The one table of engines that recognize text: the codec of each name of `ocr.engine`."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tollgate.routing.plugin_sections import OcrEngine
+from tollgate.tools.engines.codec import RecognitionCodec
+from tollgate.tools.engines.mistral_ocr import MISTRAL_OCR
+
+RECOGNIZERS: Final[Mapping[OcrEngine, RecognitionCodec]] = {"mistral": MISTRAL_OCR}
