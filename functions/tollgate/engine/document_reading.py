@@ -232,6 +232,9 @@ async def _know(
     """Return a document as an earlier answer told of it, or else as it is read now."""
     found = sha256(decode_base64(content.base64)).hexdigest()
     file = returned.get(found)
+    if file is not None and len(file.pages) < min(file.pages_total, task.pages_max):
+        # The earlier request wanted fewer pages than this one.
+        file = None
     read = file.read if file else await _read(reader, part, content, task)
     return KnownDocument(
         content=content,

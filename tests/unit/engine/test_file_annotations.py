@@ -101,6 +101,19 @@ async def test_an_annotation_stands_for_a_file_with_its_hash_alone() -> None:
     assert len(reader_of(home).tasks) == 2
 
 
+async def test_an_annotation_of_fewer_pages_than_are_wanted_now_spares_no_reading() -> None:
+    home = await reading()
+    one_page = [{"id": "pdf", "pages_max": 1}]
+    (annotation,) = told(await ask(home, "acme/blind", plugins=one_page))
+    assert (len(annotation["file"]["content"]), annotation["file"]["pages"]) == (1, 2)
+    for plugins, reads, seen in ((one_page, 1, False), ([{"id": "pdf"}], 2, True)):
+        turn = next_turn("acme/blind", REPORT, [annotation], plugins=plugins)
+        reply = await exchange(home, "/v1/chat/completions", turn)
+        assert reply.status == 200, reply.body
+        assert len(reader_of(home).tasks) == reads
+        assert ("Losses fell." in json.dumps(sent(home))) is seen
+
+
 @pytest.mark.parametrize(
     "content",
     [
