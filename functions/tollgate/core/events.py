@@ -112,6 +112,8 @@ class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
     """The caller's sequence that ended the answer, if the provider says which."""
     prompt_blocked: bool = False
     """True if the provider refused the prompt: no model read it, and no text is a model's."""
+    paused: bool = False
+    """True if the provider stopped among tools of its own, and goes on once it has its answer."""
 
 
 StreamEvent = (

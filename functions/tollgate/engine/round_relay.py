@@ -83,6 +83,8 @@ class RoundRelay:
         # The number of each part for the caller; None for a call that the caller does not get.
         self._indexes: list[int | None] = []
         self._texts: dict[int, list[str]] = {}
+        self.is_paused = False
+        """True if the provider goes on when it is sent what it said."""
 
     async def take(self, event: StreamEvent) -> None:
         """Pass the next event on, if the caller gets it."""
@@ -94,7 +96,8 @@ class RoundRelay:
             case Started():
                 self._answer.is_started = True
                 await self._show(event, event)
-            case Ended():
+            case Ended(paused=paused):
+                self.is_paused = paused
                 # The answer may go on: only its last round ends it for the caller.
                 meter.observe_unseen(event)
             case UsageReported(usage=usage):

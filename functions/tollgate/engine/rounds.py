@@ -90,7 +90,8 @@ class _Rounds:
             )
             made = relay.own_calls[:CALLS_PER_ROUND_MAX]
             calls = self._name_apart(made)
-            if not calls or ended.finish in ("length", "content_filter"):
+            goes_on = calls or (relay.is_paused and not relay.has_callers_calls)
+            if not goes_on or ended.finish in ("length", "content_filter"):
                 return ended
             is_over = number == rounds_max or not self._has_room()
             if is_over and not relay.has_callers_calls:

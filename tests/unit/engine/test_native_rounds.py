@@ -42,6 +42,19 @@ def searched(*words: str, searches: int) -> list[Frame]:
     return framed([messages.start(), *blocks, ended, messages.STOP])
 
 
+def paused(searches: int) -> list[Frame]:
+    """The answer of a provider that stops among its searches, to be sent back as it is."""
+    blocks = [
+        messages.block(0, type="server_tool_use", id="srvtoolu_9", name="web_search", input={}),
+        messages.block_stop(0),
+        messages.block(1, type="web_search_tool_result", tool_use_id="srvtoolu_9", content=[]),
+        messages.block_stop(1),
+    ]
+    used = {"server_tool_use": {"web_search_requests": searches}}
+    ended = messages.message_delta("pause_turn", **used)
+    return framed([messages.start(), *blocks, ended, messages.STOP])
+
+
 def asks_for(name: str, arguments: str, searches: int = 0) -> list[Frame]:
     blocks = [messages.tool(name=name), messages.arguments(arguments), messages.block_stop()]
     used = {"server_tool_use": {"web_search_requests": searches}}
@@ -80,6 +93,25 @@ async def test_c73_a_provider_searches_by_itself_and_is_paid_by_its_endpoints_pr
     assert lines(home)["provider_web_search"] == 2
     assert len(home.near.requests) == 1
     assert home.gateway.tools.ran == []
+
+
+async def test_c73_a_provider_that_pauses_among_its_searches_goes_on_in_the_next_round() -> None:
+    home = await claude(paused(searches=2), searched("It rains.", searches=1))
+    whole = (await heard(home, SEARCH)).whole
+    assert whole.parts[-1] == Text(text="It rains.")
+    assert (whole.finish, home.record.finish) == ("stop", "stop")
+    said = sent(home.near, 1)["messages"][-1]
+    assert said["role"] == "assistant"
+    kinds = [block["type"] for block in said["content"]]
+    assert kinds == ["server_tool_use", "web_search_tool_result"]
+    assert [each.web_searches for each in home.record.rounds] == [2, 1]
+
+
+async def test_c73_a_provider_that_pauses_in_the_last_round_was_cut_short() -> None:
+    home = await claude(*[paused(searches=0)] * 9)
+    whole = (await heard(home, SEARCH)).whole
+    assert len(home.near.requests) == home.gateway.planner.catalog.defaults.rounds_max
+    assert whole.finish == "length"
 
 
 @pytest.mark.parametrize(("native", "priced"), [(False, True), (True, False)])

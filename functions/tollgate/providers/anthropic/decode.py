@@ -34,12 +34,13 @@ from tollgate.providers.base import Frame
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
-# `pause_turn` comes only with Anthropic's own tools, which no codec requests: the caller sees it as
+# `pause_turn` comes only with Anthropic's own tools: where no round follows, the caller sees it as
 # the raw finish reason, and may send the turn back. An unknown reason counts as `stop`.
+_PAUSED: Final = "pause_turn"
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
-    "pause_turn": "stop",
+    _PAUSED: "stop",
     "tool_use": "tool_calls",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -160,6 +161,7 @@ class MessagesDecoder:
             finish=finish,
             raw_finish=self._stop.stop_reason,
             stop_sequence=self._stop.stop_sequence,
+            paused=self._stop.stop_reason == _PAUSED,
         )
 
     def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:

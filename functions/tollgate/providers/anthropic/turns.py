@@ -66,8 +66,12 @@ class Conversation(Struct):
 
     @property
     def is_prefilled(self) -> bool:
-        """True if the last message is the assistant's, which the model must continue."""
-        return self.turns[-1].role == "assistant"
+        """True if the last message is the assistant's, which the model must continue.
+
+        One that ends among Anthropic's own tools was paused, which no model's limit is about.
+        """
+        last = self.turns[-1]
+        return last.role == "assistant" and not _is_of_own_tool(last.blocks[-1])
 
     @property
     def has_lost_its_thoughts(self) -> bool:
@@ -88,6 +92,11 @@ def conversation(messages: Sequence[Message], dialect: Dialect) -> Conversation:
     for message in messages:
         building.add(message)
     return building.finish()
+
+
+def _is_of_own_tool(block: Block) -> bool:
+    type_ = str(block["type"])
+    return type_ == "server_tool_use" or type_.endswith("_tool_result")
 
 
 def add_mark(block: Block, cache: CacheMark | None) -> Block:
