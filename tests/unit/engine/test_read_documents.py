@@ -27,7 +27,7 @@ from tollgate.core.documents import (
     UnreadableDocument,
 )
 from tollgate.core.errors import ErrorCode
-from tollgate.core.media_types import DOCX, PDF
+from tollgate.core.media_types import DOCX, PDF, XLSX
 from tollgate.engine.generate import generate, planning_request
 from tollgate.routing.planning.planning_request import PlanningRequest
 
@@ -235,6 +235,24 @@ async def test_the_hold_covers_pages_and_their_text() -> None:
     trace = home.record.trace
     assert trace.documents is not None
     assert (trace.documents.types, trace.documents.pages) == ((PDF,), 2)
+
+
+async def test_c66_the_hold_covers_text_that_was_packed() -> None:
+    home = await reading()
+    packed = documents.workbook([("the same words " * 20,)] * 300)
+    assert (await ask(home, "acme/blind", packed, type_=XLSX)).status == 200
+    unpacked_bytes = 300 * 20 * len("the same words ")
+    assert len(packed) < unpacked_bytes // 4
+    # A token has two bytes at least.
+    assert home.record.trace.input_tokens_max >= unpacked_bytes // 2
+    assert home.record.trace.estimated_input_tokens >= unpacked_bytes // 4
+
+
+async def test_a_caller_cannot_raise_the_number_of_pages() -> None:
+    home = await reading()
+    long = documents.pdf(["A page."] * 21)
+    reply = await ask(home, "acme/blind", long, plugins=[{"id": "pdf", "pages_max": 100}])
+    assert (reply.status, reply.json["error"]["code"]) == (400, "document_too_large")
 
 
 async def test_a_failure_costs_no_page() -> None:
