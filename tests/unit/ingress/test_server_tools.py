@@ -284,6 +284,21 @@ def test_c80_a_search_in_responses_has_openais_options() -> None:
     assert call.ignored == ("tools[].search_content_types",)
 
 
+@pytest.mark.parametrize(("stated", "limit"), [(None, 3), (9, 3), (2, 2)])
+def test_c80_max_tool_calls_of_responses_limits_the_runs(stated: int | None, limit: int) -> None:
+    tools = [{"type": "web_search", "max_uses": 3}]
+    call = response(tools=tools, max_tool_calls=stated)
+    assert [tool.uses_max for tool in call.request.server_tools] == [limit]
+    assert call.ignored == ()
+
+
+def test_c80_max_tool_calls_of_none_switches_all_off_and_of_two_tools_is_named() -> None:
+    tools = [{"type": "web_search"}, {"type": "datetime"}]
+    assert response(tools=tools, max_tool_calls=0).request.server_tools == ()
+    assert response(tools=tools, max_tool_calls=1).ignored == ("max_tool_calls",)
+    assert refused_field(response, tools=tools, max_tool_calls=-1) == "max_tool_calls"
+
+
 def test_c80_a_search_without_the_web_is_left_out() -> None:
     call = response(tools=[{"type": "web_search", "external_web_access": False}])
     assert call.request.server_tools == ()

@@ -71,7 +71,8 @@ def parse_response_object(
     declared = list(_declared(asked, taken))
     all_tools, names, left_out = parse_tools(declared)
     run_by_us = [(path, it) for path, it in declared if isinstance(it, ServerToolType)]
-    offered = CallableTools(own=all_tools, server=parse_response_tools(run_by_us))
+    server_tools = parse_response_tools(run_by_us, uses_max=asked.max_tool_calls)
+    offered = CallableTools(own=all_tools, server=server_tools)
     tools, choice = parse_tool_choice(asked.tool_choice, offered, names)
     preferences = parse_preferences(asked)
     session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
@@ -175,6 +176,9 @@ def _unknown(
 ) -> Iterator[str]:
     yield from extra_fields(asked)
     yield from unknown_preferences(asked)
+    if asked.max_tool_calls and len(run_here) > 1:
+        # Of each tool no more run; of all together it may be more.
+        yield "max_tool_calls"
     if asked.store and not stores:
         yield "store"
     for name in asked.include or ():

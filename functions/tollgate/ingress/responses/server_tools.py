@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from tollgate.core.content import ServerToolId
 from tollgate.core.document_options import DocumentOptions
 from tollgate.core.server_tools import ServerTool
@@ -17,14 +19,28 @@ from tollgate.ingress.shared.server_tool_options import (
 
 
 def parse_response_tools(
-    declared: Iterable[tuple[str, wire.ServerToolType]],
+    declared: Iterable[tuple[str, wire.ServerToolType]], *, uses_max: int | None
 ) -> tuple[ServerTool, ...]:
-    """Return the tools, each with the path of its type; RequestError for one that comes twice."""
-    return require_each_once(
+    """Return the tools, each with the path of its type; RequestError for one that comes twice.
+
+    None runs more often than `uses_max`.
+    """
+    tools = require_each_once(
         _tool(path, tool, id_)
         for path, tool in declared
         if not is_offline(tool) and (id_ := wire.tool_of_type(tool.type)) is not None
     )
+    match uses_max:
+        case None:
+            return tools
+        case 0:
+            return ()
+        case _:
+            return tuple(_within(tool, uses_max) for tool in tools)
+
+
+def _within(tool: ServerTool, uses_max: int) -> ServerTool:
+    return replace(tool, uses_max=min(uses_max, tool.uses_max or uses_max))
 
 
 def parse_response_reading(

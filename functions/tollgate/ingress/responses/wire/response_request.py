@@ -107,6 +107,9 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
     tools: Annotated[list[Tool], Field(max_length=TOOLS_MAX, fail_fast=True)] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
+    max_tool_calls: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="The most runs of each tool that the gateway runs."
+    )
     text: TextOptions | None = None
     reasoning: ReasoningFields | None = None
     include: Annotated[list[Name], Field(max_length=_INCLUDE_MAX)] | None = None
