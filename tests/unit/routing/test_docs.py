@@ -6,7 +6,14 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from tollgate.providers.dialect import ClaudeDialect, Dialect, GeminiDialect
-from tollgate.routing import chains, routing_file, scalars, schema, tool_sections
+from tollgate.routing import (
+    chains,
+    plugin_sections,
+    routing_file,
+    scalars,
+    schema,
+    tool_sections,
+)
 from tollgate.routing.file.load import inspect
 from tollgate.routing.scalars import Strict
 
@@ -17,7 +24,7 @@ GUIDE = (ROOT / "docs" / "routing.md").read_text(encoding="utf-8")
 def sections() -> list[type[BaseModel]]:
     named = {
         each
-        for module in (schema, chains, scalars, routing_file, tool_sections)
+        for module in (schema, chains, scalars, routing_file, tool_sections, plugin_sections)
         for each in vars(module).values()
         if isinstance(each, type)
     }
