@@ -5,6 +5,7 @@ The engine's replies are synthetic, after Mistral's documentation (2026-11-22).
 Keeps C72, C65.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from decimal import Decimal
@@ -84,14 +85,8 @@ async def scanning(
         **options,
     }
     plugins = {"pdf": {"price": {"text": "0.0001", "images": "0.001"}, "ocr": ocr}}
-    home = await house(
-        near=near,
-        funds_nano_usd=funds_nano_usd,
-        models=MODELS,
-        plugins=plugins,
-        aliases={},
-        routes={},
-    )
+    catalog = {"models": MODELS, "plugins": plugins, "aliases": {}, "routes": {}}
+    home = await house(near=near, funds_nano_usd=funds_nano_usd, **catalog)
     section = home.catalog.pdf
     assert section is not None
     assert section.ocr is not None
@@ -106,12 +101,8 @@ async def scanning(
 def body(name: str, content: bytes = SCAN, **fields: Any) -> dict[str, Any]:
     file = {"filename": "scan.pdf", "file_data": data_url(content, PDF)}
     parts = [{"type": "file", "file": file}, {"type": "text", "text": "Sum it up."}]
-    return {
-        "model": name,
-        "messages": [{"role": "user", "content": parts}],
-        "max_tokens": 9,
-        **fields,
-    }
+    messages = [{"role": "user", "content": parts}]
+    return {"model": name, "messages": messages, "max_tokens": 9, **fields}
 
 
 async def ask(home: House, *args: Any, **fields: Any) -> Any:
@@ -252,6 +243,7 @@ async def test_a_required_parameter_does_not_recognize_for_a_model_that_does_not
     assert upstream.received == []
 
 
+@pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     "script",
     [
@@ -264,11 +256,11 @@ async def test_a_required_parameter_does_not_recognize_for_a_model_that_does_not
     ],
 )
 async def test_a_failure_of_the_engine_is_a_502_without_its_words_and_costs_nothing(
-    upstream: FakeUpstream, pool: HttpPool, script: Script
+    upstream: FakeUpstream, pool: HttpPool, script: Script, *, stream: bool
 ) -> None:
     home = await scanning(upstream, pool)
     upstream.enqueue(script)
-    reply = await ask(home, "acme/blind", models=["acme/also"])
+    reply = await ask(home, "acme/blind", models=["acme/also"], stream=stream)
     error = reply.json["error"]
     assert (reply.status, error["code"]) == (502, "provider_unavailable")
     assert error["message"].startswith("Scanned pages could not be recognized: the engine")
@@ -279,6 +271,21 @@ async def test_a_failure_of_the_engine_is_a_502_without_its_words_and_costs_noth
     assert (home.near.requests, home.far.requests) == ([], [])
     assert home.journal.rests == []
     assert (home.record.lines, home.spent_nano_usd) == ((), 0)
+
+
+async def test_c65_a_caller_who_leaves_during_the_recognition_pays_nothing(
+    upstream: FakeUpstream, pool: HttpPool
+) -> None:
+    home = await scanning(upstream, pool)
+    upstream.enqueue(Script(before_headers="hang"))
+    asked = asyncio.create_task(ask(home, "acme/blind", stream=True))
+    await upstream.requested()
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert (home.record.lines, home.spent_nano_usd) == ((), 0)
+    assert home.held_nano_usd == 0
+    assert home.near.requests == []
 
 
 async def test_an_engine_that_is_silent_ends_in_time(
