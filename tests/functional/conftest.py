@@ -8,6 +8,8 @@ from openai import AsyncOpenAI
 
 from tests.deployment import Deployment, Workspace, deployed
 from tests.ministack import ministack_url
+from tests.upstream import FakeUpstream
+from tollgate.providers.transports.http_pool import HttpPool
 
 __all__ = ["ministack_url"]
 
@@ -39,3 +41,16 @@ async def client(deployment: Deployment, workspace: Workspace) -> AsyncIterator[
     """The official SDK with the workspace's inference key."""
     async with deployment.client(workspace.inference) as sdk:
         yield sdk
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[FakeUpstream]:
+    async with FakeUpstream() as server:
+        yield server
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[HttpPool]:
+    pool = HttpPool()
+    yield pool
+    await pool.close()

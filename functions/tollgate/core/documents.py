@@ -99,8 +99,10 @@ class RecognitionFailed(Exception):
 class TextRecognizer(Protocol):
     """A paid service that recognizes the text of scanned pages."""
 
-    async def recognize(self, document: InlineMedia, pages: Sequence[int]) -> Mapping[int, str]:
-        """Return the text of each of these pages, which are counted from 1, as Markdown.
+    async def recognize(
+        self, document: InlineMedia, pages: Sequence[DocumentPage]
+    ) -> Mapping[int, str]:
+        """Return the text of each of these pages of a document, by its number, as Markdown.
 
         Raises RecognitionFailed.
         """

@@ -185,13 +185,16 @@ def _task(
     engine = (options.engine if options else None) or section.engine
     limit = options.pages_max if options else None
     sees = any("image" in target.input for target in reading)
-    pictures: Literal["textless", "all"] = "all" if engine == "images" else "textless"
-    if engine == "ocr":
-        sees = False
+    pictures: Literal["none", "textless", "all"] = "all" if engine == "images" else "textless"
+    if engine == "ocr" or not sees:
+        # Some services recognize pictures of pages, which are drawn for them then.
+        draws = section.ocr is not None and section.ocr.service.reads_pictures
+        drawn: Literal["textless", "all"] = "all" if engine == "ocr" else "textless"
+        pictures = drawn if draws else "none"
     return ReadingTask(
         pages_max=section.pages_max if limit is None else min(limit, section.pages_max),
         cuts=limit is not None and limit <= section.pages_max,
-        pictures=pictures if sees else "none",
+        pictures=pictures,
     )
 
 

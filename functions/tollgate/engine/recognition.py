@@ -78,7 +78,8 @@ class Recognition:
 
     async def _recognize(self, source: MediaSource) -> KnownDocument:
         known = self._known[source]
-        texts = await self._recognizer.recognize(known.content, sorted(self.pages[source]))
+        scanned = [page for page in known.read.pages if page.number in self.pages[source]]
+        texts = await self._recognizer.recognize(known.content, scanned)
         pages = tuple(
             DocumentPage(number=page.number, text=self._text(texts[page.number]))
             if page.number in texts

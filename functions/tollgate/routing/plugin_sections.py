@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Final, Literal
 
+from msgspec import Struct
 from pydantic import Field, StringConstraints
 
 from tollgate.routing.scalars import (
@@ -11,14 +12,37 @@ from tollgate.routing.scalars import (
     Day,
     Dollars,
     KeySection,
+    Region,
     Seconds,
     Sentence,
     Strict,
 )
 
-OcrEngine = Literal["mistral"]
-# The public address of each engine.
-OCR_ADDRESSES: Final[Mapping[OcrEngine, str]] = {"mistral": "https://api.mistral.ai"}
+OcrEngine = Literal["mistral", "textract"]
+
+
+class OcrService(Struct, frozen=True, kw_only=True):
+    """A service that recognizes text, its way in, and the form in which it reads pages."""
+
+    base_url: str | None
+    """The public address; None for a service of AWS, which has one in each region."""
+    aws_service: str | None
+    """The name for which the role signs its requests; None for a service with a key and models."""
+    reads_pictures: bool
+    """True if it gets a picture of each page in place of the file."""
+
+    @property
+    def has_key(self) -> bool:
+        """True if it takes a key, and the name of a model."""
+        return self.aws_service is None
+
+
+OCR_SERVICES: Final[Mapping[OcrEngine, OcrService]] = {
+    "mistral": OcrService(
+        base_url="https://api.mistral.ai", aws_service=None, reads_pictures=False
+    ),
+    "textract": OcrService(base_url=None, aws_service="textract", reads_pictures=True),
+}
 
 
 class PagePricesSection(Strict):
@@ -42,8 +66,11 @@ class OcrSection(Strict):
     """Recognition of scanned pages by a paid service, for models that do not see."""
 
     engine: OcrEngine = Field(description="Service that recognizes.")
-    model: Annotated[str, StringConstraints(min_length=1, max_length=128)] = Field(
-        description="The service's own name of its model."
+    model: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = Field(
+        default=None, description="The service's own name of its model, if it has several."
+    )
+    region: Region | None = Field(
+        default=None, description="AWS region of `textract`; the stack's own if it is left out."
     )
     base_url: BaseUrl | None = Field(
         default=None, description="Address of the service; its public one if it is left out."
@@ -52,7 +79,7 @@ class OcrSection(Strict):
         default=None,
         description="Whether `base_url` is in a network of your own, where a key may go by http.",
     )
-    key: KeySection = Field(description="Key for the service.")
+    key: KeySection | None = Field(default=None, description="Key for the service.")
     price: OcrPriceSection = Field(description="Price of a page, in place of its `text` price.")
     pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
         default=50, description="Pages of one request that are recognized; more are refused."
@@ -65,13 +92,18 @@ class OcrSection(Strict):
     )
 
     @property
-    def address(self) -> str:
-        """The address of the service."""
-        return OCR_ADDRESSES[self.engine] if self.base_url is None else self.base_url
+    def service(self) -> OcrService:
+        """The service of the engine."""
+        return OCR_SERVICES[self.engine]
+
+    @property
+    def address(self) -> str | None:
+        """The address of the service; None for AWS's own in the region."""
+        return self.service.base_url if self.base_url is None else self.base_url
 
     @property
     def sends_credentials(self) -> bool:
-        """True: every service has a key."""
+        """True: every service has a key, or a signature of the role."""
         return True
 
 

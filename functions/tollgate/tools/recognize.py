@@ -1,21 +1,28 @@
 """The recognition of scanned pages by the engine that routing.yaml names."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from tollgate.aws.sigv4 import Signer
 from tollgate.core.content import InlineMedia
-from tollgate.core.documents import RecognitionFailed
+from tollgate.core.documents import DocumentPage, RecognitionFailed
 from tollgate.routing.plugin_sections import OcrSection
 from tollgate.stores.base import SecretStore
-from tollgate.tools.base import EngineCalls, RunFailure
-from tollgate.tools.engines.codec import EngineAccess, Scan
+from tollgate.tools.base import EngineCalls, EngineRequest, RunFailure
+from tollgate.tools.engines.codec import EngineAccess, RecognitionCodec, Scan
 from tollgate.tools.engines.recognizers import RECOGNIZERS
 
 # A dense page is some 10 KB, with places of its pictures and links some more.
 _REPLY_BYTES_PER_PAGE: Final = 100_000
 _REPLY_BYTES_MAX: Final = 32_000_000
+# Of one page whose every word has its place: some hundred bytes for each.
+_LINES_BYTES_MAX: Final = 8_000_000
+# Requests of one document, where each page has its own.
+_AT_A_TIME_MAX: Final = 4
 
 
 class EngineRecognizer(Struct, frozen=True, kw_only=True):
@@ -24,28 +31,77 @@ class EngineRecognizer(Struct, frozen=True, kw_only=True):
     section: OcrSection
     calls: EngineCalls
     secrets: SecretStore
+    region: str
+    """The region of an engine that has an address in each, unless routing.yaml states one."""
+    signer: Callable[[str, str], Signer]
+    """Return the signer of the role for a service and a region of AWS."""
 
-    async def recognize(self, document: InlineMedia, pages: Sequence[int]) -> Mapping[int, str]:
+    async def recognize(
+        self, document: InlineMedia, pages: Sequence[DocumentPage]
+    ) -> Mapping[int, str]:
         """Return the text of each page; RecognitionFailed if the engine has not all of them."""
-        engine = self.section.engine
-        codec = RECOGNIZERS[engine]
-        scan = Scan(model=self.section.model, document=document, pages=tuple(pages))
+        codec = RECOGNIZERS[self.section.engine]
+        scan = Scan(
+            model=self.section.model or "",
+            document=document,
+            pages=tuple(page.number for page in pages),
+            pictures={page.number: page.picture for page in pages if page.picture is not None},
+        )
         try:
-            body = await self.calls.exchange(
-                engine,
-                codec.encode(scan, await self._access()),
-                bytes_max=min(_REPLY_BYTES_PER_PAGE * (len(pages) + 1), _REPLY_BYTES_MAX),
-                timeout_s=self.section.timeout_s,
-            )
-            texts = codec.decode(body)
+            async with asyncio.timeout(self.section.timeout_s):
+                texts = await self._exchange(codec, scan)
         except RunFailure as failure:
             raise RecognitionFailed(failure.words) from failure
-        if missing := set(pages) - texts.keys():
+        except TimeoutError as late:
+            raise RecognitionFailed("the engine did not answer in time") from late
+        if missing := set(scan.pages) - texts.keys():
             raise RecognitionFailed(f"the engine left out {len(missing)} of {len(pages)} pages")
-        return {page: texts[page] for page in pages}
+        return {page: texts[page] for page in scan.pages}
+
+    async def _exchange(self, codec: RecognitionCodec, scan: Scan) -> Mapping[int, str]:
+        """Send the requests of a recognition, some at a time, and read their replies."""
+        requests = codec.encode(scan, await self._access())
+        size_max = min(_REPLY_BYTES_PER_PAGE * (len(scan.pages) + 1), _REPLY_BYTES_MAX)
+        if len(requests) > 1:
+            size_max = _LINES_BYTES_MAX
+        turns = asyncio.Semaphore(_AT_A_TIME_MAX)
+
+        async def send(request: EngineRequest) -> bytes:
+            async with turns:
+                return await self.calls.exchange(
+                    self.section.engine,
+                    self._signed(request),
+                    bytes_max=size_max,
+                    timeout_s=self.section.timeout_s,
+                )
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(send(request)) for request in requests]
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+        return codec.decode([task.result() for task in tasks], scan)
+
+    def _signed(self, request: EngineRequest) -> EngineRequest:
+        service = self.section.service.aws_service
+        if service is None:
+            return request
+        signer = self.signer(service, self._region)
+        headers = signer.sign(request.method, request.url, request.headers, request.body)
+        return replace(request, headers=headers)
+
+    @property
+    def _region(self) -> str:
+        return self.section.region or self.region
 
     async def _access(self) -> EngineAccess:
+        service, address = self.section.service, self.section.address
+        if address is None:
+            # "Amazon Textract endpoints and quotas", AWS General Reference (2026-11-22).
+            address = f"https://{service.aws_service}.{self._region}.amazonaws.com"
+        if self.section.key is None:
+            return EngineAccess(base_url=address, key=None)
         key = ((await self.secrets.read(self.section.key.reference)) or "").strip()
         if not key or not (key.isascii() and key.isprintable()):
             raise RunFailure("unavailable", "the engine is not set up")
-        return EngineAccess(base_url=self.section.address, key=key)
+        return EngineAccess(base_url=address, key=key)

@@ -53,13 +53,14 @@ def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
     )
 
 
-def signer(settings: Settings, service: str, clock: Clock) -> Signer:
+def signer(settings: Settings, service: str, clock: Clock, region: str | None = None) -> Signer:
     """Make a signer for the function's role; emulators require a signature but do not check it."""
+    region = region or settings.aws_region
     rotating = rotating_credentials(settings)
     if rotating is not None:
-        return Signer(service, settings.aws_region, partial(_renewed, rotating), clock)
+        return Signer(service, region, partial(_renewed, rotating), clock)
     source = fixed(credentials(settings) or Credentials("local", "local"))
-    return Signer(service, settings.aws_region, source, clock)
+    return Signer(service, region, source, clock)
 
 
 def credentials(settings: Settings) -> Credentials | None:

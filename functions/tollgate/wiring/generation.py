@@ -1,13 +1,14 @@
 """Wires generations: providers, the gateway of a catalog, the app of the metered routes."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 from starlette.types import ASGIApp
 
+from tollgate.aws.sigv4 import Signer
 from tollgate.core.clock import Clock
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
@@ -34,7 +35,7 @@ from tollgate.wiring.stores import Stores
 
 if TYPE_CHECKING:
     from tollgate.core.content import InlineMedia
-    from tollgate.core.documents import DocumentReader, ReadDocument, ReadingTask
+    from tollgate.core.documents import DocumentPage, DocumentReader, ReadDocument, ReadingTask
     from tollgate.tools.base import RequestTools
 
 
@@ -45,6 +46,8 @@ class Upstream(Struct, frozen=True, kw_only=True):
     pool: HttpPool
     secrets: AwsJson | None
     keys: SecretStore
+    region: str
+    signer: Callable[[str, str], Signer]
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
         """Return, for each provider, where its credentials are missing; None if it is usable."""
@@ -101,7 +104,14 @@ def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
         google_file=settings.google_file,
         clock=clock,
     )
-    return Upstream(registry=Registry(services), pool=pool, secrets=secrets, keys=keys)
+    return Upstream(
+        registry=Registry(services),
+        pool=pool,
+        secrets=secrets,
+        keys=keys,
+        region=settings.aws_region,
+        signer=lambda service, region: signer(settings, service, clock, region),
+    )
 
 
 def wire_gateway(
@@ -165,7 +175,9 @@ class _LaterRecognizer:
         self._catalog = catalog
         self._upstream = upstream
 
-    async def recognize(self, document: "InlineMedia", pages: Sequence[int]) -> Mapping[int, str]:
+    async def recognize(
+        self, document: "InlineMedia", pages: Sequence["DocumentPage"]
+    ) -> Mapping[int, str]:
         """Return the text of each page; raise RecognitionFailed."""
         from tollgate.core.documents import RecognitionFailed
         from tollgate.providers.transports.engine_calls import PooledEngineCalls
@@ -174,8 +186,14 @@ class _LaterRecognizer:
         pdf = self._catalog.pdf
         if pdf is None or pdf.ocr is None:
             raise RecognitionFailed("no engine is set up")
-        calls = PooledEngineCalls(self._upstream.pool)
-        engine = EngineRecognizer(section=pdf.ocr, calls=calls, secrets=self._upstream.keys)
+        upstream = self._upstream
+        engine = EngineRecognizer(
+            section=pdf.ocr,
+            calls=PooledEngineCalls(upstream.pool),
+            secrets=upstream.keys,
+            region=upstream.region,
+            signer=upstream.signer,
+        )
         return await engine.recognize(document, pages)
 
 

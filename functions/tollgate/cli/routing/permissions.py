@@ -103,6 +103,8 @@ def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("bedrock:InvokeModel", needed.whole_models)
     # By its API reference (2026-11-21) the streaming call needs this action too.
     yield from _statement("sagemaker:InvokeEndpoint", needed.sagemaker_endpoints)
+    for action in needed.actions:
+        yield from ("- Effect: Allow", f"  Action: {action}", '  Resource: "*"')
 
 
 def _statement(action: str, arns: Sequence[str]) -> Iterator[str]:

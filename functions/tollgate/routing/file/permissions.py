@@ -20,6 +20,8 @@ from tollgate.routing.schema import ModelSection
 
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _SAGEMAKER: Final = "sagemaker_runtime"
+# Service Authorization Reference, Amazon Textract (2026-11-22): the action is on no resource.
+_TEXTRACT: Final = "textract:DetectDocumentText"
 # Work of which Bedrock runs no model.
 _JUDGED_BY_GUARDRAIL: Final[WorkKind] = "moderation"
 _MODEL: Final = ":foundation-model/"
@@ -41,14 +43,15 @@ class Permissions(Struct, frozen=True, kw_only=True):
     guardrails: tuple[str, ...] = ()
     counted_models: tuple[str, ...] = ()
     sagemaker_endpoints: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()  # which are on no resource
     key_hosts: tuple[str, ...] = ()  # pins of pairs, which no policy enforces
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Every ARN and every pin."""
+        """Every ARN, every action that is on none, and every pin."""
         bedrock = (*self.models, *self.whole_models, *self.counted_models, *self.guardrails)
         arns = (*bedrock, *self.secrets, *self.sagemaker_endpoints)
-        return (*arns, *self.key_hosts)
+        return (*arns, *self.actions, *self.key_hosts)
 
 
 def compile_permissions(routing: Routing) -> Permissions:
@@ -60,6 +63,7 @@ def compile_permissions(routing: Routing) -> Permissions:
         guardrails=tuple(sorted(set(_guardrails(routing)))),
         counted_models=tuple(sorted(set(_counted_models(routing)))),
         sagemaker_endpoints=tuple(sorted(set(_sagemaker_endpoints(routing)))),
+        actions=(_TEXTRACT,) if routing.ocr and routing.ocr.engine == "textract" else (),
         key_hosts=tuple(pair.pin for pair in list_key_hosts(routing)),
     )
 

@@ -91,6 +91,17 @@ def check_ocr(
 ) -> Iterator[Problem]:
     """Yield the problems of the recognition of scans."""
     where: Where = ("plugins", "pdf", "ocr")
+    has_key = ocr.service.has_key
+    for name in ("key", "model"):
+        if has_key and getattr(ocr, name) is None:
+            message = f"ocr has no {name}, which {ocr.engine} needs"
+            yield document.at_key(where, "R042", message)
+        if not has_key and getattr(ocr, name) is not None:
+            message = f"ocr has a {name}, which {ocr.engine} has no use for"
+            yield document.at_key((*where, name), "R056", message)
+    if has_key and ocr.region is not None:
+        message = f"ocr has a region, which {ocr.engine} has no use for"
+        yield document.at_key((*where, "region"), "R056", message)
     yield from check_key(document, where, ocr.key, rules)
     yield from check_host(document, where, ocr, development=False)
     yield from check_pins(document, where, ocr, rules)

@@ -1,10 +1,10 @@
 """The two halves of an engine's format, without I/O: a request is made, a reply is read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tollgate.core.addresses import DomainRules
 from tollgate.core.content import InlineMedia
@@ -44,18 +44,25 @@ class SearchCodec(Struct, frozen=True, kw_only=True):
 
 
 class Scan(Struct, frozen=True, kw_only=True):
-    """A document, and the pages whose text is recognized, counted from 1."""
+    """A document, and the pages whose text is recognized, counted from 1.
+
+    `pictures` are of these pages, for an engine that reads pictures.
+    """
 
     model: str
     document: InlineMedia
     pages: tuple[int, ...]
+    pictures: Mapping[int, InlineMedia] = field(default_factory=dict)
 
 
 class RecognitionCodec(Struct, frozen=True, kw_only=True):
-    """The format of one engine that recognizes text."""
+    """The format of one engine that recognizes text.
 
-    encode: Callable[[Scan, EngineAccess], EngineRequest]
-    decode: Callable[[bytes], Mapping[int, str]]
+    An engine that takes one page in a request has a request and a reply for each, in order.
+    """
+
+    encode: Callable[[Scan, EngineAccess], Sequence[EngineRequest]]
+    decode: Callable[[Sequence[bytes], Scan], Mapping[int, str]]
 
 
 def bearer(key: str | None) -> Mapping[str, str]:

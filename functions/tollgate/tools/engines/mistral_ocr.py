@@ -6,7 +6,7 @@ https://docs.mistral.ai/api/endpoint/ocr, by the reference of the vendor's own c
 `markdown` of each page by its `index`, from 0 too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -31,10 +31,10 @@ class _Reply(Struct, frozen=True, kw_only=True):
     pages: tuple[_Page, ...]
 
 
-def _encode(scan: Scan, access: EngineAccess) -> EngineRequest:
-    """Return the request of a recognition."""
+def _encode(scan: Scan, access: EngineAccess) -> tuple[EngineRequest, ...]:
+    """Return the one request of a recognition."""
     content = scan.document
-    return post_json(
+    request = post_json(
         f"{access.base_url}/v1/ocr",
         {
             "model": scan.model,
@@ -47,10 +47,12 @@ def _encode(scan: Scan, access: EngineAccess) -> EngineRequest:
         },
         bearer(access.key),
     )
+    return (request,)
 
 
-def _decode(body: bytes) -> Mapping[int, str]:
-    """Return the text of each page of a reply, counted from 1."""
+def _decode(bodies: Sequence[bytes], scan: Scan) -> Mapping[int, str]:
+    """Return the text of each page of the reply, counted from 1."""
+    (body,) = bodies
     return {page.index + 1: page.markdown for page in read_engine_reply(body, _Reply).pages}
 
 

@@ -318,3 +318,18 @@ def test_c55_c93_the_key_of_a_recognition_is_allowed_and_pinned_to_its_host() ->
             "variable:OCR_API_KEY>https://api.mistral.ai",
         ),
     )
+
+
+def test_textract_is_an_action_on_no_resource() -> None:
+    ocr = {
+        "engine": "textract",
+        "price": {"page": Decimal("0.0015"), "source": "made up", "checked": "2026-11-21"},
+    }
+    plugins = {"pdf": {"price": {}, "ocr": ocr}}
+    found = compile_permissions(
+        routing(providers={}, models={}, aliases={}, routes={}, plugins=plugins)
+    )
+    assert found == Permissions(models=(), secrets=(), actions=("textract:DetectDocumentText",))
+    assert found.all_names == ("textract:DetectDocumentText",)
+    written = write_permissions(_MARKED, found)
+    assert 'Action: textract:DetectDocumentText\n    Resource: "*"\n' in written

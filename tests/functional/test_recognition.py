@@ -7,7 +7,6 @@ Keeps C72, C65.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
 
@@ -25,6 +24,7 @@ from tests.unit.routing.catalogs import RECENTLY, endpoint, model
 from tests.upstream import FakeUpstream, Script
 from tollgate.core.clock import SystemClock
 from tollgate.core.content import InlineMedia
+from tollgate.core.documents import DocumentPage
 from tollgate.core.media_types import PDF
 from tollgate.providers.transports.engine_calls import PooledEngineCalls
 from tollgate.providers.transports.http_pool import HttpPool
@@ -32,6 +32,7 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.settings import Settings
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.tools.recognize import EngineRecognizer
+from tollgate.wiring.aws import signer
 from tollgate.wiring.generation import wire_gateway, wire_upstream
 from tollgate.wiring.stores import wire_stores
 
@@ -60,15 +61,8 @@ def recognized(*texts: str, first: int = 0) -> Script:
     return Script.json(200, {"pages": pages, "model": "mistral-ocr-2512", "usage_info": usage})
 
 
-@pytest.fixture
-async def pool() -> AsyncIterator[HttpPool]:
-    pool = HttpPool()
-    yield pool
-    await pool.close()
-
-
 async def scanning(
-    engine: FakeUpstream,
+    server: FakeUpstream,
     pool: HttpPool,
     *,
     near: Scripted | None = None,
@@ -79,11 +73,13 @@ async def scanning(
     ocr = {
         "engine": "mistral",
         "model": "mistral-ocr-2512",
-        "base_url": engine.url,
+        "base_url": server.url,
         "key": {"env": "OCR_API_KEY"},
         "price": {"page": Decimal("0.002"), "source": "made up", "checked": RECENTLY},
         **options,
     }
+    if ocr["engine"] == "textract":
+        ocr = {name: value for name, value in ocr.items() if name not in ("key", "model")}
     plugins = {"pdf": {"price": {"text": "0.0001", "images": "0.001"}, "ocr": ocr}}
     catalog = {"models": MODELS, "plugins": plugins, "aliases": {}, "routes": {}}
     home = await house(near=near, funds_nano_usd=funds_nano_usd, **catalog)
@@ -92,7 +88,11 @@ async def scanning(
     assert section.ocr is not None
     secrets = AwsSecretStore(None, {"OCR_API_KEY": key}.get, home.gateway.clock)
     recognizer = EngineRecognizer(
-        section=section.ocr, calls=PooledEngineCalls(pool), secrets=secrets
+        section=section.ocr,
+        calls=PooledEngineCalls(pool),
+        secrets=secrets,
+        region="eu-west-1",
+        signer=lambda service, region: signer(Settings(), service, home.gateway.clock, region),
     )
     home.gateway = replace(home.gateway, reader=InlineReader(), recognizer=recognizer)
     return home
@@ -390,6 +390,7 @@ async def test_the_wired_gateway_recognizes_with_the_key_of_its_environment(
     upstream.enqueue(recognized("# Invoice"))
     assert gateway.recognizer is not None
     scan = InlineMedia(media_type=PDF, base64="JVBERi0=")
-    assert await gateway.recognizer.recognize(scan, [1]) == {1: "# Invoice"}
+    page = DocumentPage(number=1, text="")
+    assert await gateway.recognizer.recognize(scan, [page]) == {1: "# Invoice"}
     assert upstream.received[0].headers["authorization"] == f"Bearer {KEY}"
     await connections.aclose()
