@@ -52,6 +52,7 @@ class Dying:
         self._client = client
         self._left = fatal
         self._lands = lands
+        self._sent: set[asyncio.Task[AwsReply]] = set()
         self.is_dead = False
 
     async def call(
@@ -62,11 +63,20 @@ class Dying:
         if operation in WRITES:
             self._left -= 1
         if operation not in WRITES or self._left:
-            return await self._client.call(operation, payload, attempts_max=attempts_max)
+            call = self._client.call(operation, payload, attempts_max=attempts_max)
+            sent = asyncio.create_task(call)
+            self._sent.add(sent)
+            # A dead process takes back nothing that it has sent.
+            return await asyncio.shield(sent)
         self.is_dead = True
         if self._lands:
             await self._client.call(operation, payload, attempts_max=attempts_max)
         raise Killed
+
+    async def wait_for_sent(self) -> None:
+        """Wait until everything that was sent has landed, as it has when a sweeper runs."""
+        if self._sent:
+            await asyncio.wait(self._sent)
 
 
 class WaitingClock(HandClock):
@@ -123,6 +133,7 @@ async def _die(
     except BaseExceptionGroup as deaths:
         if deaths.split(Killed)[1] is not None:
             raise
+    await dying.wait_for_sent()
     clock.now += HOLD_LIFETIME_S + 2
     await stores.sweeper.run()
     found = list(await _audit(stores, home.catalog, case, is_answered=status == 200))
