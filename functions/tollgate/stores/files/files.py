@@ -44,13 +44,11 @@ from tollgate.stores.aws.tables import (
 from tollgate.stores.aws.transactions import transact
 from tollgate.stores.files.arrivals import LATE_S, Arrivals
 from tollgate.stores.files.contents import FileContents
+from tollgate.stores.files.lookup import find_file
 from tollgate.stores.files.rows import (
     ROWS,
     awaited_object_of,
-    bare_id,
-    decode_file,
     encode_file,
-    is_being_deleted,
     object_of,
     part_object_of,
     read_cursor,
@@ -184,17 +182,13 @@ class DynamoFileStore:
 
     async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
         """Return a file of this workspace, None if there is none, or no longer."""
-        bare = bare_id(file_id)
-        if bare is None:
-            return None
         with refusing_when_unavailable():
-            item = await get_item(self._client, self._table, file_key(workspace_id, bare))
-            if item is None or is_being_deleted(item):
-                return None
-            file = decode_file(item)
-            if file.is_expired(self._clock.now_s()):
-                return None
-            return file if file.awaited_until_s is None else await self._check(file)
+            file = await find_file(
+                self._client, self._table, workspace_id, file_id, now_s=self._clock.now_s()
+            )
+            if file is None or file.awaited_until_s is None:
+                return file
+            return await self._check(file)
 
     async def _arrived(self, files: Iterable[StoredFile]) -> list[StoredFile]:
         """Return the files whose content is there; looks for a few of those that are awaited."""
@@ -211,8 +205,6 @@ class DynamoFileStore:
 
     async def _check(self, file: StoredFile) -> StoredFile | None:
         """Return an awaited file if it has arrived; remove one that is not what was announced."""
-        if file.parts is not None:
-            return None
         try:
             return await self._arrivals.check(file)
         except RequestError:

@@ -7,9 +7,9 @@ from tollgate.core.files import FoundFile
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.objects import ObjectStore
-from tollgate.stores.aws.tables import file_key, get_item
 from tollgate.stores.files.arrivals import Arrivals
-from tollgate.stores.files.rows import bare_id, decode_file, is_being_deleted, object_of
+from tollgate.stores.files.lookup import find_file
+from tollgate.stores.files.rows import object_of
 
 # Of a whole content: 40 MB within a region take less than a second.
 _READ_TIMEOUT_S: Final = 30.0
@@ -33,23 +33,14 @@ class DynamoFileReader:
 
         Raises RequestError for a file whose content is not what was announced.
         """
-        bare = bare_id(file_id)
-        if bare is None:
-            return None
         with refusing_when_unavailable():
-            item = await get_item(self._client, self._table, file_key(workspace_id, bare))
-            if item is None or is_being_deleted(item):
-                return None
-            file = decode_file(item)
-            if file.is_expired(self._clock.now_s()):
-                return None
-            if file.parts is not None:
-                return None
-            if file.awaited_until_s is not None:
-                arrived = await self._arrivals.check(file)
-                if arrived is None:
-                    return None
-                file = arrived
+            file = await find_file(
+                self._client, self._table, workspace_id, file_id, now_s=self._clock.now_s()
+            )
+            if file is not None and file.awaited_until_s is not None:
+                file = await self._arrivals.check(file)
+        if file is None:
+            return None
         return FoundFile(
             place=object_of(file),
             filename=file.filename,
