@@ -1,13 +1,21 @@
 """Stores of files over any of the engines and contents, with small caps."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
 from msgspec.structs import replace
 
-from tests.stores import DynamoStores
+from tests.buckets import create_bucket
+from tests.stores import REGION, DynamoStores, HandClock
+from tollgate.aws.sigv4 import Credentials
 from tollgate.core.files import FileCap, FileCaps, NewFile
 from tollgate.core.ids import IdSource
 from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.files.bucket import BucketFiles
 from tollgate.stores.files.contents import FileContents
 from tollgate.stores.files.files import DynamoFileStore
+from tollgate.stores.files.folder import FolderFiles
 from tollgate.stores.files.uploads import DynamoUploadStore
 
 CAPS = FileCaps(
@@ -23,6 +31,21 @@ NEW = NewFile(
     media_type="text/plain",
 )
 OTHER_KEY = replace(NEW, key_id="Nz1b2c3d4e5f6g7")
+
+
+@asynccontextmanager
+async def contents_in(
+    engine: str, *, moto_url: str, bucket: str, folder: Path
+) -> AsyncIterator[FileContents]:
+    """Make contents in S3 or in a folder."""
+    if engine == "folder":
+        yield FolderFiles(folder)
+        return
+    owner = Credentials("test", "test")
+    create_bucket(moto_url, bucket)
+    store = BucketFiles(bucket, REGION, clock=HandClock(), credentials=owner, endpoint_url=moto_url)
+    yield store
+    await store.close()
 
 
 def file_store(

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.buckets import create_bucket
-from tests.contract.files import CAPS, NEW, OTHER_KEY, file_store
+from tests.contract.files import CAPS, NEW, OTHER_KEY, contents_in, file_store
 from tests.stores import REGION, TESTER, DynamoStores, HandClock
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.audit import AuditFilter
@@ -36,16 +35,9 @@ async def contents(
     request: pytest.FixtureRequest, moto_url: str, tmp_path: Path
 ) -> AsyncIterator[FileContents]:
     """Contents in S3 and in a folder."""
-    if request.param == "folder":
-        yield FolderFiles(tmp_path)
-        return
-    owner = Credentials("test", "test")
-    create_bucket(moto_url, "files")
-    store = BucketFiles(
-        "files", REGION, clock=HandClock(), credentials=owner, endpoint_url=moto_url
-    )
-    yield store
-    await store.close()
+    engine: str = request.param
+    async with contents_in(engine, moto_url=moto_url, bucket="files", folder=tmp_path) as store:
+        yield store
 
 
 @pytest.fixture

@@ -12,16 +12,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.buckets import create_bucket
-from tests.contract.files import CAPS, NEW, file_store, upload_store
+from tests.contract.files import CAPS, NEW, contents_in, file_store, upload_store
 from tests.contract.test_files import read
-from tests.stores import REGION, DynamoStores, HandClock
-from tollgate.aws.sigv4 import Credentials
+from tests.stores import DynamoStores
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.files import FileUsage, PartialUpload
 from tollgate.stores.aws.failures import StoreUnavailable
 from tollgate.stores.files import contents as pieces
-from tollgate.stores.files.bucket import BucketFiles
 from tollgate.stores.files.contents import FileContents, SourceRange, cut_into_pieces
 from tollgate.stores.files.folder import FolderFiles
 from tollgate.stores.files.rows import awaited_object_of
@@ -36,16 +33,9 @@ async def contents(
     request: pytest.FixtureRequest, moto_url: str, tmp_path: Path
 ) -> AsyncIterator[FileContents]:
     """Contents in S3 and in a folder."""
-    if request.param == "folder":
-        yield FolderFiles(tmp_path)
-        return
-    owner = Credentials("test", "test")
-    create_bucket(moto_url, "parts")
-    store = BucketFiles(
-        "parts", REGION, clock=HandClock(), credentials=owner, endpoint_url=moto_url
-    )
-    yield store
-    await store.close()
+    engine: str = request.param
+    async with contents_in(engine, moto_url=moto_url, bucket="parts", folder=tmp_path) as store:
+        yield store
 
 
 async def send(store: DynamoUploadStore, upload: PartialUpload, *parts: bytes) -> list[str]:

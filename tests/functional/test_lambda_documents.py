@@ -13,28 +13,21 @@ import pytest
 import pytest_asyncio
 
 from tests import documents
-from tests.buckets import create_bucket
-from tests.deployment import Deployment, Workspace, deployed
-from tests.ministack import ministack_command, running_ministack
+from tests.deployment import Deployment, Workspace
+from tests.deployment_with_bucket import deployed_with_bucket
 from tests.upstream import Script
 from tests.upstream.answers import Answer, in_chat
 from tollgate.stores.documents.invoked_reader import INLINE_BYTES_MAX
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-BUCKET: Final = "tollgate-objects"
 MODEL: Final = "alpha/one"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def reading(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Deployment]:
-    if ministack_command() is None:
-        pytest.skip("ministack is not installed: run `make tools`")
-    folder = tmp_path_factory.mktemp("documents")
-    with running_ministack(folder, services="dynamodb,s3") as url:
-        create_bucket(url, BUCKET)
-        async with deployed(url, folder, bucket=BUCKET) as running:
-            yield running
+    async with deployed_with_bucket(tmp_path_factory.mktemp("documents")) as running:
+        yield running
 
 
 @pytest_asyncio.fixture(loop_scope="module")

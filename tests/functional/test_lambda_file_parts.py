@@ -15,15 +15,13 @@ import openai
 import pytest
 import pytest_asyncio
 
-from tests.buckets import create_bucket
-from tests.deployment import PATIENCE_S, Deployment, Key, Workspace, deployed
-from tests.ministack import ministack_command, running_ministack
+from tests.deployment import PATIENCE_S, Deployment, Key, Workspace
+from tests.deployment_with_bucket import deployed_with_bucket
 from tests.upstream import Script
 from tests.upstream.answers import Answer, in_chat
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-BUCKET: Final = "tollgate-objects"
 MODEL: Final = "alpha/reads"
 PDF_BYTES: Final = 40_000_000
 # Three copies as base64 and one as bytes, beside the process itself; the function has 1,024 MB.
@@ -33,13 +31,8 @@ MEMORY_MAX_MB: Final = 500
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def keeping(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Deployment]:
     """A deployment with a bucket."""
-    if ministack_command() is None:
-        pytest.skip("ministack is not installed: run `make tools`")
-    folder = tmp_path_factory.mktemp("parts")
-    with running_ministack(folder, services="dynamodb,s3") as url:
-        create_bucket(url, BUCKET)
-        async with deployed(url, folder, bucket=BUCKET) as running:
-            yield running
+    async with deployed_with_bucket(tmp_path_factory.mktemp("parts")) as running:
+        yield running
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -17,13 +17,11 @@ import openai
 import pytest
 import pytest_asyncio
 
-from tests.buckets import create_bucket
-from tests.deployment import PATIENCE_S, Deployment, Workspace, deployed
-from tests.ministack import ministack_command, running_ministack
+from tests.deployment import PATIENCE_S, Deployment, Workspace
+from tests.deployment_with_bucket import deployed_with_bucket
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-BUCKET: Final = "tollgate-objects"
 # Bytes of every value, which a gateway that takes bodies for text would break.
 PNG: Final = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
 
@@ -31,13 +29,8 @@ PNG: Final = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def keeping(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Deployment]:
     """A deployment with a bucket."""
-    if ministack_command() is None:
-        pytest.skip("ministack is not installed: run `make tools`")
-    folder = tmp_path_factory.mktemp("keeping")
-    with running_ministack(folder, services="dynamodb,s3") as url:
-        create_bucket(url, BUCKET)
-        async with deployed(url, folder, bucket=BUCKET) as running:
-            yield running
+    async with deployed_with_bucket(tmp_path_factory.mktemp("keeping")) as running:
+        yield running
 
 
 @pytest_asyncio.fixture(loop_scope="module")
