@@ -5,21 +5,24 @@ Keeps C11, C70.
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from tests.buckets import create_bucket
-from tests.contract.files import NEW, file_store
+from tests.contract.files import NEW, contents_in, file_store, upload_store
 from tests.contract.test_announced_files import NEW_PDF, PDF, announce, send
 from tests.stores import REGION, TESTER, DynamoStores, HandClock
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files import FileUsage
+from tollgate.stores.aws.failures import StoreUnavailable
 from tollgate.stores.aws.objects import ObjectStore, S3Objects
 from tollgate.stores.files.bucket import BucketFiles
 from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.files.reader import DynamoFileReader
+from tollgate.stores.files.rows import awaited_object_of, object_of
 
 OWNER = Credentials("test", "test")
 TEXT = b"Notes.\n"
@@ -113,3 +116,31 @@ async def test_c70_a_content_that_is_not_as_announced_is_refused_and_left_to_its
         await files.get("acme", id_)
     assert await reader.find("acme", id_) is None
     assert await files.usage("acme") == FileUsage()
+
+
+async def test_c70_a_deleted_file_is_not_found_while_its_content_cannot_be_removed(
+    dynamo: DynamoStores, reader: DynamoFileReader, moto_url: str
+) -> None:
+    class Kept(BucketFiles):
+        async def delete(self, key: str) -> None:
+            raise StoreUnavailable("no bucket", maybe_applied=True)
+
+    contents = Kept("reading", REGION, clock=HandClock(), credentials=OWNER, endpoint_url=moto_url)
+    store = file_store(dynamo, contents)
+    file = await store.create(NEW, TEXT)
+    assert await reader.find("acme", file.id) is not None
+    assert await store.delete("acme", file.id, by=TESTER)
+    assert await reader.read(object_of(file)) == TEXT
+    assert await store.get("acme", file.id) is None
+    assert await reader.find("acme", file.id) is None
+    await contents.close()
+
+
+async def test_c70_an_upload_in_parts_is_not_found_at_the_place_of_a_whole_one(
+    dynamo: DynamoStores, reader: DynamoFileReader, moto_url: str, tmp_path: Path
+) -> None:
+    async with contents_in("s3", moto_url=moto_url, bucket="reading", folder=tmp_path) as contents:
+        upload = await upload_store(dynamo, contents).create(NEW, len(TEXT))
+        await contents.put(awaited_object_of(upload.file), TEXT, "text/plain")
+        assert await file_store(dynamo, contents).get("acme", upload.file.id) is None
+        assert await reader.find("acme", upload.file.id) is None
