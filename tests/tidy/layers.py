@@ -21,6 +21,7 @@ LAYERS = (
         "providers.work_codecs",
         "stores.administration",
         "stores.base",
+        "stores.people",
         "stores.rules",
         "tools.base",
     ),
@@ -92,7 +93,7 @@ def part_of(name: str) -> str | None:
             return f"{folder}.base"
         case ["tollgate", "providers", module, *_]:
             return f"providers.{module}"
-        case ["tollgate", "stores", "administration" | "base" | "rules" as module, *_]:
+        case ["tollgate", "stores", "administration" | "base" | "people" | "rules" as module, *_]:
             return f"stores.{module}"
         case ["tollgate", "stores", *_]:
             return "stores"

@@ -13,7 +13,7 @@ from enum import StrEnum, unique
 
 from msgspec import Struct
 
-from tollgate.core.limits import RateLimit
+from tollgate.core.limits import RateLimit, ReachedLimit
 from tollgate.core.secret import CredentialPlace
 
 
@@ -82,6 +82,8 @@ class GatewayError(Exception):
     """The length of a prompt that is too long, if it is known."""
     resets_s: int | None = None
     """The second at which a limit that is used up starts anew."""
+    limit: ReachedLimit | None = None
+    """The limit of a key, a member or a team that refused the request, if one did."""
     may_repeat: bool = True
     """False if a client must not send the request again by itself."""
 

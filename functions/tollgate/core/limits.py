@@ -5,6 +5,12 @@ from typing import Literal
 from msgspec import Struct
 
 Period = Literal["day", "week", "month", "total"]
+# The levels above a key that may have limits of their own.
+AboveKey = Literal["member", "team"]
+# What a limit belongs to, in the order in which a request is refused.
+Level = Literal["key", "member", "team", "workspace"]
+# The unit of a limit: nano-dollars of a period, requests or tokens a minute, requests at once.
+LimitKind = Period | Literal["requests", "tokens", "concurrency"]
 
 
 class TierLimits(Struct, frozen=True, kw_only=True):
@@ -21,3 +27,18 @@ class RateLimit(Struct, frozen=True, kw_only=True):
     limit: int
     remaining: int
     reset_s: float
+
+
+class ReachedLimit(Struct, frozen=True, kw_only=True):
+    """The limit that refused a request, as its error states it."""
+
+    level: Level
+    # Id of the key, the member or the team.
+    id: str
+    kind: LimitKind
+    # Nano-dollars of a period, else a number of requests or tokens.
+    limit: int
+    # What is left of the limit, in its unit; a refusal may leave a part that is too small.
+    remaining: int
+    # Unix second at which the limit starts anew, None if it never does.
+    resets_s: int | None = None

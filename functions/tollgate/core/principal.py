@@ -5,10 +5,26 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from tollgate.core.limits import AboveKey
+
 KeyRole = Literal["inference", "management", "read"]
+# The role of a member, which each of the member's sessions has.
+MemberRole = Literal["owner", "admin", "developer", "billing", "viewer"]
+Role = KeyRole | MemberRole
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
 # highest cost of the request.
 Admission = Literal["positive", "covered"]
+
+
+class LimitLevel(Struct, frozen=True, kw_only=True):
+    """A member or a team that a request of a key is counted against."""
+
+    level: AboveKey
+    id: str
+    limited: bool = False
+    """False if the level has no limit that a hold would have to count."""
+    models: tuple[str, ...] | None = None
+    """Globs of the model slugs that the level may use; None allows all."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
@@ -16,7 +32,7 @@ class Principal(Struct, frozen=True, kw_only=True):
 
     key_id: str
     workspace_id: str
-    role: KeyRole
+    role: Role
     label: str
     tier: str | None = None
     models: tuple[str, ...] | None = None
@@ -32,3 +48,10 @@ class Principal(Struct, frozen=True, kw_only=True):
     """Days for which requests and answers are kept; None keeps none."""
     response_days: int | None = None
     """Days for which responses are stored for later requests; None stores none."""
+    team_id: str | None = None
+    """The key's own team, else that of its member."""
+    member_id: str | None = None
+    levels: tuple[LimitLevel, ...] = ()
+    """The member and the team, in the order in which they refuse."""
+    session: bool = False
+    """True if the caller signed in; the role is then the member's."""

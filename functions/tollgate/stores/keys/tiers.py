@@ -12,10 +12,18 @@ from msgspec import Struct, field
 
 from tollgate.core.limits import Period, TierLimits
 from tollgate.stores.aws.attributes import AttributeValue, number
-from tollgate.stores.rules.account import UNLIMITED, KeyHoldAttempt, KeyState, RateState, TierForm
+from tollgate.stores.rules.account import (
+    UNLIMITED,
+    UNLIMITED_BURST,
+    UNLIMITED_RATE,
+    KeyHoldAttempt,
+    KeyState,
+    RateState,
+    TierForm,
+)
 from tollgate.stores.rules.periods import PERIODS
 
-_UNSEEN_RATE: Final = RateState.fresh(60_000_000, 1_000_000_000)
+_UNSEEN_RATE: Final = RateState.fresh(UNLIMITED_RATE, UNLIMITED_BURST)
 _UNSEEN_LIMITS: Final[Mapping[Period, int]] = dict.fromkeys(PERIODS, UNLIMITED)
 
 

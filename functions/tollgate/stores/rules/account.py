@@ -29,6 +29,9 @@ HOLDS_MAX: Final = 1000
 UNLIMITED: Final = 10**18
 # Expiry of a key that has none: the year 9999.
 NEVER_S: Final = 253_402_300_799
+# Stand for "no rate": the state of a level without one counts no request, and a burst never ends.
+UNLIMITED_RATE: Final = 60_000_000
+UNLIMITED_BURST: Final = 1_000_000_000
 _US_PER_S: Final = 1_000_000
 _US_PER_MINUTE: Final = 60 * _US_PER_S
 _SLOT_FREE_S: Final = 1.0

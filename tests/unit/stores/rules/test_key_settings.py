@@ -22,8 +22,13 @@ from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, KeySettings
 from tollgate.web.key_shapes import KeyChangeBody, KeyObject, NewKeyBody
 
 _TOLLGATE = Path(tollgate.__file__).parent
-# KeySettings itself, and the form in which a key's state has the settings that a hold checks.
-_LISTS = {"stores/rules/key_settings.py", "stores/keys/state_items.py"}
+# KeySettings itself, the form in which a key's state has the settings that a hold checks, and the
+# settings of levels, which may all be absent.
+_LISTS = {
+    "stores/rules/key_settings.py",
+    "stores/rules/level_settings.py",
+    "stores/keys/state_items.py",
+}
 # More names than these in one list, class or call are a second list of the settings. A row that
 # authentication reads has three.
 _NAMES_MAX = 3

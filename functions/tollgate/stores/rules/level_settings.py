@@ -1,0 +1,105 @@
+"""The settings of teams and members: limits of the kinds that a key has, and all may be absent."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct, field
+from typing_extensions import override
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.limits import Period
+from tollgate.core.principal import MemberRole
+from tollgate.stores.rules.account import UNLIMITED_BURST, UNLIMITED_RATE
+from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, KeySettings
+
+_TEAM_ID: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_MEMBER_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
+_DISPLAY_NAME_MAX: Final = 100
+_EMAIL_MAX: Final = 254
+
+
+def is_team_id(text: str) -> bool:
+    """Return whether a text may name a team."""
+    return _TEAM_ID.fullmatch(text) is not None
+
+
+def is_member_id(text: str) -> bool:
+    """Return whether a text may name a member; an e-mail address may."""
+    return _MEMBER_ID.fullmatch(text) is not None
+
+
+class LevelSettings(Struct, frozen=True, kw_only=True):
+    """The settings of a team. Raises RequestError for a value that no level can have."""
+
+    # Name that people see, None for the id.
+    display_name: str | None = None
+    # Tier of routing.yaml for keys that name none.
+    tier: str | None = None
+    # Globs of the models that its keys may use; None allows all.
+    models: tuple[str, ...] | None = None
+    # Spending limits in nano-dollars; a period that is absent is not limited.
+    limits_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    # Average rate of all its keys together (GCRA); None does not limit it.
+    requests_per_minute: int | None = None
+    # Requests at once after a pause; None is twice the rate.
+    burst: int | None = None
+    # Tokens in one minute of the clock; None does not limit them.
+    tokens_per_minute: int | None = None
+    # Requests at the same time; None does not limit them.
+    concurrency: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, plain in PLAIN_SETTINGS.items():
+            lowest, highest = plain.offer.lowest, plain.offer.highest
+            value = getattr(self, name, None)
+            if value is None or lowest is None or highest is None:
+                continue
+            if not lowest <= value <= highest:
+                raise _refuse(name, f"must be from {lowest} to {highest}")
+        for period, limit in self.limits_nano_usd.items():
+            if limit <= 0:
+                raise _refuse(f"limits.{period}", "must be more than 0")
+        if self.burst is not None and self.requests_per_minute is None:
+            raise _refuse("burst", "needs requests_per_minute")
+        if self.display_name is not None and not 1 <= len(self.display_name) <= _DISPLAY_NAME_MAX:
+            raise _refuse("display_name", f"must have 1 to {_DISPLAY_NAME_MAX} characters")
+
+    @property
+    def is_limited(self) -> bool:
+        """True if a hold has to count against this level."""
+        counted = (self.requests_per_minute, self.tokens_per_minute, self.concurrency)
+        return bool(self.limits_nano_usd) or any(it is not None for it in counted)
+
+
+class MemberSettings(LevelSettings, frozen=True, kw_only=True):
+    """The settings of a member."""
+
+    role: MemberRole = "developer"
+    # Team of the member's keys that name none.
+    team_id: str | None = None
+    email: str | None = None
+
+    @override
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.email is not None and not 1 <= len(self.email) <= _EMAIL_MAX:
+            raise _refuse("email", f"must have 1 to {_EMAIL_MAX} characters")
+
+
+def state_settings(level: LevelSettings) -> KeySettings:
+    """Return the settings of a level as those of a key's state, which has the same attributes."""
+    rate = level.requests_per_minute
+    burst = level.burst if level.burst is not None else 2 * (rate or 0)
+    return KeySettings(
+        label="",
+        limits_nano_usd=level.limits_nano_usd,
+        requests_per_minute=UNLIMITED_RATE if rate is None else rate,
+        burst=UNLIMITED_BURST if rate is None else burst,
+        tokens_per_minute=level.tokens_per_minute,
+        concurrency=level.concurrency,
+    )
+
+
+def _refuse(name: str, problem: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {problem}.", param=name)
