@@ -39,6 +39,10 @@ class Settings(BaseSettings):
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
     metrics_namespace: str = "Tollgate"
+    # The readers of `GET /metrics` of a server: those with this token, or the programs of its
+    # machine. Without either there is no such route.
+    metrics_token: str | None = Field(default=None, min_length=16, repr=False)
+    metrics_loopback: bool = False
     # The OTLP collector of generations' spans; without it no spans are made.
     otlp_endpoint_url: str | None = None
     # The name, in Secrets Manager, of the headers that the collector requires: `name=value,…`.

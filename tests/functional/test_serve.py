@@ -113,6 +113,28 @@ async def refuses_connections(server: Served) -> None:
                 return
 
 
+async def test_metrics_have_what_a_process_served_and_its_token_reads_them(
+    deployment: Deployment, workspace: Workspace
+) -> None:
+    token = "a-token-of-prometheus"
+    deployment.upstreams.alpha.enqueue(OPENAI.script(OPENAI.text(["Hello"])))
+    async with served(deployment, TOLLGATE_METRICS_TOKEN=token) as server:
+        async with server.post(workspace.inference) as response:
+            assert response.status == 200
+        async with server.post(workspace.management) as response:
+            assert response.status == 403
+        assert (await server.get("/metrics", workspace.management)).status == 401
+        headers = {"authorization": f"Bearer {token}"}
+        async with server.http.get(f"{server.url}/metrics", headers=headers) as response:
+            text = await response.text()
+        assert f'tollgate_requests_total{{route="{CHAT}",status="200"}} 1.0' in text
+        assert f'tollgate_refusals_total{{code="permission_denied",route="{CHAT}"}} 1.0' in text
+        assert re.search(r'tollgate_first_token_seconds_count{[^}]*outcome="ok"[^}]*} 1.0', text)
+        assert workspace.inference.secret not in text
+    async with served(deployment) as server:
+        assert (await server.get("/metrics")).status == 404
+
+
 async def test_c1_one_process_serves_what_the_functions_serve(
     deployment: Deployment, workspace: Workspace
 ) -> None:

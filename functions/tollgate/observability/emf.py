@@ -39,6 +39,24 @@ UNSETTLED: Final = Metric("Unsettled", "Count")
 ENDPOINTS_RESTED: Final = Metric("EndpointsRested", "Count")
 CATALOGS_REJECTED: Final = Metric("CatalogsKeptBack", "Count")
 
+# Those of a generation that each provider has, too.
+_OF_PROVIDERS: Final = frozenset({GENERATIONS, ERRORS, DURATION, FIRST_TOKEN})
+
+
+def measure(record: GenerationRecord) -> Mapping[Metric, int]:
+    """Return the values of the metrics that one generation has."""
+    values = {
+        GENERATIONS: 1,
+        ERRORS: int(record.outcome == "error"),
+        PROVIDERS_FAILED: int((record.error or "").startswith("provider_")),
+        FALLBACKS: int(_fell_back(record)),
+        COST: record.cost_nano_usd,
+        DURATION: record.duration_ms,
+    }
+    if record.first_token_ms is not None:
+        values[FIRST_TOKEN] = record.first_token_ms
+    return values
+
 
 class EmbeddedMetrics:
     """Makes the fields that turn a log line into metrics of one namespace."""
@@ -49,20 +67,10 @@ class EmbeddedMetrics:
 
     def measure_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
         """Return the fields of a generation's metrics, for the service and for its provider."""
-        values: dict[Metric, int] = {
-            GENERATIONS: 1,
-            ERRORS: int(record.outcome == "error"),
-            PROVIDERS_FAILED: int((record.error or "").startswith("provider_")),
-            FALLBACKS: int(_fell_back(record)),
-            COST: record.cost_nano_usd,
-            DURATION: record.duration_ms,
-        }
-        by_provider = [GENERATIONS, ERRORS, DURATION]
-        if record.first_token_ms is not None:
-            values[FIRST_TOKEN] = record.first_token_ms
-            by_provider.append(FIRST_TOKEN)
+        values = measure(record)
         directives = [self._directive(values, _OF_ALL)]
         if record.provider is not None:
+            by_provider = [metric for metric in values if metric in _OF_PROVIDERS]
             directives.append(self._directive(by_provider, _BY_PROVIDER))
         return self._fields(values, directives)
 

@@ -13,6 +13,8 @@ import click
 from msgspec import Struct
 
 from tollgate.cli.server.dev_journal import TerminalJournal
+from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
+from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.cli.server.ministack import Ministack, lock_folder, ministack
 from tollgate.cli.server.reload import Reloaded, RoutingSource
 from tollgate.cli.server.seed import LocalKeys, seed
@@ -94,7 +96,8 @@ async def _serve(
     listener: socket.socket,
     store: Ministack,
 ) -> None:
-    clock, journal = SystemClock(), TerminalJournal()
+    clock, metrics = SystemClock(), ServerMetrics()
+    journal = MeasuringJournal(TerminalJournal(), metrics)
     settings = Settings(dynamodb_endpoint_url=store.url, objects_folder=options.state / "objects")
     stores = wire_stores(settings, clock)
     upstream = wire_upstream(settings, clock)
@@ -116,6 +119,7 @@ async def _serve(
         app = wire_whole_app(
             settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
         )
+        app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
         server = Server(app, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))

@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack, aclosing
 
 import click
 
+from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
+from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.cli.server.server import Server, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
@@ -49,8 +51,8 @@ def serve(host: str, port: int, drain_s: int) -> None:
 
 async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> None:
     clock = SystemClock()
-    observation = wire_observation(settings, clock)
-    journal = observation.journal
+    observation, metrics = wire_observation(settings, clock), ServerMetrics()
+    journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
     # An operator's file may be of another version; one that this code has built is not read whole.
     Catalog.from_json(settings.catalog_file.read_bytes())
@@ -74,7 +76,8 @@ async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> N
         app = wire_whole_app(
             settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
         )
-        app = add_request_hooks(app, settings, observation)
+        readers = MetricsAccess(token=settings.metrics_token, loopback=settings.metrics_loopback)
+        app = MeasuredApp(add_request_hooks(app, settings, observation), metrics, readers)
         server = Server(app, ids=IdSource(clock), drain_s=drain_s)
         with stop_on_signals(server):
             name, number = listener.getsockname()[:2]
