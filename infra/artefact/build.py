@@ -1,7 +1,7 @@
 """Fill one function's folder: its entry file, the modules it reaches, and compiled files."""
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,7 +28,7 @@ class Function:
 
     # The entry module, below functions/.
     module: str
-    # Files beside it that are not Python.
+    # Files beside it that are not Python, and folders of such files.
     beside: tuple[str, ...] = ()
     # Whether it calls providers, and so needs the packages that their rows use.
     calls_providers: bool = False
@@ -39,7 +39,7 @@ class Function:
 # By logical id in infra/template.yaml.
 FUNCTIONS: Final = {
     "ChatFunction": Function("chat", ("stream_bootstrap",), calls_providers=True),
-    "ApiFunction": Function("api", serves_openapi=True),
+    "ApiFunction": Function("api", ("tollgate/console",), serves_openapi=True),
     "SweeperFunction": Function("sweeper"),
     "RollupFunction": Function("rollup"),
     "ReaderFunction": Function("reader"),
@@ -54,7 +54,7 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
     needed = [it for it in ours.elsewhere if it.partition(".")[0] not in unused]
     _copy(site.folder, site.files_for(needed), output)
     _copy(source, [it.relative_to(source) for it in ours.files], output)
-    _copy(source, map(Path, function.beside), output)
+    _copy(source, _files(source, function.beside), output)
     (output / ROUTING_FILE).write_bytes(compiled.content)
     if function.serves_openapi:
         (output / OPENAPI_FILE).write_bytes(write_openapi_document(compiled.content))
@@ -64,6 +64,13 @@ def _unused(routing: Routing) -> frozenset[str]:
     """Return the packages that no provider of the catalog makes a function import."""
     used = {row.auth for row in routing.providers.values()}
     return frozenset().union(*(them for auth, them in _BY_AUTH.items() if auth not in used))
+
+
+def _files(source: Path, beside: Iterable[str]) -> Iterator[Path]:
+    for name in beside:
+        place = source / name
+        found = sorted(place.iterdir()) if place.is_dir() else (place,)
+        yield from (it.relative_to(source) for it in found)
 
 
 def compile_ours(python: str, source: Path, output: Path) -> None:

@@ -108,6 +108,18 @@ def test_files_have_the_model_of_s3_and_of_no_other_service(for_lambda: Path) ->
     assert not (for_lambda / "ApiFunction" / "certifi").exists()
 
 
+def test_the_console_goes_with_the_function_that_serves_it(artefact: Path) -> None:
+    packed = {it.relative_to(artefact / "tollgate"): it for it in artefact.rglob("console/*")}
+    source = ROOT / "functions" / "tollgate"
+    console = {it.relative_to(source): it for it in source.glob("console/*")}
+    if artefact.name != "ApiFunction":
+        assert not packed
+        return
+    assert {name: it.read_bytes() for name, it in packed.items()} == {
+        name: it.read_bytes() for name, it in console.items()
+    }
+
+
 def test_of_botocore_only_the_event_stream_is_shipped(for_lambda: Path) -> None:
     botocore = for_lambda / "ChatFunction" / "botocore"
     modules = {it for it in files(botocore) if it.endswith(".py")}

@@ -38,6 +38,9 @@ _OPERATORS_READER: Final = Access(roles=_READER.roles, operator=True)
 ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     **{("POST", path): METERED for path in STREAMING_PATHS},
     ("GET", OPENAPI): _OPEN,
+    ("GET", "/"): _OPEN,
+    ("GET", "/console"): _OPEN,
+    ("GET", "/console/{file}"): _OPEN,
     ("GET", "/v1/health/live"): _OPEN,
     ("GET", "/v1/health/ready"): _OPEN,
     ("GET", "/v1/models"): _CATALOG,
@@ -75,6 +78,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/generations"): _READER,
     ("GET", "/v1/activity"): _READER,
     ("GET", "/v1/audit"): _READER,
+    ("GET", "/v1/workspace"): _READER,
     ("GET", "/v1/workspaces"): _OPERATORS_READER,
     ("POST", "/v1/workspaces"): _OPERATOR,
     ("GET", "/v1/workspaces/{workspace_id}"): _OPERATORS_READER,

@@ -35,6 +35,7 @@ from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes, workspace_key_routes
 from tollgate.web.routes.models import model_routes
+from tollgate.web.routes.pages import page_routes
 from tollgate.web.routes.responses import response_routes
 from tollgate.web.routes.uploads import part_routes, upload_routes
 from tollgate.web.routes.workspaces import workspace_routes
@@ -78,6 +79,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         explanation_routes,
         response_routes,
         health_routes,
+        page_routes,
     ):
         app.include_router(routes(services))
     app.include_router(file_routes(services, body_bytes_max=limits.body_bytes_max))

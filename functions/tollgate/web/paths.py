@@ -21,6 +21,7 @@ METERED_METHODS: Final = ("OPTIONS", "POST")
 # Routes of OpenAI's, beside those of stored responses by their ids.
 UNSERVED: Final = frozenset({f"{RESPONSES.path}/compact"})
 _MOUNT: Final = "/api"
+_SENT_PATH: Final = "tollgate.sent_path"
 
 _PROVIDER: Final = "use the provider's own API"
 # What to use in place of formats that other gateways and OpenAI have, by the path's first segment.
@@ -48,7 +49,8 @@ class CanonicalPath:
         if scope["type"] == "http":
             path = canonical_path(scope["path"])
             if path != scope["path"]:
-                scope = {**scope, "path": path, "raw_path": path.encode()}
+                sent = scope["path"]
+                scope = {**scope, "path": path, "raw_path": path.encode(), _SENT_PATH: sent}
         await self._app(scope, receive, send)
 
 
@@ -69,6 +71,11 @@ class HeadAsGet:
             await send(message)
 
         await self._app({**scope, "method": "GET"}, receive, send_without_body)
+
+
+def has_slash_at_end(scope: Scope) -> bool:
+    """Return whether the path that the client sent ends in a slash."""
+    return str(scope.get(_SENT_PATH, scope["path"])).endswith("/")
 
 
 def no_route(method: str, path: str) -> RequestError:

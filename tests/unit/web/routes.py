@@ -49,6 +49,7 @@ FILE_ROUTES = [
     ("POST", f"/v1/uploads/{UPLOAD_ID}/cancel", None),
 ]
 WORKSPACE_LISTS = [
+    ("GET", "/v1/workspace", None),
     ("GET", "/v1/keys", None),
     ("GET", f"/v1/keys/{KEY_ID}", None),
     ("GET", "/v1/credits", None),

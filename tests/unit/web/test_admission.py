@@ -122,4 +122,5 @@ async def test_c8_a_body_is_given_up_at_the_first_byte_above_the_limit() -> None
 async def test_c91_the_table_of_access_has_every_route_and_no_other() -> None:
     document = (await (await api())("GET", OPENAPI)).json
     served = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
-    assert served | {("GET", OPENAPI)} == set(ACCESS)
+    pages = {("GET", "/"), ("GET", "/console"), ("GET", "/console/{file}")}
+    assert served | pages | {("GET", OPENAPI)} == set(ACCESS)

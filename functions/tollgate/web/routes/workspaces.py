@@ -12,7 +12,7 @@ from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import Admission
 from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
 from tollgate.stores.rules.key_settings import ContentDays
-from tollgate.web.admission import By, admitted_router
+from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.file_shapes import EXPIRES_MAX_S
 from tollgate.web.services import Services
@@ -107,8 +107,14 @@ class WorkspacesReply(BaseModel):
 
 
 def workspace_routes(services: Services) -> APIRouter:
-    """Return the routes below `/v1/workspaces`."""
+    """Return the routes `/v1/workspace` and below `/v1/workspaces`."""
     router = admitted_router(services, prefix="/v1", tag="workspaces")
+
+    @router.get("/workspace")
+    async def show_own_workspace(principal: Caller) -> WorkspaceReply:
+        """Show the workspace of this key: its budget, and whether it is locked or paused."""
+        found = await services.find_workspace(principal.workspace_id)
+        return WorkspaceReply(data=WorkspaceObject.of(found))
 
     @router.post("/workspaces", status_code=201)
     async def create_workspace(by: By, body: NewWorkspaceBody) -> WorkspaceReply:

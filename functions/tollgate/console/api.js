@@ -1,0 +1,94 @@
+/** Calls the public API. The secret stays in this tab: no cookie, no storage that another tab reads. */
+
+const BASE = new URL("../v1/", location.href);
+const STORED = "tollgate.secret";
+
+/** The address that clients use as their base URL. */
+export const baseUrl = BASE.href.replace(/\/$/, "");
+
+/** A refusal of the API, with what it says about itself. */
+export class ApiError extends Error {
+  constructor(status, error, headers) {
+    super(error?.message ?? `The gateway answered ${status}.`);
+    this.status = status;
+    this.code = error?.code ?? "";
+    this.limit = error?.limit ?? null;
+    this.requestId = error?.request_id ?? headers?.get("x-request-id") ?? "";
+  }
+}
+
+/** Whose session this tab is: the secret, and the key as `GET /key` shows it. */
+export const session = { secret: sessionStorage.getItem(STORED), key: null, operator: false };
+
+/** Keep a secret for this tab, or forget it with null. */
+export function keepSecret(secret) {
+  session.secret = secret;
+  if (secret) sessionStorage.setItem(STORED, secret);
+  else {
+    sessionStorage.clear();
+    session.key = null;
+    session.operator = false;
+  }
+}
+
+/** Return the JSON of a GET; query values that are empty are left out. */
+export const get = async (path, query = {}, signal = undefined) =>
+  (await call("GET", address(path, query), { signal })).json();
+
+/** Send a JSON body and return the JSON of the reply. */
+export const send = async (method, path, body = undefined) =>
+  (await call(method, address(path), { body: body && JSON.stringify(body) })).json();
+
+/** Save a list as a CSV file. */
+export async function saveCsv(path, query, name) {
+  const reply = await call("GET", address(path, { ...query, format: "csv" }));
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await reply.blob());
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** Yield the JSON frames of a streamed reply; raise ApiError for a refusal, in-band ones too. */
+export async function* stream(path, body, { secret, signal }) {
+  const reply = await call("POST", address(path), { body: JSON.stringify(body), secret, signal });
+  const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) {
+      if (!line.startsWith("data: ") || line === "data: [DONE]") continue;
+      const frame = JSON.parse(line.slice(6));
+      if (frame.error) throw new ApiError(reply.status, frame.error, reply.headers);
+      yield { frame, headers: reply.headers };
+    }
+  }
+}
+
+function address(path, query = {}) {
+  const url = new URL(path, BASE);
+  for (const [name, value] of Object.entries(query)) {
+    for (const each of [value].flat()) {
+      if (each !== null && each !== undefined && each !== "") url.searchParams.append(name, each);
+    }
+  }
+  return url;
+}
+
+async function call(method, url, { body, secret, signal } = {}) {
+  const headers = { authorization: `Bearer ${secret ?? session.secret}` };
+  if (body) headers["content-type"] = "application/json";
+  let reply;
+  try {
+    reply = await fetch(url, { method, headers, body, signal, cache: "no-store", credentials: "omit" });
+  } catch (failure) {
+    if (failure.name === "AbortError") throw failure;
+    throw new ApiError(0, { message: "The gateway cannot be reached.", code: "unreachable" });
+  }
+  if (reply.ok) return reply;
+  const refusal = await reply.json().catch(() => null);
+  throw new ApiError(reply.status, refusal?.error, reply.headers);
+}

@@ -1,0 +1,46 @@
+/** Draws bars stacked by day. */
+
+import { h, svg } from "./dom.js";
+import { usd } from "./format.js";
+
+const WIDTH = 960;
+const HEIGHT = 240;
+const LEFT = 64;
+const FOOT = 22;
+
+/** Return a chart of `days` ([{ day, parts: Map(name, amount) }]) with a line at `mark` if given. */
+export function stackedDays(days, names, { label, mark = null, open }) {
+  const totals = days.map(({ parts }) => [...parts.values()].reduce((sum, each) => sum + each, 0));
+  const top = niceTop(Math.max(...totals, mark ?? 0, 0));
+  const y = (amount) => HEIGHT - FOOT - (amount / top) * (HEIGHT - FOOT - 10);
+  const step = (WIDTH - LEFT) / days.length;
+  const grid = [0, 0.5, 1].map((share) => [
+    svg("line", { x1: LEFT, x2: WIDTH, y1: y(top * share), y2: y(top * share), class: "grid" }),
+    svg("text", { x: LEFT - 8, y: y(top * share) + 4, class: "axis", "text-anchor": "end" }, usd(top * share)),
+  ]);
+  const bars = days.map(({ day, parts }, index) => {
+    let base = 0;
+    const x = LEFT + index * step + step * 0.14;
+    const pieces = names.map((name, color) => {
+      const amount = parts.get(name) ?? 0;
+      if (!amount) return null;
+      base += amount;
+      return svg("rect", { x, y: y(base), width: step * 0.72, height: Math.max(0.5, y(base - amount) - y(base)), class: `color-${color}` }, svg("title", {}, `${day} · ${name}: ${usd(amount)}`));
+    });
+    const shown = days.length <= 16 || index % 5 === 0;
+    return svg("g", { class: "day", onclick: () => open(day) }, pieces,
+      shown && svg("text", { x: x + step * 0.36, y: HEIGHT - 5, class: "axis", "text-anchor": "middle" }, day.slice(8)));
+  });
+  const line = mark && svg("line", { x1: LEFT, x2: WIDTH, y1: y(mark), y2: y(mark), class: "mark" }, svg("title", {}, `Budget a day: ${usd(mark)}`));
+  return h("div", { class: "chart" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label }, grid, bars, line));
+}
+
+/** Return the round amount above the highest one. */
+function niceTop(highest) {
+  if (!highest) return 1;
+  const size = 10 ** Math.floor(Math.log10(highest));
+  return [1, 2, 4, 5, 8, 10].map((each) => each * size).find((each) => each >= highest);
+}
+
+/** Return the square of a colour, beside a name. */
+export const swatch = (color) => h("span", { class: `swatch color-${color}`, "aria-hidden": "true" });

@@ -1,0 +1,103 @@
+/** Shows the view that the address names (`#/spend?month=2026-11`) to whoever is signed in. */
+
+import { ApiError, get, keepSecret, session } from "./api.js";
+import { announce, h, show } from "./dom.js";
+import { problem } from "./parts.js";
+import { signIn } from "./view_signin.js";
+
+const READS = ["management", "read", "owner", "admin", "billing", "viewer"];
+const CALLS = ["inference", "management", "owner", "admin", "developer"];
+const EVERYBODY = [...new Set([...READS, ...CALLS])];
+
+/** Each view: its name in the address, its title, and the roles that the API shows it to. */
+const VIEWS = [
+  { name: "spend", title: "Spend", roles: READS, load: () => import("./view_spend.js") },
+  { name: "generations", title: "Generations", roles: READS, load: () => import("./view_generations.js") },
+  { name: "generation", title: "Generation", roles: EVERYBODY, hidden: true, load: () => import("./view_generation.js") },
+];
+
+const main = document.getElementById("main");
+const nav = document.getElementById("nav");
+const account = document.getElementById("account");
+let leaving = new AbortController();
+
+async function open() {
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  if (!session.secret) return showSignIn();
+  try {
+    await learnKey();
+    const [name, query] = location.hash.slice(2).split("?");
+    const served = VIEWS.filter((view) => view.roles.includes(session.key.role));
+    const view = served.find((each) => each.name === name);
+    if (!view) return location.replace(`#/${served.find((each) => !each.hidden).name}`);
+    showFrame(served, view);
+    const params = new URLSearchParams(query);
+    const heading = h("h1", { tabindex: "-1" }, view.title);
+    const body = h("div", { class: "view", "aria-busy": "true" }, h("p", { class: "quiet" }, "Loading …"));
+    show(main, heading, body);
+    if (document.activeElement === document.body || nav.contains(document.activeElement)) heading.focus({ preventScroll: true });
+    document.title = `${view.title} · Tollgate`;
+    const { render } = await view.load();
+    const content = await render({ params, signal, go, refresh: open });
+    if (signal.aborted) return;
+    show(body, content);
+    body.removeAttribute("aria-busy");
+    announce(`${view.title} is shown`);
+  } catch (failure) {
+    if (!signal.aborted) refuse(failure);
+  }
+}
+
+/** Change the query of a view, or the view; empty values are left out. */
+function go(name, query = {}) {
+  const kept = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  const text = new URLSearchParams(kept).toString();
+  const hash = `#/${name}${text ? `?${text}` : ""}`;
+  if (location.hash === hash) open();
+  else location.hash = hash;
+}
+
+async function learnKey() {
+  if (session.key) return;
+  session.key = (await get("key")).data;
+  if (session.key.role === "management") {
+    session.operator = await get("workspaces", { limit: 1 }).then(() => true, () => false);
+  }
+}
+
+function refuse(failure) {
+  if (failure instanceof ApiError && failure.status === 401) {
+    keepSecret(null);
+    return showSignIn(`${failure.message} Sign in again.`);
+  }
+  show(main, h("h1", {}, "This cannot be shown"), problem(failure, open));
+}
+
+function showFrame(served, current) {
+  const link = ({ name, title }) =>
+    h("a", { href: `#/${name}`, "aria-current": name === current.name ? "page" : null }, title);
+  show(nav, served.filter((view) => !view.hidden).map(link));
+  show(
+    account,
+    h("span", { class: "who", title: `${session.key.role} key ${session.key.label}` }, session.key.name),
+    h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out"),
+  );
+}
+
+function showSignIn(message = "") {
+  show(nav);
+  show(account);
+  document.title = "Sign in · Tollgate";
+  show(main, signIn(message, open));
+}
+
+function signOut() {
+  keepSecret(null);
+  history.replaceState(null, "", "#/");
+  showSignIn("You are signed out; this tab has forgotten the key.");
+}
+
+addEventListener("hashchange", open);
+open();

@@ -1,0 +1,168 @@
+/** Pieces that several views are made of: states, tables, figures, bars, forms and dialogs. */
+
+import { announce, h, show } from "./dom.js";
+import { distance, money, usd } from "./format.js";
+
+const ADVICE = {
+  0: "Check that the gateway runs and that this page came from it, then try again.",
+  401: "The key was disabled, rotated or has expired. Sign in with another one.",
+  403: "The key's role does not allow this. Sign in with a key that may.",
+  404: "It may have expired, or belong to another workspace.",
+  429: "Wait a moment, then try again.",
+  503: "The store does not answer. Wait a moment, then try again.",
+};
+
+/** Return an error as a notice: what happened, what to do, the request id to quote. */
+export function problem(failure, again) {
+  return h(
+    "div",
+    { class: "notice bad", role: "alert" },
+    h("p", {}, h("strong", {}, failure.message)),
+    h("p", {}, ADVICE[failure.status] ?? "Try again; if it stays, give the request id to whoever runs the gateway."),
+    failure.requestId && h("p", { class: "quiet" }, "Request ", h("code", {}, failure.requestId)),
+    again && h("button", { type: "button", onclick: again }, "Try again"),
+  );
+}
+
+/** Return a notice in place of a list without entries: what is missing and what to do. */
+export const empty = (text, ...more) => h("div", { class: "notice" }, h("p", {}, text), more);
+
+/** Return a table. A column is `{ title, cell(row), number }`; the caption is read, not shown. */
+export function table(caption, columns, rows) {
+  const head = columns.map(({ title, number }) => h("th", { scope: "col", class: number && "right" }, title));
+  const line = (row) =>
+    h("tr", {}, columns.map(({ cell, number, title }, index) =>
+      h(index ? "td" : "th", { scope: index ? null : "row", class: number ? "right number" : null, "data-title": title }, cell(row))));
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows.map(line))),
+  );
+}
+
+/** Return a table that has a button for its next page; `load(cursor)` returns a page. */
+export async function pagedTable(caption, columns, load, none) {
+  const first = await load(null);
+  if (!first.data.length && !first.next_cursor) return none;
+  const whole = table(caption, columns, first.data);
+  const body = whole.querySelector("tbody");
+  const more = h("button", { type: "button", class: "more", onclick: next }, "Show more");
+  let cursor = first.next_cursor;
+  async function next() {
+    more.disabled = true;
+    try {
+      const page = await load(cursor);
+      body.append(...table(caption, columns, page.data).querySelectorAll("tbody > tr"));
+      cursor = page.next_cursor;
+      announce(`${page.data.length} more`);
+      if (!cursor) more.remove();
+    } catch (failure) {
+      more.before(problem(failure));
+    }
+    more.disabled = false;
+  }
+  return h("div", {}, whole, cursor && more);
+}
+
+/** Return a row of figures, each a name over a value, with a note below. */
+export const figures = (...each) =>
+  h("dl", { class: "figures" }, each.filter(Boolean).map(([name, value, note]) =>
+    h("div", {}, h("dt", {}, name), h("dd", {}, value, note && h("small", {}, note)))));
+
+/** Return names and values, one pair a line. */
+export const facts = (...each) =>
+  h("dl", { class: "facts" }, each.filter(([, value]) => value !== null && value !== undefined && value !== "").map(([name, value]) =>
+    h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+
+/** Return a bar of what is spent, held and left of a limit, with the same in words. */
+export function limitBar(name, { limit, spent, held = 0, left, resets }) {
+  const words = `${usd(spent)} spent, ${held ? `${usd(held)} held, ` : ""}${usd(left)} left of ${usd(limit)}`;
+  const share = limit ? spent / limit : 0;
+  return h(
+    "div",
+    { class: "limit" },
+    h("div", { class: "limit-head" },
+      h("span", {}, name),
+      h("span", { class: "number" }, money(spent), " of ", money(limit)),
+    ),
+    meter([["spent", spent], ["held", held]], limit, `${name}: ${words}`, share >= 1 ? "full" : share >= 0.75 ? "near" : ""),
+    h("small", {}, `${usd(left)} left`, held ? `, ${usd(held)} held` : "", resets ? h("span", { title: resets }, `, resets ${distance(resets)}`) : ""),
+  );
+}
+
+/** Return a bar of parts of a whole; the rest stays empty. */
+export function meter(parts, whole, label, state = "") {
+  const bar = h("div", { class: `meter ${state}`, role: "img", "aria-label": label, title: label });
+  for (const [name, size] of parts) {
+    const part = h("span", { class: name });
+    part.style.width = `${Math.max(0, Math.min(100, whole ? (size / whole) * 100 : 0))}%`;
+    bar.append(part);
+  }
+  return bar;
+}
+
+/** Return a labelled field: `{ name, label, type, value, hint, options, … }`. */
+export function field({ name, label, hint, options, type = "text", value = "", ...more }) {
+  const id = `field-${name}`;
+  const described = hint ? { "aria-describedby": `${id}-hint` } : {};
+  const control = options
+    ? h("select", { id, name, ...described, ...more }, options.map(([key, text]) => h("option", { value: key, selected: String(key) === String(value) }, text)))
+    : h(type === "textarea" ? "textarea" : "input", { id, name, type: type === "textarea" ? null : type, value, autocomplete: "off", ...described, ...more });
+  return h("div", { class: "field" }, h("label", { for: id }, label), control, hint && h("small", { id: `${id}-hint` }, hint));
+}
+
+/** Return the values of a form's fields that are filled in. */
+export const filled = (form) =>
+  Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value !== ""));
+
+/** Return a form of filters that changes the address of its view. */
+export function filters(go, view, fields) {
+  const submit = (event) => {
+    event.preventDefault();
+    go(view, filled(event.target));
+  };
+  return h("form", { class: "filters", onsubmit: submit }, fields, h("button", { type: "submit" }, "Filter"));
+}
+
+/** Open a dialog with a form; `save(values)` is called, a refusal is shown beside the buttons. */
+export function dialog(title, fields, { action = "Save", save, danger = false }) {
+  const note = h("div", { role: "alert" });
+  const button = h("button", { type: "submit", class: danger && "danger" }, action);
+  const form = h(
+    "form",
+    { onsubmit: submit },
+    h("h2", { id: "dialog-title" }, title),
+    fields,
+    note,
+    h("div", { class: "buttons" }, h("button", { type: "button", class: "plain", onclick: () => box.close() }, "Cancel"), button),
+  );
+  const box = h("dialog", { "aria-labelledby": "dialog-title" }, form);
+  async function submit(event) {
+    event.preventDefault();
+    button.disabled = true;
+    show(note);
+    try {
+      const next = await save(filled(form));
+      if (next instanceof Node) show(box, next);
+      else box.close();
+    } catch (failure) {
+      show(note, problem(failure));
+    }
+    button.disabled = false;
+  }
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+/** Return a text with a button that copies it. */
+export function copyable(text, label = "Copy") {
+  const button = h("button", { type: "button", class: "plain", onclick: copy }, label);
+  async function copy() {
+    await navigator.clipboard.writeText(text).catch(() => null);
+    show(button, "Copied");
+    announce("Copied");
+  }
+  return h("div", { class: "copyable" }, h("code", {}, text), button);
+}

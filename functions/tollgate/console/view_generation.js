@@ -1,0 +1,114 @@
+/** One generation: its bill line by line, its attempts in order, and its refund. */
+
+import { get, send, session } from "./api.js";
+import { h, svg } from "./dom.js";
+import { count, duration, exact, money, moment, usd } from "./format.js";
+import { dialog, facts, field, figures, problem, table } from "./parts.js";
+import { outcome } from "./view_generations.js";
+
+const ITEMS = {
+  input: "Input", output: "Output", cache_read: "Read from the cache", cache_write_5m: "Written to the cache, 5 min",
+  cache_write_1h: "Written to the cache, 1 h", input_audio: "Sound in", output_audio: "Sound out",
+  provider_web_search: "Web search of the provider", unpriced_web_search: "Web search without a price",
+};
+const SOURCES = {
+  provider: "counted by the provider", estimated: "estimated: the provider did not count",
+  bounded: "the provider counted more than the answer can have used; the bound is billed", none: "nothing was used",
+};
+
+/** Return the view of the generation `id`. */
+export async function render({ params, signal, refresh }) {
+  const { data } = await get("generation", { id: params.get("id") }, signal);
+  return [
+    h("p", { class: "path" }, h("a", { href: "#/generations" }, "Generations"), " / ", h("code", {}, data.id)),
+    figures(
+      ["Cost", money(data.total_cost), `held at first: ${usd(data.held)}`],
+      ["Outcome", outcome(data), data.finish_reason],
+      ["Took", duration(data.latency_ms), data.first_token_ms === null ? null : `first token ${duration(data.first_token_ms)}`],
+      ["Tokens", `${count(data.tokens_prompt)} → ${count(data.tokens_completion)}`, "in → out"],
+    ),
+    h("section", { class: "card" }, h("h2", {}, "Bill"), bill(data), session.operator && data.total_cost > 0 && refundButton(data, refresh)),
+    h("section", { class: "card" }, h("h2", {}, "Attempts"), attempts(data.provider_responses)),
+    h("section", { class: "card" }, h("h2", {}, "Record"), record(data)),
+    session.key.role === "management" && contentButton(data.id),
+  ];
+}
+
+function bill(data) {
+  if (!data.cost_lines.length) return h("p", { class: "quiet" }, "Nothing is billed: no attempt served.");
+  const lines = [...data.cost_lines, { total: true, cost: data.total_cost }];
+  return table("Bill", [
+    { title: "Item", cell: (line) => (line.total ? h("strong", {}, "Total") : [ITEMS[line.item] ?? line.item, line.round && h("small", {}, `round ${line.round}`)]) },
+    { title: "Quantity", number: true, cell: (line) => (line.total ? "" : count(line.quantity)) },
+    { title: "$ per million", number: true, cell: (line) => (line.total ? "" : exact(line.usd_per_million)) },
+    { title: "Cost, $", number: true, cell: (line) => (line.total ? h("strong", {}, exact(line.cost)) : exact(line.cost)) },
+  ], lines);
+}
+
+function attempts(made) {
+  if (!made.length) return h("p", { class: "quiet" }, "No provider was called.");
+  const total = made.reduce((sum, each) => sum + (each.latency ?? 0), 0) || 1;
+  let begun = 0;
+  const bar = (each) => {
+    const x = (begun / total) * 100;
+    begun += each.latency ?? 0;
+    return svg("svg", { class: "span", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+      svg("rect", { x, y: 1, width: Math.max(0.8, ((each.latency ?? 0) / total) * 100), height: 8, class: each.error ? "failed" : "served" }));
+  };
+  return table("Attempts in order", [
+    { title: "Endpoint", cell: (each) => [each.model, h("small", {}, each.provider_name)] },
+    { title: "Timeline", cell: bar },
+    { title: "Took", number: true, cell: (each) => duration(each.latency) },
+    { title: "Result", cell: (each) => [h("span", { class: `outcome ${each.error ? "error" : "ok"}` }, each.error ?? "served"), each.status && h("small", {}, `HTTP ${each.status}`), each.provider_words && h("small", { class: "words" }, each.provider_words)] },
+    { title: "Billed", number: true, cell: (each) => (each.error ? [money(0), each.operator_cost > 0 && h("small", {}, `${usd(each.operator_cost)} paid by the operator`)] : "as above") },
+  ], made);
+}
+
+function record(data) {
+  const labels = Object.entries(data.labels).map(([name, value]) => `${name}: ${value}`).join(", ");
+  return facts(
+    ["Time", moment(data.created_at)],
+    ["Asked for", data.requested_model],
+    ["Route", data.route && `${data.route}${data.rule ? `, rule ${data.rule}` : ""}`],
+    ["Served by", data.model && `${data.model} via ${data.provider_name} (${data.upstream_model})`],
+    ["Key", h("a", { href: `#/generations?key=${encodeURIComponent(data.key_id)}` }, data.key_name || data.key_id)],
+    ["Labels", labels],
+    ["Format", `${data.ingress_format}${data.streamed ? ", streamed" : ""}`],
+    ["Usage", SOURCES[data.usage_source]],
+    ["Adapted", data.adapted.join(", ")],
+    ["User", data.external_user],
+    ["Catalog", h("code", { class: "long" }, data.catalog_sha)],
+    ["Provider's id", data.upstream_id && h("code", { class: "long" }, data.upstream_id)],
+    ["Client's id", data.client_request_id && h("code", { class: "long" }, data.client_request_id)],
+    ["API Gateway", data.api_gateway_request_id && h("code", { class: "long" }, data.api_gateway_request_id)],
+    ["Lambda", data.lambda_request_id && h("code", { class: "long" }, data.lambda_request_id)],
+  );
+}
+
+function refundButton(data, refresh) {
+  const fields = [
+    h("p", {}, `This generation cost $${exact(data.total_cost)}. It can be refunded once.`),
+    field({ name: "amount", label: "Amount, $", type: "number", step: "any", min: "0", max: String(data.total_cost), hint: "Empty is all of it." }),
+    field({ name: "note", label: "Note", maxlength: "200" }),
+  ];
+  const save = async ({ amount, note }) => {
+    const reply = await send("POST", "credits/refunds", { generation_id: data.id, amount: amount ?? null, note: note ?? "" });
+    await refresh();
+    const text = reply.granted ? "Refunded." : "This generation was refunded before; nothing was added.";
+    document.querySelector(".view")?.prepend(h("div", { class: "notice good", role: "status" }, h("p", {}, `${text} Available now: ${usd(reply.data.available)}.`)));
+  };
+  return h("button", { type: "button", class: "plain", onclick: () => dialog("Refund", fields, { action: "Refund", save }) }, "Refund …");
+}
+
+function contentButton(id) {
+  const place = h("div", {});
+  const open = async () => {
+    try {
+      const { data } = await get("generation/content", { id });
+      place.replaceChildren(h("pre", { tabindex: "0" }, JSON.stringify(data, null, 2)));
+    } catch (failure) {
+      place.replaceChildren(problem(failure));
+    }
+  };
+  return h("section", { class: "card" }, h("h2", {}, "Content"), h("p", { class: "quiet" }, "Stored only where the key keeps content."), h("button", { type: "button", class: "plain", onclick: open }, "Show the request and the answer"), place);
+}

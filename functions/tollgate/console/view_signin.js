@@ -1,0 +1,37 @@
+/** The form that takes a key. */
+
+import { baseUrl, get, keepSecret, session } from "./api.js";
+import { h, show } from "./dom.js";
+
+/** Return the page that signs in, and calls `done` once the gateway knows the key. */
+export function signIn(message, done) {
+  const field = h("input", { id: "secret", type: "password", autocomplete: "off", spellcheck: "false", required: true, placeholder: "sk-tg-…" });
+  const note = h("p", { class: "note", role: "alert" }, message);
+  const button = h("button", { type: "submit" }, "Sign in");
+  async function submit(event) {
+    event.preventDefault();
+    button.disabled = true;
+    keepSecret(field.value.trim());
+    try {
+      session.key = null;
+      await get("key");
+      await done();
+    } catch (failure) {
+      keepSecret(null);
+      show(note, failure.message);
+      button.disabled = false;
+      field.focus();
+    }
+  }
+  return h(
+    "form",
+    { class: "card narrow", onsubmit: submit },
+    h("h1", {}, "Sign in"),
+    h("p", {}, "Paste a key of this gateway. A management or read key shows a workspace; an inference key shows itself, the models and the playground."),
+    h("label", { for: "secret" }, "Key"),
+    field,
+    note,
+    button,
+    h("p", { class: "quiet" }, "The key stays in this tab and is gone when you close it. It is sent to ", h("code", {}, baseUrl), " alone."),
+  );
+}

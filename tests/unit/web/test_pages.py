@@ -1,0 +1,96 @@
+"""The landing page and the console as files: their size, what they may load, their headers.
+
+Keeps C1, C3.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.asgi import Exchange
+from tests.unit.web.test_api_app import api
+from tollgate.web.routes.pages import FOLDER, PAGE_HEADERS
+
+BYTES_MAX = 100_000
+FILES = sorted(FOLDER.iterdir())
+PAGES = [it for it in FILES if it.suffix == ".html"]
+MODULES = [it for it in FILES if it.suffix == ".js"]
+# What makes markup or code of a text, and what another tab or a server's reply could read.
+REFUSED = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser"
+    r"|srcdoc|localStorage|document\.cookie|indexedDB"
+)
+
+
+async def get(path: str, **headers: str) -> Exchange:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return await (await api())("GET", path, headers=named)
+
+
+def test_the_console_weighs_at_most_100_kb() -> None:
+    assert 0 < sum(len(it.read_bytes()) for it in FILES) <= BYTES_MAX
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda it: it.name)
+def test_a_page_has_no_script_or_style_of_its_own_and_loads_from_its_own_host(page: Path) -> None:
+    text = page.read_text()
+    assert not re.search(r"<style|\sstyle=|\son[a-z]+=|<script(?![^>]*\ssrc=)|<base|<iframe", text)
+    addresses = re.findall(r'(?:src|href)="([^"]+)"', text)
+    assert addresses
+    # Relative ones work under a stage: `/console/main.js` is not there behind API Gateway.
+    assert [it for it in addresses if re.match(r"/|[a-z]+:", it)] == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda it: it.name)
+def test_a_module_never_makes_markup_of_a_text_nor_keeps_a_secret_beyond_its_tab(
+    module: Path,
+) -> None:
+    text = module.read_text()
+    assert REFUSED.findall(text) == []
+    assert text.startswith("/** ")
+    imported = re.findall(r'(?:from|import\() ?"([^"]+)"', text)
+    assert {it.removeprefix("./") for it in imported} <= {it.name for it in MODULES}
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type"),
+    [
+        ("/", "text/html; charset=utf-8"),
+        ("/console/", "text/html; charset=utf-8"),
+        ("/api/console/", "text/html; charset=utf-8"),
+        ("/console/main.js", "text/javascript; charset=utf-8"),
+        ("/console/console.css", "text/css; charset=utf-8"),
+        ("/console/icon.svg", "image/svg+xml"),
+    ],
+)
+async def test_c3_a_page_needs_no_key_and_says_what_it_may_load(path: str, media_type: str) -> None:
+    reply = await get(path)
+    assert (reply.status, reply.headers["content-type"]) == (200, media_type)
+    assert {name: reply.headers[name] for name in PAGE_HEADERS} == PAGE_HEADERS
+    policy = reply.headers["content-security-policy"]
+    assert "unsafe" not in policy
+    for directive in ("default-src 'none'", "frame-ancestors 'none'", "form-action 'none'"):
+        assert directive in policy
+
+
+async def test_a_page_that_has_not_changed_is_not_sent_again() -> None:
+    first = await get("/console/main.js")
+    again = await get("/console/main.js", if_none_match=first.headers["etag"])
+    assert (again.status, again.body) == (304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+    assert (await get("/console/main.js", if_none_match='"another"')).status == 200
+
+
+@pytest.mark.parametrize("path", ["/console", "/api/console"])
+async def test_c1_the_console_without_its_slash_is_sent_there_by_a_relative_address(
+    path: str,
+) -> None:
+    # `console/` of `/api/console` is `/api/console/`, under whatever stage that lies.
+    reply = await get(path)
+    assert (reply.status, reply.headers["location"]) == (308, "console/")
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "..", "%2e%2e%2fpaths.py", "__init__.py"])
+async def test_only_the_files_of_the_console_are_served(name: str) -> None:
+    assert (await get(f"/console/{name}")).status == 404
