@@ -3,13 +3,15 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import Final
+from datetime import UTC, datetime
+from typing import Final, get_args
 
 from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed
-from tollgate.core.limits import RateLimit
+from tollgate.core.limits import Period, RateLimit, ReachedLimit
+from tollgate.core.money import usd
 from tollgate.ingress.base import ErrorReply, Routed
 
 STATUS: Final[Mapping[ErrorCode, int]] = {
@@ -114,7 +116,7 @@ def openai_error(
     names: FieldNames = NO_OTHER_NAMES,
     *,
     upload_hint: str = _UPLOAD_HINT,
-) -> dict[str, str | None]:
+) -> dict[str, JsonValue]:
     """Return the `error` object of the OpenAI envelope."""
     param, message = field_at_fault(error, names)
     if error.code is ErrorCode.PAYLOAD_TOO_LARGE:
@@ -125,6 +127,28 @@ def openai_error(
         "code": public_code(error.code),
         "param": param,
         "request_id": request_id,
+        **reached_limit(error.limit),
+    }
+
+
+def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:
+    """Return the field `limit` of an error that a limit caused, none for another error.
+
+    Amounts of a period are in USD; a request or a token counts as one.
+    """
+    if limit is None:
+        return {}
+    in_usd = limit.kind in get_args(Period)
+    resets = None if limit.resets_s is None else datetime.fromtimestamp(limit.resets_s, UTC)
+    return {
+        "limit": {
+            "level": limit.level,
+            "id": limit.id,
+            "kind": limit.kind,
+            "limit": float(usd(limit.limit)) if in_usd else limit.limit,
+            "remaining": float(usd(limit.remaining)) if in_usd else limit.remaining,
+            "resets_at": None if resets is None else f"{resets:%Y-%m-%dT%H:%M:%SZ}",
+        }
     }
 
 

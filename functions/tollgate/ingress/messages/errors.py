@@ -22,6 +22,7 @@ from tollgate.ingress.errors import (
     field_at_fault,
     openai_limit_headers,
     public_code,
+    reached_limit,
     tollgate_metadata,
 )
 
@@ -62,6 +63,7 @@ def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
         "message": message,
         "code": public_code(error.code),
         "param": param,
+        **reached_limit(error.limit),
     }
     if details := _DETAILS.get(error.param or ""):
         told["details"] = details

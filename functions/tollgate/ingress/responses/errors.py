@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.ingress.base import ErrorReply, Routed
-from tollgate.ingress.errors import openai_error, openai_reply, public_code
+from tollgate.ingress.errors import openai_error, openai_reply, public_code, reached_limit
 
 # At these codes Codex gives up with words of its own, or waits; others it repeats.
 _OWN_CODES: Final[Mapping[ErrorCode, str]] = {
@@ -46,6 +46,7 @@ def response_error(error: GatewayError) -> dict[str, JsonValue]:
         "code": _OWN_CODES.get(error.code, "server_error"),
         "message": message,
         "tollgate_code": public_code(error.code),
+        **reached_limit(error.limit),
     }
 
 

@@ -9,7 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
-from tollgate.ingress.shared.wire.reply_models import Answer, PartialAccounts, TollgateMetadata
+from tollgate.ingress.shared.wire.reply_models import (
+    Answer,
+    LimitObject,
+    PartialAccounts,
+    TollgateMetadata,
+)
 
 StopReason = Literal[
     "end_turn",
@@ -178,6 +183,9 @@ class MessagesError(Answer):
     code: str
     param: str | None
     details: MessagesErrorDetails | None = None
+    limit: LimitObject | None = Field(
+        default=None, description="The limit of a key, a member or a team, if one refuses."
+    )
 
 
 class MessagesErrorEnvelope(Answer):

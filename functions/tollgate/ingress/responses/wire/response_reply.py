@@ -14,6 +14,7 @@ from tollgate.ingress.shared.wire.reply_models import (
     Answer,
     ErrorEnvelope,
     ErrorObject,
+    LimitObject,
     PartialAccounts,
 )
 
@@ -202,6 +203,9 @@ class ResponseFailure(Answer):
     code: str
     message: str
     tollgate_code: str
+    limit: LimitObject | None = Field(
+        default=None, description="The limit of a key, a member or a team, if one refuses."
+    )
 
 
 class IncompleteReason(Answer):

@@ -3,7 +3,11 @@
 https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
 """
 
+from datetime import datetime
+
 from pydantic import BaseModel, ConfigDict, Field
+
+from tollgate.core.limits import Level, LimitKind
 
 
 class Answer(BaseModel):
@@ -85,6 +89,17 @@ class PartialAccounts(RoutingFacts):
     provider_used: str | None = None
 
 
+class LimitObject(Answer):
+    """The limit that a request has reached."""
+
+    level: Level
+    id: str = Field(description="Id of the key, the member or the team.")
+    kind: LimitKind
+    limit: float = Field(description="US dollars of a period, else requests or tokens.")
+    remaining: float = Field(description="In the unit of the limit.")
+    resets_at: datetime | None = Field(description="null for a limit that never starts anew.")
+
+
 class ErrorObject(Answer):
     """One error."""
 
@@ -93,6 +108,9 @@ class ErrorObject(Answer):
     code: str
     param: str | None
     request_id: str
+    limit: LimitObject | None = Field(
+        default=None, description="The limit of a key, a member or a team, if one refuses."
+    )
 
 
 class ErrorEnvelope(Answer):
