@@ -18,7 +18,8 @@ class Silence:
 
 
 FOREVER = Silence(1e9)
-Step = Frame | Silence | Exception
+# Several frames are those of one read.
+Step = Frame | tuple[Frame, ...] | Silence | Exception
 Answer = Sequence[Step]
 
 
@@ -57,6 +58,8 @@ async def _played(answer: Answer) -> AsyncIterator[Sequence[Frame]]:
                 await asyncio.sleep(duration_s)
             case Exception():
                 raise step
+            case tuple():
+                yield step
             case _:
                 yield (step,)
 

@@ -12,7 +12,7 @@ from tests.gateways import House, RecordedReply, house
 from tests.scripted import Scripted, Silence, Step, ends, frame
 from tests.upstream.openai_chunks import call_delta, chunk
 from tollgate.core.content import Text
-from tollgate.core.events import StreamEvent, StreamGrammar
+from tollgate.core.events import Chosen, StreamEvent, StreamGrammar
 from tollgate.core.generation import Fee
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest, Tool
@@ -161,11 +161,12 @@ class Listener:
     def __getattr__(self, name: str) -> object:
         return getattr(self._inner, name)
 
-    async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        self.grammar.accept(event)
-        self.events.append(event)
-        self._fold.accept(event)
-        await self._inner.send(event, choice)
+    async def send(self, together: Sequence[Chosen]) -> None:
+        for _, event in together:
+            self.grammar.accept(event)
+            self.events.append(event)
+            self._fold.accept(event)
+        await self._inner.send(together)
 
     @property
     def whole(self) -> GenerationResponse:

@@ -120,6 +120,9 @@ StreamEvent = (
     Started | PartStart | PartDelta | PartNote | PartEnd | UsageReported | Output | Partial | Ended
 )
 
+# The number of a choice, and an event of it.
+Chosen = tuple[int, StreamEvent]
+
 
 # Kinds of parts of which several may be open at a time.
 _SIDE_BY_SIDE: Final = frozenset({ToolCall, ServerToolRun})

@@ -18,6 +18,7 @@ from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import ErrorCode, MissingCredentials, RequestError, UpstreamError
 from tollgate.core.events import (
+    Chosen,
     Ended,
     Output,
     PartDelta,
@@ -32,7 +33,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.work import InputWork
 from tollgate.engine import retry
 from tollgate.engine.attempt_cursor import AttemptCursor
-from tollgate.engine.choices import Chosen, Encoded, encode_attempt
+from tollgate.engine.choices import Encoded, encode_attempt
 from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.media import RequestMedia
@@ -51,8 +52,8 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
     adapted: tuple[str, ...]
     """The caller's parameters and preferences that have no effect."""
     head: tuple[Chosen, ...]
-    """The events that were read to find the commit point."""
-    rest: AsyncGenerator[Chosen, None]
+    """The events that were read to find the commit point, and those that came with it."""
+    rest: AsyncGenerator[Sequence[Chosen], None]
     """The events that are still to come."""
 
     def served_by(self, context: "AttemptContext") -> ServedBy:
@@ -233,7 +234,7 @@ async def _commit(
 
 
 class _Peek:
-    """The events of an attempt up to the one that commits it, in whichever choice."""
+    """The events of an attempt up to the read that commits it, in whichever choice."""
 
     def __init__(self) -> None:
         self.events: list[Chosen] = []
@@ -244,13 +245,14 @@ class _Peek:
         """The usage that was reported, summed over the choices."""
         return reduce(Usage.plus, self._usages.values(), Usage())
 
-    async def read(self, events: AsyncIterator[Chosen]) -> None:
-        async for choice, event in events:
-            self.events.append((choice, event))
-            if isinstance(event, UsageReported):
-                self._usages[choice] = self._usages[choice].update(event.usage)
-            if _commits(event):
-                return
+    async def read(self, reads: AsyncIterator[Sequence[Chosen]]) -> None:
+        async for together in reads:
+            self.events += together
+            for choice, event in together:
+                if isinstance(event, UsageReported):
+                    self._usages[choice] = self._usages[choice].update(event.usage)
+                if _commits(event):
+                    return
 
 
 def _commits(event: StreamEvent) -> bool:

@@ -6,7 +6,7 @@ what a failed attempt has cost the operator.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import reduce
 from itertools import chain
@@ -15,10 +15,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.events import Ended, Output, Started, UsageReported
+from tollgate.core.events import Chosen, Ended, Output, Started, StreamEvent, UsageReported
 from tollgate.core.usage import Usage
 from tollgate.core.work import InputWork, WorkResult
-from tollgate.engine.choices import Chosen, Encoded, error_of, lacks_kind
+from tollgate.engine.choices import Encoded, error_of, lacks_kind
 from tollgate.engine.streamed_work import encode_streamed
 from tollgate.providers.base import BatchCodec, Provider, Transport, UpstreamRefused, WireRequest
 from tollgate.routing.planning.plan import Attempt
@@ -27,7 +27,6 @@ from tollgate.routing.planning.plan import Attempt
 _BATCHES_AT_ONCE: Final = 8
 # Whole answers that are held in memory, of all batches together.
 RESULT_BYTES_MAX: Final = 160 * 1024 * 1024
-_CHOICE: Final = 0
 
 
 class EncodedBatches(Struct, frozen=True, kw_only=True):
@@ -55,12 +54,12 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
         return self.unsupported
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
+    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
         """Yield the stream of the one answer; reading it sends the requests."""
         async with aclosing(self._events()) as events:
             yield events
 
-    async def _events(self) -> AsyncGenerator[Chosen, None]:
+    async def _events(self) -> AsyncGenerator[Sequence[Chosen], None]:
         slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
         tasks = [asyncio.create_task(self._ask(place, slots)) for place in range(len(self.wires))]
         results: dict[int, WorkResult] = {}
@@ -74,18 +73,19 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
                 failure = result if isinstance(result, Exception) else _find_excess(size)
                 if failure is not None:
                     if results:
-                        yield _CHOICE, _started(results)
-                        yield _CHOICE, _sum_of_usage(results)
+                        yield _choose(_started(results), _sum_of_usage(results))
                     raise failure
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        yield _CHOICE, _started(results)
-        yield _CHOICE, _sum_of_usage(results)
         pieces = (results[place].pieces for place in range(len(tasks)))
-        yield _CHOICE, Output(pieces=tuple(chain.from_iterable(pieces)))
-        yield _CHOICE, Ended(finish="stop")
+        yield _choose(
+            _started(results),
+            _sum_of_usage(results),
+            Output(pieces=tuple(chain.from_iterable(pieces))),
+            Ended(finish="stop"),
+        )
 
     async def _ask(
         self, place: int, slots: asyncio.Semaphore
@@ -132,6 +132,11 @@ def encode_work(provider: Provider, attempt: Attempt, work: InputWork) -> Encode
         batches=batches,
         wires=tuple(codec.encode(batch, attempt.target) for batch in batches),
     )
+
+
+def _choose(*events: StreamEvent) -> list[Chosen]:
+    """Return events as those of the only choice."""
+    return [(0, event) for event in events]
 
 
 def _started(results: Mapping[int, WorkResult]) -> Started:

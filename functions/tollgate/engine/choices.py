@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.events import StreamEvent, StreamGrammar
+from tollgate.core.events import Chosen, StreamEvent, StreamGrammar
 from tollgate.core.request import GenerationRequest, WorkKind
 from tollgate.engine.silence import SilenceLimit
 from tollgate.providers.base import (
@@ -37,12 +37,10 @@ from tollgate.providers.base import (
 from tollgate.providers.unwrapping import encode_request, make_decoder
 from tollgate.routing.planning.plan import Attempt
 
-# An event, and the number of the choice that it belongs to.
-Chosen = tuple[int, StreamEvent]
-
-# Decoded events in the queue of a fan-out; reading from providers stops while it is full, so that
-# a slow caller cannot fill the memory.
-_WAITING_MAX: Final = 64
+# Reads in the queue of a fan-out; reading from providers stops while it is full, so that a slow
+# caller cannot fill the memory.
+_WAITING_MAX: Final = 16
+_Waiting = asyncio.Queue[Sequence[Chosen] | Exception | None]
 
 
 class Encoded(Protocol):
@@ -60,11 +58,11 @@ class Encoded(Protocol):
     def adapted(self) -> tuple[str, ...]:
         """The names of what does not reach the provider as the caller sent it."""
 
-    def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Chosen, None]]:
+    def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[Chosen], None]]:
         """Send the requests and yield a stream of the events of all choices, as they come.
 
-        Entering the context and reading raise UpstreamError. Leaving the context closes every
-        connection.
+        Events that came together stay together. Entering the context and reading raise
+        UpstreamError. Leaving the context closes every connection.
         """
 
 
@@ -103,7 +101,7 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
         return (*self.unsupported, *capped, *self.wires[0].unreadable)
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
+    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
         """Send the requests and yield a stream of the events of all choices, as they come."""
         stream = _stream(self, self.wires[0]) if self.streams == 1 else _fan_out(self)
         async with stream as events, aclosing(events):
@@ -162,7 +160,7 @@ def lacks_kind(attempt: Attempt, kind: WorkKind) -> UpstreamError:
 @asynccontextmanager
 async def _stream(
     encoded: EncodedAttempt, wire: WireRequest
-) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
+) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
     codec, target = encoded.codec, encoded.attempt.target
     choices = encoded.choices_per_wire
     async with AsyncExitStack() as connection:
@@ -205,9 +203,9 @@ async def decode_frames(
     demultiplexer: Demultiplexer,
     decoders: list[Decoder],
     attempt: Attempt,
-) -> AsyncGenerator[Chosen, None]:
-    """Decode frames as they come; check each choice's grammar and the stream's idle limit."""
-    grammars = [StreamGrammar() for _ in decoders]
+) -> AsyncGenerator[Sequence[Chosen], None]:
+    """Decode frames as they come, those of one read together; check the stream's idle limit."""
+    choices = _Decoders(demultiplexer, decoders)
     idle_s = attempt.timeouts.idle_s
     with closing(SilenceLimit(idle_s)) as silence:
         while True:
@@ -220,20 +218,57 @@ async def decode_frames(
                     ErrorCode.PROVIDER_TIMEOUT,
                     f"{attempt.target.provider} was silent for {idle_s:g} s.",
                 ) from late
-            for choice, own in chain.from_iterable(map(demultiplexer.feed, together)):
-                for event in decoders[choice].feed(own):
-                    grammars[choice].accept(event)
-                    yield choice, event
-    for choice, decoder in enumerate(decoders):
-        for event in decoder.end():
-            grammars[choice].accept(event)
-            yield choice, event
+            events: list[Chosen] = []
+            try:
+                choices.feed(together, events)
+            except Exception:
+                # Events before the broken one, though of the same read, were sent and still count.
+                yield events
+                raise
+            yield events
+    events = []
+    try:
+        choices.end(events)
+    except Exception:
+        yield events
+        raise
+    yield events
+
+
+class _Decoders:
+    """The decoders of the choices of one stream; each choice's grammar is checked.
+
+    Events go to a list of the caller's, which has those before a failure, too.
+    """
+
+    def __init__(self, demultiplexer: Demultiplexer, decoders: list[Decoder]) -> None:
+        self._demultiplexer = demultiplexer
+        self._decoders = decoders
+        self._grammars = [StreamGrammar() for _ in decoders]
+
+    def feed(self, frames: Sequence[Frame], events: list[Chosen]) -> None:
+        """Append the events of frames that came together."""
+        for choice, own in chain.from_iterable(map(self._demultiplexer.feed, frames)):
+            self._check(choice, self._decoders[choice].feed(own), events)
+
+    def end(self, events: list[Chosen]) -> None:
+        """Append the events due when the stream closes."""
+        for choice, decoder in enumerate(self._decoders):
+            self._check(choice, decoder.end(), events)
+
+    def _check(self, choice: int, decoded: Iterable[StreamEvent], events: list[Chosen]) -> None:
+        accept = self._grammars[choice].accept
+        for event in decoded:
+            accept(event)
+            events.append((choice, event))
 
 
 @asynccontextmanager
-async def _fan_out(encoded: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
+async def _fan_out(
+    encoded: EncodedAttempt,
+) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
     """Open one stream for each request, and yield their events in the order in which they come."""
-    waiting: asyncio.Queue[Chosen | Exception | None] = asyncio.Queue(_WAITING_MAX)
+    waiting: _Waiting = asyncio.Queue(_WAITING_MAX)
     tasks = [
         asyncio.create_task(_pump(encoded, place, waiting)) for place in range(len(encoded.wires))
     ]
@@ -245,29 +280,25 @@ async def _fan_out(encoded: EncodedAttempt) -> AsyncIterator[AsyncGenerator[Chos
         await asyncio.wait(tasks)
 
 
-async def _pump(
-    encoded: EncodedAttempt, place: int, waiting: asyncio.Queue[Chosen | Exception | None]
-) -> None:
+async def _pump(encoded: EncodedAttempt, place: int, waiting: _Waiting) -> None:
     """Queue the events of one request, then None, or the exception that ended its stream."""
     first = place * encoded.choices_per_wire
     try:
         async with _stream(encoded, encoded.wires[place]) as events, aclosing(events):
-            async for choice, event in events:
-                await waiting.put((first + choice, event))
+            async for together in events:
+                await waiting.put([(first + choice, event) for choice, event in together])
     except Exception as failure:
         await waiting.put(failure)
     else:
         await waiting.put(None)
 
 
-async def _merge(
-    waiting: asyncio.Queue[Chosen | Exception | None], streams: int
-) -> AsyncGenerator[Chosen, None]:
+async def _merge(waiting: _Waiting, streams: int) -> AsyncGenerator[Sequence[Chosen], None]:
     while streams:
         match await waiting.get():
             case None:
                 streams -= 1
             case Exception() as failure:
                 raise failure
-            case chosen:
-                yield chosen
+            case together:
+                yield together

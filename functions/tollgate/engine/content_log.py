@@ -1,7 +1,7 @@
 """Requests and answers, kept for some days for the keys that opt in to it."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from pydantic_core import from_json, to_json
 
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import Output, Partial, StreamEvent
+from tollgate.core.events import Chosen, Output, Partial
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.response import Fold
 from tollgate.engine.sink import EventSink
@@ -64,11 +64,12 @@ class ContentSink:
     async def begin(self, served: ServedBy) -> None:
         await self._sink.begin(served)
 
-    async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        # Nothing of a result is kept: it would be in memory whole, and may be large.
-        if not isinstance(event, Output | Partial):
-            self._folds[choice].accept(event)
-        await self._sink.send(event, choice)
+    async def send(self, events: Sequence[Chosen]) -> None:
+        for choice, event in events:
+            # Nothing of a result is kept: it would be in memory whole, and may be large.
+            if not isinstance(event, Output | Partial):
+                self._folds[choice].accept(event)
+        await self._sink.send(events)
 
     async def finish(self, record: GenerationRecord) -> None:
         await self._sink.finish(record)

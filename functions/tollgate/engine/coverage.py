@@ -4,11 +4,19 @@ Needed only if the caller set no limit on the output: with a limit, the hold is 
 the generation can cost.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tollgate.core.errors import AccessError, LedgerError
-from tollgate.core.events import Ended, PartDelta, PartEnd, PartStart, Started, StreamEvent
+from tollgate.core.events import (
+    Chosen,
+    Ended,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Started,
+    StreamEvent,
+)
 from tollgate.engine.meter import Meter
 from tollgate.stores.base import Ledger
 
@@ -17,7 +25,7 @@ _CHECK_EVERY_BYTES: Final = 256
 
 
 class Coverage:
-    """The cover of one generation; `extend` takes every event of the attempt that serves."""
+    """The cover of one generation, of which `cut` takes every event that the caller gets."""
 
     def __init__(self, ledger: Ledger, meter: Meter, *, output_limited: bool) -> None:
         self._ledger = ledger
@@ -27,13 +35,35 @@ class Coverage:
         self._unseen_bytes = 0
         self._open: dict[int, list[int]] = {}
 
-    async def extend(self, event: StreamEvent, choice: int) -> bool:
-        """Return whether the generation may go on after this event; top up its hold if needed.
+    def cut(self, events: Iterable[Chosen]) -> Iterator[Sequence[Chosen]]:
+        """Yield events that came together in pieces, each to be sent before `extend` runs.
+
+        An event is taken from `events` only once the piece before it has been used.
+        """
+        piece: list[Chosen] = []
+        if not self._watches:
+            piece += events
+        else:
+            for choice, event in events:
+                piece.append((choice, event))
+                self._note(event, choice)
+                if self._unseen_bytes >= _CHECK_EVERY_BYTES:
+                    yield piece
+                    piece = []
+        if piece:
+            yield piece
+
+    async def extend(self) -> bool:
+        """Return whether the generation may go on after a piece; top up its hold if needed.
 
         The cost of delivered text is an estimate, so the hold grows once half of it is used.
         """
-        if not self._watches:
+        if self._unseen_bytes < _CHECK_EVERY_BYTES:
             return True
+        self._unseen_bytes = 0
+        return await self._renew(2 * self._meter.cost_nano_usd())
+
+    def _note(self, event: StreamEvent, choice: int) -> None:
         match event:
             case Started():
                 self._open[choice] = []
@@ -46,11 +76,7 @@ class Coverage:
             case PartDelta(text=text):
                 self._unseen_bytes += len(text)
             case _:
-                return True
-        if self._unseen_bytes < _CHECK_EVERY_BYTES:
-            return True
-        self._unseen_bytes = 0
-        return await self._renew(2 * self._meter.cost_nano_usd())
+                pass
 
     async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
         """Return whether another round may begin, with so many tokens more than at first."""
@@ -72,7 +98,7 @@ class Coverage:
             return False
         return True
 
-    def end_events(self) -> Iterator[tuple[int, StreamEvent]]:
+    def end_events(self) -> Iterator[Chosen]:
         """Yield the events that end each open choice, as if its output limit were reached."""
         for choice, parts in self._open.items():
             for index in parts:

@@ -19,6 +19,7 @@ from tollgate.core.generation import GenerationRecord, RoundsBound
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.coverage import Coverage
+from tollgate.engine.delivery import deliver, end_uncovered, metered
 from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.media import RequestMedia, fetch_awaited
@@ -131,19 +132,12 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: "InjectedTool
         return
     async with commit_first(context) as attempt, aclosing(attempt.rest) as rest:
         await sink.begin(attempt.served_by(context))
-        for choice, event in attempt.head:
-            meter.observe(event, choice)
-            await sink.send(event, choice)
-            await coverage.extend(event, choice)
+        goes_on = await deliver(metered(attempt.head, meter), sink, coverage)
         try:
-            async for choice, event in rest:
-                meter.observe(event, choice)
-                await sink.send(event, choice)
-                if not await coverage.extend(event, choice):
-                    for choice_left, last in coverage.end_events():
-                        meter.observe(last, choice_left)
-                        await sink.send(last, choice_left)
-                    return
+            while goes_on and (together := await anext(rest, None)) is not None:
+                goes_on = await deliver(metered(together, meter), sink, coverage)
+            if not goes_on:
+                await end_uncovered(sink, coverage, meter)
         except UpstreamError as error:
             context.reports.note_failure(attempt.target.endpoint_id, error)
             raise

@@ -1,7 +1,7 @@
 """Answers kept for their `Idempotency-Key`, so that a repeated request gets the same one."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Protocol, Self
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tollgate.core.content import InlineMedia, MadeImage
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import Output, PartDelta, Partial, PartStart, StreamEvent
+from tollgate.core.events import Chosen, Output, PartDelta, Partial, PartStart, StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.idempotency import Claim
 from tollgate.engine.gateway import Gateway
@@ -48,7 +48,7 @@ class KeptAnswer(Struct, frozen=True, kw_only=True):
     """A whole answer, from which a reply can be rendered again, streamed or not."""
 
     served: ServedBy
-    events: tuple[tuple[int, StreamEvent], ...]
+    events: tuple[Chosen, ...]
     """Every event, with the number of its choice."""
     record: GenerationRecord
     episode_id: str | None
@@ -74,7 +74,7 @@ class KeepingSink:
         self._claim = claim
         self._episode_id = episode_id
         self._served: ServedBy | None = None
-        self._events: list[tuple[int, StreamEvent]] = []
+        self._events: list[Chosen] = []
         self._result_bytes = 0
         self._decided = False
 
@@ -87,9 +87,10 @@ class KeepingSink:
         self._served = served
         await self._sink.begin(served)
 
-    async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        self._take(event, choice)
-        await self._sink.send(event, choice)
+    async def send(self, events: Sequence[Chosen]) -> None:
+        for choice, event in events:
+            self._take(event, choice)
+        await self._sink.send(events)
 
     async def finish(self, record: GenerationRecord) -> None:
         if self._served is None:
@@ -177,6 +178,5 @@ async def replay(
     parsed = replace(parsed, episode_id=kept.episode_id)
     sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
     await sink.begin(kept.served)
-    for choice, event in kept.events:
-        await sink.send(event, choice)
+    await sink.send(kept.events)
     await sink.finish(kept.record)

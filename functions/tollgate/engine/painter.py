@@ -87,10 +87,11 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
         account.serve(attempt, streams=1)
         pieces: list[bytes] = []
         async with encode_work(provider, attempt, work).open() as events:
-            async for choice, event in events:
-                account.observe(event, choice)
-                if isinstance(event, Output):
-                    pieces += event.pieces
+            async for together in events:
+                for choice, event in together:
+                    account.observe(event, choice)
+                    if isinstance(event, Output):
+                        pieces += event.pieces
         usages, _ = account.measure()
         return Painted(
             images=tuple(map(_made, pieces)), fees=tuple(map(_fee, account.bill(usages)))

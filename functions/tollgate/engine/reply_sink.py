@@ -1,13 +1,13 @@
 """The sink of a live or a replayed reply, in the form that its caller requested."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from msgspec.structs import replace
 
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import PartDelta, PartEnd, PartNote, PartStart, StreamEvent
+from tollgate.core.events import Chosen, PartDelta, PartEnd, PartNote, PartStart, StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.sink import (
@@ -72,10 +72,9 @@ class SingleCallSink:
     async def begin(self, served: ServedBy) -> None:
         await self._sink.begin(served)
 
-    async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        delivered = self._choices[choice].select(event)
-        if delivered is not None:
-            await self._sink.send(delivered, choice)
+    async def send(self, events: Sequence[Chosen]) -> None:
+        selected = ((choice, self._choices[choice].select(event)) for choice, event in events)
+        await self._sink.send([(choice, event) for choice, event in selected if event is not None])
 
     async def finish(self, record: GenerationRecord) -> None:
         await self._sink.finish(record)

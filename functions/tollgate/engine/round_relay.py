@@ -1,12 +1,13 @@
 """Passes the events of rounds on as those of one answer, and keeps back what asks for tools."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
 
-from tollgate.core.content import Part, ServerToolRun, Text, ToolCall
+from tollgate.core.content import ServerToolRun, Text, ToolCall
 from tollgate.core.events import (
+    Chosen,
     Citation,
     Ended,
     PartDelta,
@@ -23,6 +24,7 @@ from tollgate.core.server_tools import Source
 from tollgate.core.usage import Usage
 from tollgate.engine.citations import find_citations, sources_by_url
 from tollgate.engine.coverage import Coverage
+from tollgate.engine.delivery import deliver
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import EventSink
 
@@ -49,19 +51,11 @@ class OneAnswer:
         self._parts += 1
         return self._parts - 1
 
-    async def send(self, event: StreamEvent) -> None:
-        """Send an event; raise CoverEnded if the answer must end after it."""
-        await self._sink.send(event)
-        if not await self._coverage.extend(event, 0):
+    async def send(self, events: Iterable[StreamEvent]) -> None:
+        """Send events that came together; raise CoverEnded if the answer must end after them."""
+        chosen = ((0, event) for event in events)
+        if not await deliver(chosen, self._sink, self._coverage):
             raise CoverEnded
-
-    async def send_whole(self, part: Part, *notes: PartNote) -> None:
-        """Send a part that is complete."""
-        index = self.next_index()
-        await self.send(PartStart(index=index, part=part))
-        for note in notes:
-            await self.send(replace(note, index=index))
-        await self.send(PartEnd(index=index))
 
     def add_sources(self, sources: Iterable[Source]) -> None:
         """Note pages that the text from here on may cite; of one page the first with a title."""
@@ -86,8 +80,12 @@ class RoundRelay:
         self.is_paused = False
         """True if the provider goes on when it is sent what it said."""
 
-    async def take(self, event: StreamEvent) -> None:
-        """Pass the next event on, if the caller gets it."""
+    def show(self, together: Iterable[Chosen]) -> Iterator[StreamEvent]:
+        """Yield what the caller gets of events that came together, each once the meter has it."""
+        for _, event in together:
+            yield from self._show_event(event)
+
+    def _show_event(self, event: StreamEvent) -> Iterator[StreamEvent]:
         self._fold.accept(event)
         meter = self._answer.meter
         match event:
@@ -95,31 +93,31 @@ class RoundRelay:
                 meter.observe_unseen(event)
             case Started():
                 self._answer.is_started = True
-                await self._show(event, event)
+                yield self._metered(event, event)
             case Ended(paused=paused):
                 self.is_paused = paused
                 # The answer may go on: only its last round ends it for the caller.
                 meter.observe_unseen(event)
             case UsageReported(usage=usage):
                 total = self._answer.usage.plus(usage)
-                await self._show(event, replace(event, usage=total))
+                yield self._metered(event, replace(event, usage=total))
             case PartStart(index=place, part=part):
                 is_own = isinstance(part, ToolCall) and self._is_own(part.name)
                 self._indexes.append(None if is_own else self._answer.next_index())
                 if isinstance(part, Text):
                     self._texts[place] = []
-                await self._show_part(event)
+                yield from self._show_part(event)
             case PartDelta(index=place, text=text):
                 if place in self._texts:
                     self._texts[place].append(text)
-                await self._show_part(event)
+                yield from self._show_part(event)
             case PartNote():
-                await self._show_part(event)
+                yield from self._show_part(event)
             case PartEnd(index=place):
-                await self._cite(place)
-                await self._show_part(event)
+                yield from self._cite(place)
+                yield from self._show_part(event)
             case _:
-                await self._show(event, event)
+                yield self._metered(event, event)
 
     @property
     def response(self) -> GenerationResponse:
@@ -157,20 +155,23 @@ class RoundRelay:
                 said.append(part)
         return tuple(said)
 
-    async def _cite(self, place: int) -> None:
+    def _cite(self, place: int) -> Iterator[StreamEvent]:
         text, index = self._texts.pop(place, None), self._indexes[place]
         if text is None or index is None:
             return
         for citation in self._answer.cite("".join(text)):
-            await self._answer.send(PartNote(index=index, note=citation))
+            yield PartNote(index=index, note=citation)
 
-    async def _show_part(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
+    def _show_part(
+        self, event: PartStart | PartDelta | PartNote | PartEnd
+    ) -> Iterator[StreamEvent]:
         index = self._indexes[event.index]
         if index is None:
             self._answer.meter.observe_unseen(event)
         else:
-            await self._show(event, replace(event, index=index))
+            yield self._metered(event, replace(event, index=index))
 
-    async def _show(self, event: StreamEvent, shown: StreamEvent) -> None:
+    def _metered(self, event: StreamEvent, shown: StreamEvent) -> StreamEvent:
+        """Return what is shown of an event once the meter has it."""
         self._answer.meter.observe(event)
-        await self._answer.send(shown)
+        return shown

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 
 from tollgate.core.content import ServerToolRun, ToolCall
 from tollgate.core.errors import UpstreamError
-from tollgate.core.events import Ended, PartEnd, PartNote, PartStart
+from tollgate.core.events import Ended, PartEnd, PartNote, PartStart, StreamEvent
 from tollgate.core.request import AssistantMessage, GenerationRequest, ToolChoice, ToolMessage
 from tollgate.core.work import Work
 from tollgate.engine.argument_faults import read_arguments
 from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.citations import earlier_sources
 from tollgate.engine.coverage import Coverage
+from tollgate.engine.delivery import end_uncovered
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.native_tools import leave_fewer
 from tollgate.engine.round_relay import CoverEnded, OneAnswer, RoundRelay
@@ -43,12 +44,10 @@ async def stream_rounds(
     try:
         ended = await _Rounds(context, sink, coverage, injected).converse()
     except CoverEnded:
-        for choice, last in coverage.end_events():
-            meter.observe(last, choice)
-            await sink.send(last, choice)
+        await end_uncovered(sink, coverage, meter)
         return
     meter.note_end(ended)
-    await sink.send(ended)
+    await sink.send([(0, ended)])
 
 
 class _Rounds:
@@ -111,11 +110,10 @@ class _Rounds:
             if self._target is None:
                 self._target = attempt.target
                 await self._sink.begin(attempt.served_by(context))
-            for _, event in attempt.head:
-                await relay.take(event)
+            await self._answer.send(relay.show(attempt.head))
             try:
-                async for _, event in rest:
-                    await relay.take(event)
+                async for together in rest:
+                    await self._answer.send(relay.show(together))
             except UpstreamError as error:
                 context.reports.note_failure(attempt.target.endpoint_id, error)
                 raise
@@ -131,12 +129,14 @@ class _Rounds:
         them.
         """
         answer, places = self._answer, {}
+        begun: list[StreamEvent] = []
         for place, call in enumerate(calls):
             injected = self._runs.find(call.name)
             if injected is not None:
                 places[place] = answer.next_index()
                 run = ServerToolRun(id=call.id, tool=injected.tool.id, arguments=call.arguments)
-                await answer.send(PartStart(index=places[place], part=run))
+                begun.append(PartStart(index=places[place], part=run))
+        await answer.send(begun)
         results: dict[int, ToolMessage] = {}
         async with aclosing(self._runs.run(made)) as runs:
             async for ended in runs:
@@ -153,10 +153,11 @@ class _Rounds:
     async def _show(self, ended: EndedRun, index: int) -> None:
         answer, report = self._answer, ended.report
         answer.add_sources(report.result.sources)
-        await answer.send(PartNote(index=index, note=report.result))
-        await answer.send(PartEnd(index=index))
+        shown: list[StreamEvent] = [PartNote(index=index, note=report.result), PartEnd(index=index)]
         for picture in report.made:
-            await answer.send_whole(picture)
+            index = answer.next_index()
+            shown += PartStart(index=index, part=picture), PartEnd(index=index)
+        await answer.send(shown)
 
     async def _continue(
         self, said: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool

@@ -1,14 +1,14 @@
 """Sinks of a generation's events: a streamed reply, or a whole reply at the end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from decimal import Decimal
 from typing import Final, Protocol
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import StreamEvent
+from tollgate.core.events import Chosen
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
@@ -49,8 +49,8 @@ class EventSink(Protocol):
     async def begin(self, served: ServedBy) -> None:
         """Take the attempt that has committed."""
 
-    async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        """Take the next event of a choice."""
+    async def send(self, events: Sequence[Chosen]) -> None:
+        """Take the next events, which came together."""
 
     async def finish(self, record: GenerationRecord) -> None:
         """End the reply: the stream is complete and settled."""
@@ -62,8 +62,8 @@ class EventSink(Protocol):
 class SseSink:
     """Streams events as they come; sends the status with the first frame or keep-alive.
 
-    A reply of a media type of its own, such as sound, has nothing but its content: no keep-alive is
-    sent within it, and if it breaks it is aborted.
+    Events that came together are one write. A reply of a media type of its own, such as sound, has
+    nothing but its content: no keep-alive is sent within it, and if it breaks it is aborted.
     """
 
     def __init__(
@@ -107,8 +107,9 @@ class SseSink:
         self._renderer = self._rendering_of(served)
         self._headers |= served_headers(served, self._parsed)
 
-    async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        if frames := self._rendering().feed(event, choice):
+    async def send(self, events: Sequence[Chosen]) -> None:
+        feed = self._rendering().feed
+        if frames := b"".join([feed(event, choice) for choice, event in events]):
             await self._write(frames)
 
     async def finish(self, record: GenerationRecord) -> None:
@@ -221,8 +222,9 @@ class CollectSink:
         self._served = served
         self._headers |= served_headers(served, self._parsed)
 
-    async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        self._folds[choice].accept(event)
+    async def send(self, events: Sequence[Chosen]) -> None:
+        for choice, event in events:
+            self._folds[choice].accept(event)
 
     async def finish(self, record: GenerationRecord) -> None:
         if self._served is None:

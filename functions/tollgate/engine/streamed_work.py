@@ -1,13 +1,14 @@
 """Work on inputs at one endpoint whose result comes in pieces: sound, or words of a transcript."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 
 from msgspec import Struct
 
+from tollgate.core.events import Chosen
 from tollgate.core.work import InputWork
-from tollgate.engine.choices import Chosen, OneChoice, decode_frames, error_of
+from tollgate.engine.choices import OneChoice, decode_frames, error_of
 from tollgate.providers.base import StreamedWorkCodec, Transport, UpstreamRefused, WireRequest
 from tollgate.routing.planning.plan import Attempt
 
@@ -37,7 +38,7 @@ class EncodedStream(Struct, frozen=True, kw_only=True):
         return (*self.unsupported, *self.wire.unreadable)
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[AsyncGenerator[Chosen, None]]:
+    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
         """Send the request and yield the stream of its events, as they come."""
         target = self.attempt.target
         async with AsyncExitStack() as connection:

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
-from tollgate.core.events import StreamEvent
+from tollgate.core.events import Chosen
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.request import JsonObject
 from tollgate.core.response import Fold
@@ -156,9 +156,10 @@ class StoringSink:
         self._served = served
         await self._sink.begin(served)
 
-    async def send(self, event: StreamEvent, choice: int = 0) -> None:
-        self._fold.accept(event)
-        await self._sink.send(event, choice)
+    async def send(self, events: Sequence[Chosen]) -> None:
+        for _, event in events:
+            self._fold.accept(event)
+        await self._sink.send(events)
 
     async def finish(self, record: GenerationRecord) -> None:
         # Before the last bytes: a client that has seen the end reads the response at once, and

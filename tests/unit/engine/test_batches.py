@@ -60,8 +60,8 @@ def encoded_batches(
 async def events_of(batches: EncodedBatches, seen: list[Any] | None = None) -> list[Any]:
     seen = [] if seen is None else seen
     async with batches.open() as events:
-        async for _, event in events:
-            seen.append(event)
+        async for together in events:
+            seen += [event for _, event in together]
     return seen
 
 

@@ -95,7 +95,7 @@ async def test_c36_a_whole_answer_nobody_waits_for_is_billed_too() -> None:
 async def test_c36_a_reply_that_nobody_reads_ends_the_generation() -> None:
     home = await house(near=Scripted([*says("12345678"), *says("more"), FOREVER]))
     with pytest.raises(ClientGone):
-        await home.serve(reply=home.reply(lost_at=2))
+        await home.serve(reply=home.reply(lost_at=1))
     record = home.record
     assert (record.outcome, record.error) == ("cancelled", None)
     assert record.cost_nano_usd == home.spent_nano_usd > 0
@@ -104,7 +104,7 @@ async def test_c36_a_reply_that_nobody_reads_ends_the_generation() -> None:
 
 async def test_a_reader_that_leaves_at_the_last_byte_has_had_its_answer() -> None:
     home = await house(near=Scripted(answers("Hello")))
-    reply = home.reply(lost_at=3)
+    reply = home.reply(lost_at=2)
     with pytest.raises(ClientGone):
         await home.serve(reply=reply)
     assert home.record.outcome == "ok"

@@ -228,7 +228,7 @@ async def test_c68_c82_an_answer_that_no_store_reads_is_not_kept(
     await keeping.begin(SERVED)
     events = (Started(), *shown(RESULT_BYTES_KEPT_MAX + over), Ended(finish="stop"))
     for event in events:
-        await keeping.send(event)
+        await keeping.send([(0, event)])
     await keeping.finish(USUAL)
     assert (answers.kept is not None, answers.released == []) == (is_kept, is_kept)
     assert reply.body

@@ -1,0 +1,33 @@
+"""The way of the events of one read to the caller: metered one by one, sent together."""
+
+from collections.abc import Iterable, Iterator
+
+from tollgate.core.events import Chosen
+from tollgate.engine.coverage import Coverage
+from tollgate.engine.meter import Meter
+from tollgate.engine.sink import EventSink
+
+
+async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
+    """Send events that came together; return whether the answer may go on after them.
+
+    Events are taken one by one. If the answer may not go on, those behind are never taken.
+    """
+    for piece in coverage.cut(events):
+        await sink.send(piece)
+        if not await coverage.extend():
+            return False
+    return True
+
+
+def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
+    """Yield events of the attempt that serves, each once the meter has it."""
+    for chosen in events:
+        choice, event = chosen
+        meter.observe(event, choice)
+        yield chosen
+
+
+async def end_uncovered(sink: EventSink, coverage: Coverage, meter: Meter) -> None:
+    """End an answer that may not go on, as if its limit of output were reached."""
+    await sink.send([*metered(coverage.end_events(), meter)])
