@@ -40,6 +40,9 @@ from tollgate.stores.base import CooldownStore, Hold, Ledger
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.membership.members import DynamoMemberStore
+from tollgate.stores.membership.sessions import DynamoSessionStore
+from tollgate.stores.membership.teams import DynamoTeamStore
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.ledger import DynamoLedger
@@ -123,6 +126,9 @@ class DynamoStores(Stores):
     sweeper: Sweeper
     audit: Audit
     activity: DynamoActivityStore
+    teams: DynamoTeamStore
+    members: DynamoMemberStore
+    sessions: DynamoSessionStore
 
     async def forget(self, table: str, partition: str, sort: str) -> None:
         """Delete one item, as its time to live would."""
@@ -221,9 +227,15 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
     directory = DynamoKeyDirectory(
         client, tables, key_states, clock=clock, prefix=PREFIX, publications=publications
     )
+    keys = DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, ids=ids, clock=clock),
-        keys=DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX),
+        keys=keys,
+        teams=DynamoTeamStore(client, tables, generations, ids=ids, clock=clock),
+        members=DynamoMemberStore(client, tables, generations, ids=ids, clock=clock),
+        sessions=DynamoSessionStore(
+            keys, directory, client, tables, ids=ids, clock=clock, prefix=PREFIX
+        ),
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
         activity=DynamoActivityStore(client, tables, generations, clock=clock),

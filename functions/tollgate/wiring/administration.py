@@ -6,6 +6,9 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
 from tollgate.stores.keys.administration import DynamoKeyStore
+from tollgate.stores.membership.members import DynamoMemberStore
+from tollgate.stores.membership.sessions import DynamoSessionStore
+from tollgate.stores.membership.teams import DynamoTeamStore
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.activity import DynamoActivityStore
@@ -24,6 +27,9 @@ class Administration(Struct, frozen=True, kw_only=True):
     credits: DynamoCreditStore
     activity: DynamoActivityStore
     audit_log: DynamoAuditLog
+    teams: DynamoTeamStore
+    members: DynamoMemberStore
+    sessions: DynamoSessionStore
     responses: AuditedResponses | None
     """None in a deployment without a bucket for content."""
 
@@ -33,9 +39,14 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
     client, tables, wallets = stores.client, stores.tables, stores.wallets
     ids = IdSource(clock)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
+    prefix = settings.key_prefix
+    keys = DynamoKeyStore(stores.keys, client, tables, ids=ids, clock=clock, prefix=prefix)
     return Administration(
-        keys=DynamoKeyStore(
-            stores.keys, client, tables, ids=ids, clock=clock, prefix=settings.key_prefix
+        keys=keys,
+        teams=DynamoTeamStore(client, tables, stores.generations, ids=ids, clock=clock),
+        members=DynamoMemberStore(client, tables, stores.generations, ids=ids, clock=clock),
+        sessions=DynamoSessionStore(
+            keys, stores.keys, client, tables, ids=ids, clock=clock, prefix=prefix
         ),
         operator_workspace=settings.operator_workspace,
         workspaces=workspaces,

@@ -233,6 +233,27 @@ _NOT_DELETED: Final = f"{SAME_HASH} AND attribute_not_exists(going)"
 UNCHANGED: Final = f"{_NOT_DELETED} AND attribute_not_exists(rev)"
 SAME_CHANGE: Final = f"{_NOT_DELETED} AND rev = :samerev"
 KEY_APPLIED: Final = ConditionalUpdate("REMOVE want", "rev = :rev")
+# A team or a member that exists; a tombstone stays for ever.
+LEVEL_THERE: Final = "attribute_exists(pk) AND attribute_not_exists(gone)"
+# A team whose members and keys were counted is deleted only if none has joined since.
+TEAM_JOIN: Final = ConditionalUpdate("SET jo = jo + :one", LEVEL_THERE)
+TEAM_DELETE: Final = ConditionalUpdate("SET gone = :now", f"{LEVEL_THERE} AND jo = :jo")
+MEMBER_REMOVE: Final = ConditionalUpdate("SET gone = :now", LEVEL_THERE)
+MEMBER_LINK: Final = ConditionalUpdate(
+    "SET sj = :sj", f"{LEVEL_THERE} AND attribute_not_exists(sj)"
+)
+MEMBER_SESSION_KEY: Final = ConditionalUpdate(
+    "SET skid = :kid", f"{LEVEL_THERE} AND (attribute_not_exists(skid) OR skid = :was)"
+)
+LEVEL_CHANGE: Final = ConditionalUpdate(
+    "SET cfg = :cfg, rev = :rev", f"{LEVEL_THERE} AND rev = :was"
+)
+LEVEL_CHANGE_PENDING: Final = ConditionalUpdate(
+    "SET cfg = :cfg, rev = :rev, want = :one", f"{LEVEL_THERE} AND rev = :was"
+)
+# A state that nothing holds on is counted anew; a hold of before that ends meanwhile fails it.
+STATE_SEED: Final = "attribute_not_exists(pk) OR (us = :us AND h = :h)"
+SESSION_THERE: Final = "attribute_exists(kh)"
 # A key that was made while the workspace grew is another one, too.
 SAME_SHARDS: Final = "n = :n"
 SAME_KEY: Final = "kid = :kid"

@@ -36,7 +36,7 @@ class WalletItem(HoldingItem):
 
 
 class KeyStateItem(HoldingItem):
-    """Ledger table: what the write of a hold checks of a key, and changes.
+    """Ledger table: what the write of a hold checks of a key, a member or a team, and changes.
 
     Beside these, buckets with names of their own count what is left of a limit: `b_<period>` in
     nano-dollars and `t_<minute>` in tokens (N). `rules/periods.py` makes the names.
@@ -75,6 +75,8 @@ class KeyRow(AnyItem):
     LABELS: Final = "labels"  # M of S: labels that spending is grouped by, absent without any
     CONTENT_DAYS: Final = "cd"  # N: days that content is kept, absent if it is not
     RESPONSE_DAYS: Final = "rd"  # N: days that responses are stored, absent if the key says none
+    TEAM: Final = "tm"  # S: id of the key's team, absent without one of its own
+    MEMBER: Final = "mb"  # S: id of the member that the key belongs to, absent without one
 
 
 class SecretItem(KeyRow):
@@ -85,6 +87,44 @@ class SecretItem(KeyRow):
     ADMISSION: Final = "adm"  # S: Admission of the workspace, absent if the catalog decides
     WORKSPACE_RESPONSE_DAYS: Final = "wrd"  # N: RESPONSE_DAYS of the workspace; 0 or absent is none
     GRACE_ENDS: Final = "gx"  # N: Unix second, only after the key got another secret
+
+
+class SessionItem(AnyItem):
+    """Core table: the hash of a session's secret, in the place of a SecretItem."""
+
+    KEY_HASH: Final = "kh"  # S: hash of the secret of the member's session key
+    WORKSPACE: Final = "ws"  # S: id of the workspace
+    MEMBER: Final = "mb"  # S: id of the member
+    EXPIRES: Final = "ex"  # N: Unix second from which the session is refused
+
+
+class LevelItem(AnyItem):
+    """Core table: a team or a member, and the tombstone of one."""
+
+    SETTINGS: Final = "cfg"  # S: the LevelSettings or MemberSettings as JSON
+    CREATED: Final = "at"  # N: Unix second
+    REVISION: Final = "rev"  # N: changes of the settings
+    PENDING: Final = "want"  # N: 1 if the state still has to get the settings, absent otherwise
+    GONE: Final = "gone"  # N: Unix second of the deletion or removal, absent before
+
+
+class TeamItem(LevelItem):
+    """Core table: a team."""
+
+    JOINS: Final = "jo"  # N: keys and members that ever joined
+
+
+class MemberItem(LevelItem):
+    """Core table: a member."""
+
+    SUBJECT: Final = "sj"  # S: issuer, a space, subject; absent before the first sign-in
+    SESSION_KEY: Final = "skid"  # S: id of the key of the member's sessions, absent before
+
+
+class SubjectItem(AnyItem):
+    """Core table: the member as whom an identity signs in, by the hash of its subject."""
+
+    MEMBER: Final = "mb"  # S: id of the member
 
 
 class KeyPointerItem(KeyRow):

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tollgate.core.activity import ActivityRow
 from tollgate.core.ids import created_s
+from tollgate.core.limits import AboveKey
 from tollgate.stores.aws.attributes import Item, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_text
@@ -21,6 +22,8 @@ WORKSPACE_NAMES: Final = "WS"
 BEFORE_STATED: Final = "~"
 _WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 _COOLDOWN: Final = "C#"
+# `M` is the workspace itself.
+_LEVELS: Final[Mapping[AboveKey, str]] = {"member": "P", "team": "T"}
 _BATCH_KEYS_MAX: Final = 100
 _BATCH_ROUNDS_MAX: Final = 5
 
@@ -139,6 +142,26 @@ def wallet_key(workspace_id: str, shard: int) -> Item:
 def key_state_key(key_id: str) -> Item:
     """Return the key of an API key's state in the ledger table."""
     return _key(f"K#{key_id}", "S")
+
+
+def level_state_key(level: AboveKey, workspace_id: str, level_id: str) -> Item:
+    """Return the key of the state of a member or a team in the ledger table."""
+    return _key(f"{_LEVELS[level]}#{workspace_id}#{level_id}", "S")
+
+
+def level_row_key(level: AboveKey, workspace_id: str, level_id: str) -> Item:
+    """Return the key of a member or a team in the core table, beside its workspace."""
+    return _key(f"W#{workspace_id}", f"{_LEVELS[level]}#{level_id}")
+
+
+def level_rows_prefix(level: AboveKey) -> str:
+    """Return the beginning of the sort keys of a workspace's members or teams."""
+    return f"{_LEVELS[level]}#"
+
+
+def subject_key(workspace_id: str, subject_hash: str) -> Item:
+    """Return the key of the row in the core table that finds a member by who signs in."""
+    return _key(f"W#{workspace_id}", f"O#{subject_hash}")
 
 
 def generation_key(workspace_id: str, generation_id: str) -> Item:

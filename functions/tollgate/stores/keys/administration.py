@@ -53,6 +53,7 @@ from tollgate.stores.keys.rows import (
 from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
 from tollgate.stores.keys.state_items import encode_limits, encode_plain_settings, new_key_state
 from tollgate.stores.keys.writes import KeyWrites, same_shards
+from tollgate.stores.membership.belonging import Belonging
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange
 from tollgate.stores.rules.key_names import KeyName
@@ -83,6 +84,7 @@ class DynamoKeyStore:
         self._prefix = prefix
         self._writes = KeyWrites(client, tables, ids=ids, clock=clock)
         self._names = KeyNames(client, tables)
+        self._belonging = Belonging(client, tables.core)
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def authenticate(self, secret: str) -> Principal:
@@ -114,6 +116,9 @@ class DynamoKeyStore:
                 workspace = await self._workspace(new.workspace_id)
                 row = secret_row(secret_hash(secret), pointer, new, workspace)
                 claim = await self._names.claim(new.workspace_id, new.label, key_id)
+                joins = await self._belonging.join(
+                    new.workspace_id, team_id=new.team_id, member_id=new.member_id
+                )
                 try:
                     await self._writes.transact(
                         same_shards(self._tables, new.workspace_id, workspace),
@@ -121,6 +126,7 @@ class DynamoKeyStore:
                         put_if_absent(self._tables.core, pointer),
                         put_if_absent(self._tables.ledger, state),
                         claim,
+                        *joins,
                         *self._entry(by, "key.create", pointer, new.label, after=new),
                     )
                 except TransactionCancelled:
@@ -282,17 +288,25 @@ class DynamoKeyStore:
             await self._writes.apply(pointer)
 
     async def _decide(self, pointer: Item, old: KeySettings, new: KeySettings, by: Actor) -> None:
-        """Write a change with its entry; raise RequestError if its new name is taken."""
+        """Write a change with its entry; raise RequestError for a new name that is taken, or a team
+        or a member that is missing."""
+        workspace_id = read_text(pointer, KeyPointerItem.WORKSPACE)
         renaming: list[object] = []
         if new.label != old.label:
-            workspace_id = read_text(pointer, KeyPointerItem.WORKSPACE)
             claim = await self._names.claim(workspace_id, new.label, key_of_pointer(pointer))
             renaming = [claim, *await self._names.release(pointer)]
+        joins = await self._belonging.join(
+            workspace_id,
+            team_id=new.team_id if new.team_id != old.team_id else None,
+            member_id=new.member_id if new.member_id != old.member_id else None,
+        )
         entry = self._entry(by, "key.change", pointer, new.label, before=old, after=new)
         pending = encode_plain_settings(old) != encode_plain_settings(new) or (
             encode_limits(old) != encode_limits(new)
         )
-        digests = await self._writes.change_rows(pointer, new, *renaming, *entry, pending=pending)
+        digests = await self._writes.change_rows(
+            pointer, new, *renaming, *joins, *entry, pending=pending
+        )
         self._directory.forget(*digests)
 
     def _entry(

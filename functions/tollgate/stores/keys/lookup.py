@@ -2,6 +2,7 @@
 
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
-from tollgate.stores.aws.items import AnyItem, SecretItem
+from tollgate.stores.aws.items import AnyItem, SecretItem, SessionItem
 from tollgate.stores.aws.tables import PUBLICATION_KEY, Tables, get_items, secret_key
 from tollgate.stores.keys.principals import principal_of, refused_from_s
 from tollgate.stores.keys.secret import is_well_formed, secret_hash
@@ -28,6 +29,10 @@ _ABSENT_FOR_S: Final = 1.0
 _CACHED_MAX: Final = 10_000
 _USE_NOTED_FOR_S: Final = 60.0
 
+# Attributes of a secret's row that other rows have to be read for.
+_LEADS_ABOVE: Final = (SecretItem.TEAM, SecretItem.MEMBER, SessionItem.KEY_HASH)
+
+_Place = tuple[str, str]
 _Name = TypeVar("_Name")
 _Value = TypeVar("_Value")
 
@@ -62,6 +67,7 @@ class DynamoKeyDirectory:
         self._prefix = prefix
         self._publications = publications
         self._cache: OrderedDict[str, _Cached] = OrderedDict()
+        self._above: OrderedDict[str, tuple[Item, ...]] = OrderedDict()
         self._noted_s: OrderedDict[tuple[str, bool], float] = OrderedDict()
 
     async def authenticate(self, secret: str) -> Principal:
@@ -74,19 +80,60 @@ class DynamoKeyDirectory:
             # A reply is as old as its request: a slow one must not be cached for longer.
             sent_s = self._clock.monotonic_s()
             with refusing_when_unavailable():
-                # The pointer to the live catalog comes along in the same call, so that both are at
-                # most five seconds old.
-                wanted = [secret_key(digest), PUBLICATION_KEY]
-                rows = await get_items(self._client, self._tables.core, wanted)
-                found = {read_text(row, AnyItem.PARTITION): row for row in rows}
-                self._publications.note(found.get(read_text(PUBLICATION_KEY, AnyItem.PARTITION)))
-                cached = _cache_entry(found.get(read_text(wanted[0], AnyItem.PARTITION)), sent_s)
+                cached = await self._read(digest, sent_s)
             _remember(self._cache, digest, cached)
         if cached.principal is None:
             raise key_refused()
         if cached.expires_s is not None and cached.expires_s <= self._clock.now_s():
             raise key_refused()
         return cached.principal
+
+    async def _read(self, digest: str, sent_s: float) -> _Cached:
+        """Read a secret's row, along with the rows above it that it led to the last time.
+
+        The pointer to the live catalog comes in the same call, so that all are at most five seconds
+        old.
+        """
+        own = secret_key(digest)
+        wanted = [own, PUBLICATION_KEY, *self._above.get(digest, ())]
+        rows = await self._get(wanted)
+        self._publications.note(rows.get(_place(PUBLICATION_KEY)))
+        row = rows.get(_place(own))
+        if row is not None and any(name in row for name in _LEADS_ABOVE):
+            return await self._read_above(digest, row, rows, sent_s)
+        return _cache_entry(row, sent_s)
+
+    async def _read_above(
+        self, digest: str, row: Item, rows: dict[_Place, Item], sent_s: float
+    ) -> _Cached:
+        """Read what a key or session still lacks of its member and team, and make its principal."""
+        from tollgate.stores.membership.authority import (
+            add_levels,
+            find_key_row,
+            list_needed_rows,
+            session_ends_s,
+        )
+
+        def find(key: Item) -> Item | None:
+            return rows.get(_place(key))
+
+        asked = {_place(key) for key in self._above.get(digest, ())}
+        while missing := [key for key in list_needed_rows(row, find) if _place(key) not in asked]:
+            asked.update(map(_place, missing))
+            rows.update(await self._get(missing))
+        _remember(self._above, digest, tuple(list_needed_rows(row, find)))
+        entry = _cache_entry(find_key_row(row, find), sent_s)
+        if entry.principal is None:
+            return entry
+        principal = add_levels(entry.principal, row, find)
+        if principal is None:
+            return _Cached(sent_s + _ABSENT_FOR_S, None)
+        ends = [end for end in (entry.expires_s, session_ends_s(row)) if end is not None]
+        return _Cached(entry.until_s, principal, min(ends, default=None))
+
+    async def _get(self, keys: Sequence[Item]) -> dict[_Place, Item]:
+        rows = await get_items(self._client, self._tables.core, keys)
+        return {_place(row): row for row in rows}
 
     async def note_use(self, principal: Principal) -> None:
         """Record a use at most once a minute; a hold records its use itself."""
@@ -104,6 +151,10 @@ class DynamoKeyDirectory:
         """Drop secrets with these hashes from the cache, because their rows have changed."""
         for digest in digests:
             self._cache.pop(digest, None)
+
+
+def _place(item: Item) -> _Place:
+    return read_text(item, AnyItem.PARTITION), read_text(item, AnyItem.SORT)
 
 
 def _cache_entry(row: Item | None, sent_s: float) -> _Cached:

@@ -34,6 +34,8 @@ def principal_of(row: Item) -> Principal:
         response_days=read_optional_number(row, SecretItem.RESPONSE_DAYS)
         or read_optional_number(row, SecretItem.WORKSPACE_RESPONSE_DAYS)
         or None,
+        team_id=read_optional_text(row, SecretItem.TEAM),
+        member_id=read_optional_text(row, SecretItem.MEMBER),
     )
 
 

@@ -57,6 +57,8 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     ),
     "content_days": _StoredSetting(KeyRow.CONTENT_DAYS, number, read_optional_number),
     "response_days": _StoredSetting(KeyRow.RESPONSE_DAYS, number, read_optional_number),
+    "team_id": _StoredSetting(KeyRow.TEAM, string, read_optional_text),
+    "member_id": _StoredSetting(KeyRow.MEMBER, string, read_optional_text),
 }
 SETTING_ATTRIBUTES: Final = tuple(it.attribute for it in _ROW_SETTINGS.values())
 

@@ -73,9 +73,14 @@ def with_state(settings: KeySettings, state: Item) -> KeySettings:
 
 def new_key_state(key_id: str, workspace_id: str, settings: KeySettings) -> Item:
     """Return the state that a key starts with."""
+    state = new_state(key_state_key(key_id), settings)
+    return {**state, KeyStateItem.WORKSPACE: string(workspace_id)}
+
+
+def new_state(state_key: Item, settings: KeySettings) -> Item:
+    """Return the state that a key, or a level above it, starts with, without its workspace."""
     return {
-        **key_state_key(key_id),
-        KeyStateItem.WORKSPACE: string(workspace_id),
+        **state_key,
         **encode_plain_settings(settings),
         **{name: number(limit) for name, limit in encode_limits(settings).items()},
         KeyStateItem.SPENT: number(0),

@@ -1,7 +1,6 @@
 """The writes that change a key: its state under conditions, its rows in transactions."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec import json
 
@@ -20,14 +19,12 @@ from tollgate.stores.aws.expressions import (
     SAME_HASH,
     SAME_SHARDS,
     UNCHANGED,
-    key_change,
     set_and_remove,
 )
-from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.aws.failures import ConditionFailed
 from tollgate.stores.aws.items import KeyPointerItem, KeyStateItem, SecretItem, WorkspaceItem
 from tollgate.stores.aws.tables import (
     Tables,
-    get_items,
     key_pointer_key,
     key_state_key,
     secret_key,
@@ -41,20 +38,10 @@ from tollgate.stores.keys.rows import (
     read_pending,
     revision_of,
     secret_hashes,
-    state_revision,
 )
-from tollgate.stores.keys.state_items import (
-    LIMIT_NAMES,
-    RATE_NAMES,
-    encode_limits,
-    encode_plain_settings,
-    with_state,
-)
+from tollgate.stores.keys.state_writes import StateWrites
 from tollgate.stores.rules.key_settings import KeySettings
-from tollgate.stores.rules.periods import bucket_names, live_buckets, live_minutes
-
-# Holds write to a state as well, but a limit's bucket appears seldom.
-_APPLIES_MAX: Final = 5
+from tollgate.stores.rules.periods import bucket_names
 
 
 class KeyWrites:
@@ -68,56 +55,7 @@ class KeyWrites:
         self._tables = tables
         self._ids = ids
         self._clock = clock
-
-    async def change_state(
-        self, key_id: str, state: Item, old: KeySettings, new: KeySettings, *, revision: int
-    ) -> None:
-        """Write the settings that differ, unless those of this revision, or later ones, are there.
-
-        Each limit is written only if it is still as it was read.
-        """
-        before, after = encode_plain_settings(old), encode_plain_settings(new)
-        plain = {name: value for name, value in after.items() if value != before[name]}
-        # A rate that stays keeps its bucket as it is; a rate that changes starts with a full one.
-        if any(name in plain for name in RATE_NAMES):
-            plain.update({name: after[name] for name in RATE_NAMES})
-        names = {f"#{name}": name for name in plain}
-        values = {f":{name}": value for name, value in plain.items()} | {":rv": number(revision)}
-        limits: dict[str, tuple[int, int]] = {}
-        for limit, amount in encode_limits(new).items():
-            was = encode_limits(old)[limit]
-            if amount == was:
-                continue
-            existing, absent = self._buckets(state, limit)
-            limits[limit] = (len(existing), len(absent))
-            names.update({f"#{limit}{index}": name for index, name in enumerate(existing)})
-            names.update({f"#no{limit}{index}": name for index, name in enumerate(absent)})
-            values |= {f":{limit}": number(amount), f":old{limit}": number(was)}
-            if existing:
-                values[f":more{limit}"] = number(amount - was)
-        write = key_change(list(plain), limits)
-        payload: dict[str, object] = {
-            "TableName": self._tables.ledger,
-            "Key": key_state_key(key_id),
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeValues": values,
-        }
-        if names:
-            payload["ExpressionAttributeNames"] = names
-        await self._client.call("UpdateItem", payload)
-
-    def _buckets(self, state: Item, limit: str) -> tuple[list[str], list[str]]:
-        """Return the names of a limit's live buckets that the state has, and of those it lacks."""
-        second = int(self._clock.now_s())
-        if limit == KeyStateItem.MINUTE_TOKENS:
-            live = live_minutes(second)
-        else:
-            period = next(period for period, name in LIMIT_NAMES.items() if name == limit)
-            live = live_buckets(period, second)
-        return [name for name in live if name in state], [
-            name for name in live if name not in state
-        ]
+        self._states = StateWrites(client, tables.ledger, clock)
 
     async def change_rows(
         self, pointer: Item, new: KeySettings, *others: object, pending: bool
@@ -157,22 +95,9 @@ class KeyWrites:
 
     async def apply(self, pointer: Item) -> None:
         """Give the state of a key the settings that its pointer keeps for it, once."""
-        key_id, revision = read_text(pointer, KeyPointerItem.KEY), revision_of(pointer)
-        new = read_pending(pointer)
-        for _ in range(_APPLIES_MAX):
-            # A batch of one: the sweeper, too, may read states so.
-            found = await get_items(self._client, self._tables.ledger, [key_state_key(key_id)])
-            if not found or state_revision(found[0]) >= revision:
-                break
-            state = found[0]
-            try:
-                old = with_state(new, state)
-                await self.change_state(key_id, state, old, new, revision=revision)
-            except ConditionFailed:
-                continue
-            break
-        else:
-            raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=True)
+        revision = revision_of(pointer)
+        state_key = key_state_key(read_text(pointer, KeyPointerItem.KEY))
+        await self._states.apply(state_key, read_pending(pointer), revision)
         try:
             await self._client.call(
                 "UpdateItem",

@@ -27,6 +27,18 @@ class SecretChange(Struct, frozen=True, kw_only=True):
     old_secret_expires_s: int | None = None
 
 
+class SubjectChange(Struct, frozen=True, kw_only=True):
+    """The identity that signs in as a member, as an entry shows it."""
+
+    subject: str
+
+
+class SessionChange(Struct, frozen=True, kw_only=True):
+    """A session of a member, as an entry shows it."""
+
+    expires_s: int
+
+
 class CreditChange(Struct, frozen=True, kw_only=True):
     """The part of an entry of the credit ledger that the audit log shows."""
 

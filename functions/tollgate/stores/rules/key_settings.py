@@ -122,6 +122,24 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             accepted=ContentDays,
         ),
     ] = None
+    # Team whose limits count too; None leaves it to the member's.
+    team_id: Annotated[
+        str | None,
+        KeyOption(
+            option="team",
+            text="Id of the team whose limits count too. Without it, that of the member.",
+            length_max=64,
+        ),
+    ] = None
+    # Member that the key belongs to, whose limits count too.
+    member_id: Annotated[
+        str | None,
+        KeyOption(
+            option="member",
+            text="Id of the member that the key belongs to, whose limits count too.",
+            length_max=128,
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         numbers: dict[str, int | None] = {

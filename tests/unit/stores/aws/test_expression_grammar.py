@@ -60,6 +60,13 @@ UPDATES = {
     "file apart": expressions.FILE_APART,
     "file joined": expressions.FILE_JOINED,
     "file arrived": expressions.FILE_ARRIVED,
+    "team join": expressions.TEAM_JOIN,
+    "team delete": expressions.TEAM_DELETE,
+    "member remove": expressions.MEMBER_REMOVE,
+    "member link": expressions.MEMBER_LINK,
+    "member's session key": expressions.MEMBER_SESSION_KEY,
+    "level change": expressions.LEVEL_CHANGE,
+    "level change, pending": expressions.LEVEL_CHANGE_PENDING,
 }
 CONDITIONS = (
     expressions.IF_ABSENT,
@@ -77,6 +84,9 @@ CONDITIONS = (
     expressions.SAME_KEY,
     expressions.SAME_REVISION,
     expressions.SAME_SHARDS,
+    expressions.LEVEL_THERE,
+    expressions.STATE_SEED,
+    expressions.SESSION_THERE,
 )
 PROJECTIONS = (expressions.HOLDS_PROJECTION, expressions.PARTITION_PROJECTION)
 

@@ -36,6 +36,8 @@ _OTHER_MEANINGS = {
     ("keys/rows.py", "month"),
     ("keys/rows.py", "tier"),
     ("keys/state_items.py", "month"),
+    ("membership/members.py", "id"),
+    ("membership/teams.py", "id"),
     ("money/budgets.py", "id"),
     ("money/budgets.py", "month"),
     ("keys/tiers.py", "tier"),

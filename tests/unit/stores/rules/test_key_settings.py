@@ -32,6 +32,8 @@ _LISTS = {
 # More names than these in one list, class or call are a second list of the settings. A row that
 # authentication reads has three.
 _NAMES_MAX = 3
+# Ids of what a key belongs to are fields of much else.
+_IDS = {"team_id", "member_id"}
 # Every setting with a value that is not its default.
 CHOSEN = KeySettings(
     label="search",
@@ -47,6 +49,8 @@ CHOSEN = KeySettings(
     disabled=True,
     content_days=7,
     response_days=30,
+    team_id="search",
+    member_id="ana@example.com",
 )
 NAMES = [field.name for field in fields(KeySettings)]
 
@@ -142,7 +146,7 @@ def _lists(tree: ast.AST) -> Iterator[tuple[int, set[str]]]:
                 names = {it.arg or "" for it in keywords}
             case _:
                 continue
-        yield node.lineno, names & set(PLAIN_SETTINGS)
+        yield node.lineno, names & (set(PLAIN_SETTINGS) - _IDS)
 
 
 def _text(node: Any) -> str:

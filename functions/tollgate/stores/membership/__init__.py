@@ -1,0 +1,1 @@
+"""Teams, members and their sessions, in DynamoDB."""

@@ -1,0 +1,212 @@
+"""The members of all workspaces, in DynamoDB."""
+
+import hashlib
+from collections.abc import Callable
+
+from tollgate.core.audit import Actor
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import IdSource
+from tollgate.core.pages import Page
+from tollgate.stores.aws.attributes import Item, number, string
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import decode_items, read_text
+from tollgate.stores.aws.expressions import MEMBER_LINK, MEMBER_REMOVE, ConditionalUpdate
+from tollgate.stores.aws.failures import (
+    StoreUnavailable,
+    TransactionCancelled,
+    refusing_when_unavailable,
+)
+from tollgate.stores.aws.items import MemberItem, SubjectItem
+from tollgate.stores.aws.tables import Tables, get_item, level_row_key, subject_key
+from tollgate.stores.aws.transactions import put_if_absent, transact
+from tollgate.stores.membership.belonging import Belonging
+from tollgate.stores.membership.level_items import is_tombstone, read_member_settings
+from tollgate.stores.membership.levels import ROUNDS_MAX, LevelChange, Levels, refuse_cursor
+from tollgate.stores.membership.rows import read_member
+from tollgate.stores.people import PEOPLE_PAGE_MAX, Member
+from tollgate.stores.records.generations import DynamoGenerationStore
+from tollgate.stores.rules.audit_entries import SubjectChange
+from tollgate.stores.rules.level_settings import MemberSettings, is_member_id
+
+
+class DynamoMemberStore:
+    """Implements `stores.people.MemberStore`."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        generations: DynamoGenerationStore,
+        *,
+        ids: IdSource,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._tables = tables
+        self._ids = ids
+        self._clock = clock
+        self._belonging = Belonging(client, tables.core)
+        self._levels = Levels(
+            client,
+            tables,
+            generations,
+            level="member",
+            read=read_member_settings,
+            ids=ids,
+            clock=clock,
+        )
+
+    async def create(
+        self,
+        workspace_id: str,
+        member_id: str,
+        settings: MemberSettings,
+        *,
+        subject: str | None = None,
+        by: Actor,
+    ) -> Member | None:
+        """Create a member; None if the id or the subject is taken, or was by a removed member."""
+        if not is_member_id(member_id):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "The id of a member has 1 to 128 letters, digits, dots, dashes, underscores, plus "
+                "and at signs, and begins with a letter or a digit.",
+                param="id",
+            )
+        row = level_row_key("member", workspace_id, member_id)
+        with refusing_when_unavailable():
+            for _ in range(ROUNDS_MAX):
+                if await self._levels.row(workspace_id, member_id) is not None:
+                    return None
+                if subject is not None and await self._found(workspace_id, subject) is not None:
+                    return None
+                others = await self._belonging.join(workspace_id, team_id=settings.team_id)
+                linked = row
+                if subject is not None:
+                    linked = {**row, MemberItem.SUBJECT: string(subject)}
+                    others.append(self._put_subject(workspace_id, member_id, subject))
+                if await self._levels.create(linked, settings, *others, by=by):
+                    return await self._read(workspace_id, member_id)
+            raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
+
+    async def get(self, workspace_id: str, member_id: str) -> Member | None:
+        """Return a member, removed or not; None if there never was one with this id."""
+        with refusing_when_unavailable():
+            return await self._read(workspace_id, member_id)
+
+    async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
+        """Return the member as whom an identity signs in, removed or not; None without one."""
+        with refusing_when_unavailable():
+            member_id = await self._found(workspace_id, subject)
+            return None if member_id is None else await self._read(workspace_id, member_id)
+
+    async def link(
+        self, workspace_id: str, member_id: str, subject: str, *, by: Actor
+    ) -> Member | None:
+        """Let an identity sign in as a member who has none."""
+        if not is_member_id(member_id):
+            return None
+        with refusing_when_unavailable():
+            row = await self._levels.row(workspace_id, member_id)
+            if row is None:
+                return None
+            link = self._update(workspace_id, member_id, MEMBER_LINK, {":sj": string(subject)})
+            entry = self._levels.entry(by, "change", row, after=SubjectChange(subject=subject))
+            put = self._put_subject(workspace_id, member_id, subject)
+            try:
+                await transact(self._client, self._ids, [link, put, *entry])
+            except TransactionCancelled:
+                return None
+            return await self._read(workspace_id, member_id)
+
+    async def list(
+        self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
+    ) -> Page[Member]:
+        """Return a page of members in the order of their ids, from the one after `after`."""
+        if after is not None and not is_member_id(after):
+            raise refuse_cursor()
+        with refusing_when_unavailable():
+            rows, end = await self._levels.page(workspace_id, after, limit)
+            spending = await self._levels.spending(rows)
+            found, unreadable = decode_items(lambda row: read_member(row, spending), rows)
+        return Page(found=tuple(found), next=end, unreadable=tuple(unreadable))
+
+    async def change(
+        self,
+        workspace_id: str,
+        member_id: str,
+        edit: Callable[[MemberSettings], MemberSettings],
+        *,
+        by: Actor,
+    ) -> Member | None:
+        """Replace a member's settings by what `edit` returns; the same again change nothing."""
+        if not is_member_id(member_id):
+            return None
+
+        async def join(old: MemberSettings, new: MemberSettings) -> list[object]:
+            if new.team_id == old.team_id:
+                return []
+            return await self._belonging.join(workspace_id, team_id=new.team_id)
+
+        with refusing_when_unavailable():
+            change = LevelChange(edit=edit, join=join, by=by)
+            row = await self._levels.change(workspace_id, member_id, change)
+            return None if row is None else await self._read(workspace_id, member_id)
+
+    async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
+        """Remove a member; the row stays as a tombstone, which every instance sees in time."""
+        if not is_member_id(member_id):
+            return None
+        with refusing_when_unavailable():
+            for _ in range(ROUNDS_MAX):
+                row = await self._levels.row(workspace_id, member_id)
+                if row is None:
+                    return None
+                if is_tombstone(row):
+                    return False
+                now = {":now": number(int(self._clock.now_s()))}
+                remove = self._update(workspace_id, member_id, MEMBER_REMOVE, now)
+                entry = self._levels.entry(by, "remove", row)
+                try:
+                    await transact(self._client, self._ids, [remove, *entry])
+                except TransactionCancelled:
+                    continue
+                return True
+            raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
+
+    async def _read(self, workspace_id: str, member_id: str) -> Member | None:
+        row = await self._levels.row(workspace_id, member_id) if is_member_id(member_id) else None
+        if row is None:
+            return None
+        return read_member(row, await self._levels.spending([row]))
+
+    async def _found(self, workspace_id: str, subject: str) -> str | None:
+        key = subject_key(workspace_id, _hash(subject))
+        row = await get_item(self._client, self._tables.core, key)
+        return None if row is None else read_text(row, SubjectItem.MEMBER)
+
+    def _put_subject(self, workspace_id: str, member_id: str, subject: str) -> object:
+        row: Item = {
+            **subject_key(workspace_id, _hash(subject)),
+            SubjectItem.MEMBER: string(member_id),
+        }
+        return put_if_absent(self._tables.core, row)
+
+    def _update(
+        self, workspace_id: str, member_id: str, write: ConditionalUpdate, values: Item
+    ) -> object:
+        return {
+            "Update": {
+                "TableName": self._tables.core,
+                "Key": level_row_key("member", workspace_id, member_id),
+                "UpdateExpression": write.update,
+                "ConditionExpression": write.condition,
+                "ExpressionAttributeValues": values,
+            }
+        }
+
+
+def _hash(subject: str) -> str:
+    """Return the SHA-256 of a subject, because one may be longer than a sort key."""
+    return hashlib.sha256(subject.encode()).hexdigest()

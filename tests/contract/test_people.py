@@ -1,0 +1,223 @@
+"""Teams, members and sessions: what belongs to what, and how fast a removal reaches everybody."""
+
+import pytest
+from msgspec.structs import replace
+
+from tests.stores import TESTER, DynamoStores, HandClock, dynamo_stores
+from tollgate.core.audit import AuditFilter
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.stores.administration import NewKey
+from tollgate.stores.people import SESSION_S_MAX
+from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
+
+ACME = "acme"
+ANA = "ana@example.com"
+
+
+async def _actions(stores: DynamoStores) -> list[tuple[str, str]]:
+    wanted = AuditFilter(since_s=0, until_s=int(stores.clock.now) + 1)
+    page = await stores.audit_log.page(ACME, wanted, limit=100)
+    # The clock stands, so that the order of entries is chance.
+    return sorted((entry.action, entry.target) for entry in page.found)
+
+
+async def _team(stores: DynamoStores, name: str = "search", **settings: object) -> None:
+    made = await stores.teams.create(ACME, name, LevelSettings(**settings), by=TESTER)  # type: ignore[arg-type]
+    assert made is not None
+
+
+async def _member(stores: DynamoStores, name: str = ANA, **settings: object) -> None:
+    made = await stores.members.create(ACME, name, MemberSettings(**settings), by=TESTER)  # type: ignore[arg-type]
+    assert made is not None
+
+
+async def test_a_team_is_made_once_and_every_change_has_an_entry(dynamo: DynamoStores) -> None:
+    await _team(dynamo, limits_nano_usd={"day": 5}, display_name="Search")
+    assert await dynamo.teams.create(ACME, "search", LevelSettings(), by=TESTER) is None
+
+    changed = await dynamo.teams.change(
+        ACME, "search", lambda it: replace(it, limits_nano_usd={"day": 7}), by=TESTER
+    )
+    assert changed is not None
+    assert changed.limits_nano_usd == changed.spending.remaining_nano_usd == {"day": 7}
+    # The same again is no change.
+    await dynamo.teams.change(ACME, "search", lambda it: it, by=TESTER)
+    assert await dynamo.teams.delete(ACME, "search", by=TESTER) is not None
+    assert await dynamo.teams.delete(ACME, "search", by=TESTER) is None
+
+    gone = await dynamo.teams.get(ACME, "search")
+    assert gone is not None
+    assert gone.deleted_s == int(dynamo.clock.now)
+    assert await dynamo.teams.create(ACME, "search", LevelSettings(), by=TESTER) is None
+    assert await dynamo.teams.change(ACME, "search", lambda it: it, by=TESTER) is None
+    assert await _actions(dynamo) == [
+        ("team.change", "search"),
+        ("team.create", "search"),
+        ("team.delete", "search"),
+    ]
+
+
+async def test_lists_of_people_come_in_pages_in_the_order_of_ids(dynamo: DynamoStores) -> None:
+    for name in ("c", "a", "b"):
+        await _team(dynamo, name)
+        await _member(dynamo, f"{name}@x")
+    first = await dynamo.teams.list(ACME, limit=2)
+    assert [team.id for team in first.found] == ["a", "b"]
+    rest = await dynamo.teams.list(ACME, after=first.next, limit=2)
+    assert [team.id for team in rest.found] == ["c"]
+    members = await dynamo.members.list(ACME, after="a@x")
+    assert [member.id for member in members.found] == ["b@x", "c@x"]
+    for store in (dynamo.teams, dynamo.members):
+        with pytest.raises(RequestError) as refused:
+            await store.list(ACME, after="#")
+        assert refused.value.param == "cursor"
+
+
+async def test_a_team_is_kept_while_keys_or_members_belong_to_it(dynamo: DynamoStores) -> None:
+    await _team(dynamo)
+    await _team(dynamo, "other")
+    await _member(dynamo, team_id="search")
+    new = NewKey(workspace_id=ACME, label="a", team_id="search")
+    key = (await dynamo.keys.create(new, by=TESTER)).summary
+
+    left = await dynamo.teams.delete(ACME, "search", by=TESTER)
+    assert left is not None
+    assert (left.keys, left.members) == (1, 1)
+
+    await dynamo.keys.change(ACME, key.id, lambda it: replace(it, team_id="other"), by=TESTER)
+    await dynamo.members.remove(ACME, ANA, by=TESTER)
+    left = await dynamo.teams.delete(ACME, "search", by=TESTER)
+    assert left is not None
+    assert (left.keys, left.members) == (0, 0)
+
+
+@pytest.mark.parametrize("field", ["team_id", "member_id"])
+async def test_a_key_belongs_only_to_whom_there_is(dynamo: DynamoStores, field: str) -> None:
+    await _team(dynamo, "gone")
+    await dynamo.teams.delete(ACME, "gone", by=TESTER)
+    await _member(dynamo, "gone")
+    await dynamo.members.remove(ACME, "gone", by=TESTER)
+    for name in ("gone", "unknown", "no#id"):
+        new = replace(NewKey(workspace_id=ACME, label="a"), **{field: name})
+        with pytest.raises(RequestError) as refused:
+            await dynamo.keys.create(new, by=TESTER)
+        assert refused.value.param == field
+
+
+async def test_a_principal_has_what_its_member_and_its_team_give_it(dynamo: DynamoStores) -> None:
+    await _team(dynamo, tier="gold", models=("a/*",), concurrency=3)
+    await _member(dynamo, team_id="search", role="viewer")
+    new = NewKey(workspace_id=ACME, label="a", member_id=ANA, labels={"team": "by hand"})
+    created = await dynamo.keys.create(new, by=TESTER)
+
+    principal = await dynamo.keys.authenticate(created.secret)
+    assert (principal.role, principal.tier) == ("inference", "gold")
+    assert principal.labels == {"team": "search", "member": ANA}
+    assert (principal.team_id, principal.member_id, principal.session) == ("search", ANA, False)
+    assert [(it.level, it.id, it.limited, it.models) for it in principal.levels] == [
+        ("member", ANA, False, None),
+        ("team", "search", True, ("a/*",)),
+    ]
+
+
+async def test_c60_a_removed_member_is_refused_by_another_process_within_five_seconds(
+    dynamo: DynamoStores,
+) -> None:
+    await _team(dynamo)
+    await _member(dynamo, team_id="search", role="developer")
+    created = await dynamo.keys.create(
+        NewKey(workspace_id=ACME, label="a", member_id=ANA), by=TESTER
+    )
+    session = await dynamo.sessions.open(ACME, ANA, lifetime_s=600, by=TESTER)
+    assert session is not None
+    clock = HandClock(dynamo.clock.now)
+    other = dynamo_stores(dynamo.client, dynamo.tables, clock)
+    for secret in (created.secret, session.secret):
+        await other.keys.authenticate(secret)
+
+    assert await dynamo.members.remove(ACME, ANA, by=TESTER) is True
+    assert await dynamo.members.remove(ACME, ANA, by=TESTER) is False
+    clock.now += 5.0
+    for secret in (created.secret, session.secret):
+        with pytest.raises(AccessError) as refused:
+            await other.keys.authenticate(secret)
+        assert refused.value.code is ErrorCode.INVALID_API_KEY
+
+
+async def test_a_session_has_the_role_of_its_member_and_ends(dynamo: DynamoStores) -> None:
+    await _member(dynamo, role="admin")
+    first = await dynamo.sessions.open(ACME, ANA, lifetime_s=60, by=TESTER)
+    second = await dynamo.sessions.open(ACME, ANA, lifetime_s=90_000, by=TESTER)
+    assert first is not None
+    assert second is not None
+    # Sign-ins leave one key, by which all of them spend.
+    assert first.key_id == second.key_id
+    assert [name.label for name in await dynamo.keys.names(ACME)] == [f"session:{ANA}"]
+    assert second.expires_s == int(dynamo.clock.now) + SESSION_S_MAX
+
+    principal = await dynamo.keys.authenticate(first.secret)
+    assert (principal.role, principal.session, principal.member_id) == ("admin", True, ANA)
+    assert principal.key_id == first.key_id
+
+    demote = await dynamo.members.change(
+        ACME, ANA, lambda it: replace(it, role="viewer"), by=TESTER
+    )
+    assert demote is not None
+    dynamo.clock.now += 5.0
+    assert (await dynamo.keys.authenticate(first.secret)).role == "viewer"
+
+    assert await dynamo.sessions.close(second.secret, by=TESTER) is True
+    assert await dynamo.sessions.close(second.secret, by=TESTER) is False
+    with pytest.raises(AccessError):
+        await dynamo.keys.authenticate(second.secret)
+    dynamo.clock.now += 55.0
+    with pytest.raises(AccessError):
+        await dynamo.keys.authenticate(first.secret)
+    assert await _actions(dynamo) == [
+        ("key.create", first.key_id),
+        ("member.change", ANA),
+        ("member.create", ANA),
+        ("session.close", ANA),
+        ("session.open", ANA),
+        ("session.open", ANA),
+    ]
+
+
+async def test_a_disabled_session_key_refuses_every_session(dynamo: DynamoStores) -> None:
+    await _member(dynamo)
+    session = await dynamo.sessions.open(ACME, ANA, lifetime_s=60, by=TESTER)
+    assert session is not None
+    await dynamo.keys.change(ACME, session.key_id, lambda it: replace(it, disabled=True), by=TESTER)
+    with pytest.raises(AccessError):
+        await dynamo.keys.authenticate(session.secret)
+
+
+async def test_a_session_needs_a_member_and_a_lifetime(dynamo: DynamoStores) -> None:
+    assert await dynamo.sessions.open(ACME, "nobody", lifetime_s=60, by=TESTER) is None
+    assert await dynamo.sessions.open(ACME, "no#id", lifetime_s=60, by=TESTER) is None
+    await _member(dynamo)
+    with pytest.raises(RequestError) as refused:
+        await dynamo.sessions.open(ACME, ANA, lifetime_s=0, by=TESTER)
+    assert refused.value.param == "lifetime_s"
+    new = NewKey(workspace_id=ACME, label="a")
+    secret = (await dynamo.keys.create(new, by=TESTER)).secret
+    # A key is not signed out of.
+    assert await dynamo.sessions.close(secret, by=TESTER) is False
+    assert (await dynamo.keys.authenticate(secret)).role == "inference"
+
+
+async def test_an_identity_signs_in_as_one_member(dynamo: DynamoStores) -> None:
+    subject = "https://issuer.example 7f1"
+    await _member(dynamo)
+    assert await dynamo.members.find_by_subject(ACME, subject) is None
+    linked = await dynamo.members.link(ACME, ANA, subject, by=TESTER)
+    assert linked is not None
+    assert linked.subject == subject
+    assert await dynamo.members.find_by_subject(ACME, subject) == linked
+    # Neither has the identity another member, nor the member another identity.
+    assert await dynamo.members.link(ACME, ANA, "https://issuer.example 8", by=TESTER) is None
+    await _member(dynamo, "bo")
+    assert await dynamo.members.link(ACME, "bo", subject, by=TESTER) is None
+    taken = await dynamo.members.create(ACME, "cy", MemberSettings(), subject=subject, by=TESTER)
+    assert taken is None
+    assert await dynamo.members.find_by_subject("other", subject) is None
