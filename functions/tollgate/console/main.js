@@ -14,6 +14,12 @@ const VIEWS = [
   { name: "spend", title: "Spend", roles: READS, load: () => import("./view_spend.js") },
   { name: "generations", title: "Generations", roles: READS, load: () => import("./view_generations.js") },
   { name: "generation", title: "Generation", roles: EVERYBODY, hidden: true, load: () => import("./view_generation.js") },
+  { name: "keys", title: "Keys", roles: EVERYBODY, load: () => import("./view_keys.js") },
+  { name: "credit", title: "Credit", roles: READS, load: () => import("./view_credit.js") },
+  { name: "models", title: "Models", roles: EVERYBODY, load: () => import("./view_models.js") },
+  { name: "routing", title: "Routing", roles: EVERYBODY, load: () => import("./view_routing.js") },
+  { name: "playground", title: "Playground", roles: CALLS, load: () => import("./view_playground.js") },
+  { name: "audit", title: "Audit", roles: READS, load: () => import("./view_audit.js") },
 ];
 
 const main = document.getElementById("main");

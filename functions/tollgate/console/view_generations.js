@@ -33,13 +33,13 @@ export async function render({ params, signal, go }) {
 const COLUMNS = [
   { title: "Time", cell: (row) => h("a", { href: `#/generation?id=${encodeURIComponent(row.id)}` }, moment(row.created_at)) },
   { title: "Model", cell: (row) => [row.model ?? "not served", row.requested_model !== row.model && h("small", {}, `asked for ${row.requested_model}`)] },
-  { title: "Provider", cell: (row) => row.provider_name ?? "–" },
-  { title: "Key", cell: (row) => row.key_name || row.key_id },
+  { title: "Cost", number: true, cell: (row) => money(row.total_cost) },
+  { title: "Outcome", cell: (row) => outcome(row) },
   { title: "Tokens in", number: true, cell: (row) => count(row.tokens_prompt) },
   { title: "Tokens out", number: true, cell: (row) => count(row.tokens_completion) },
   { title: "Took", number: true, cell: (row) => duration(row.latency_ms) },
-  { title: "Cost", number: true, cell: (row) => money(row.total_cost) },
-  { title: "Outcome", cell: (row) => outcome(row) },
+  { title: "Provider", cell: (row) => row.provider_name ?? "–" },
+  { title: "Key", cell: (row) => row.key_name || row.key_id },
 ];
 
 /** Return an outcome as a word that has a colour. */

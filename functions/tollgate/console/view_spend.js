@@ -24,13 +24,13 @@ export async function render({ params, signal, go }) {
   const by = params.get("by") in GROUPS ? params.get("by") : "model";
   const { since, until, days } = period(month);
   const query = { since, until };
-  const [activity, workspace] = await Promise.all([get("activity", query, signal), get("workspace", {}, signal)]);
+  const [activity, workspace] = await Promise.all([get("activity", query, signal), get("workspace", {}, signal).catch(() => null)]);
   const group = GROUPS[by];
   const rows = activity.data;
   const ranked = rank(rows, group.of);
   const names = ranked.slice(0, SHOWN).map(({ name }) => name);
   if (ranked.length > SHOWN) names.push(OTHERS);
-  const budget = workspace.data.budget;
+  const budget = workspace?.data.budget;
   const controls = filters(go, "spend", [
     field({ name: "month", label: "Month (UTC)", type: "month", value: month, pattern: "\\d{4}-\\d{2}" }),
     field({ name: "by", label: "By", value: by, options: Object.entries(GROUPS).map(([key, { title }]) => [key, title]) }),

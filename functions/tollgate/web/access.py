@@ -46,6 +46,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/models"): _CATALOG,
     ("GET", "/v1/models/{author}/{slug}/endpoints"): _CATALOG,
     ("GET", "/v1/models/{name}"): _CATALOG,
+    ("GET", "/v1/catalog"): _READER,
     ("POST", "/v1/route/explain"): Access(roles=_EVERY_KEY.roles, notes_use=False),
     ("GET", f"{RESPONSES.path}/{{response_id}}"): _CONTENT,
     ("DELETE", f"{RESPONSES.path}/{{response_id}}"): _CONTENT,

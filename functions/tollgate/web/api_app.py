@@ -28,6 +28,7 @@ from tollgate.web.paths import (
 from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.routes.activity import activity_routes
 from tollgate.web.routes.audit import audit_routes
+from tollgate.web.routes.catalogs import catalog_routes
 from tollgate.web.routes.credits import credit_routes
 from tollgate.web.routes.explanations import explanation_routes
 from tollgate.web.routes.files import file_routes
@@ -76,6 +77,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         activity_routes,
         audit_routes,
         model_routes,
+        catalog_routes,
         explanation_routes,
         response_routes,
         health_routes,

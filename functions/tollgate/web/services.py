@@ -11,6 +11,7 @@ from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.files import NewFile
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
+from tollgate.core.publication import Publications
 from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import FileReader, Journal
 from tollgate.ingress.base import Ingress
@@ -65,6 +66,7 @@ class Services(Struct, frozen=True, kw_only=True):
     named_files: FileReader | None
     answers: "AnswerStore | None"
     catalogs: Catalogs
+    publications: Publications
     # By name: they parse bodies for explanations.
     formats: Mapping[str, Ingress]
     # Renders every error of the api.

@@ -45,6 +45,7 @@ def wire_services(
         named_files=stores.named_files,
         answers=stores.answers,
         catalogs=catalogs,
+        publications=stores.publications,
         formats=formats,
         errors=formats[CHAT_COMPLETIONS.name],
         ids=ids,

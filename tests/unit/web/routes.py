@@ -50,6 +50,7 @@ FILE_ROUTES = [
 ]
 WORKSPACE_LISTS = [
     ("GET", "/v1/workspace", None),
+    ("GET", "/v1/catalog", None),
     ("GET", "/v1/keys", None),
     ("GET", f"/v1/keys/{KEY_ID}", None),
     ("GET", "/v1/credits", None),

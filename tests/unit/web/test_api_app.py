@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house, store_is_away
+from tests.memory.publications import MemoryPublications
 from tests.memory.workspaces import MemoryWorkspaceStore
 from tests.stores import TESTER
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
@@ -70,6 +71,7 @@ class Api:
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{name: getattr(home.stores, name) for name in SHARED_STORES},
             "catalogs": Always(home.catalog),
+            "publications": MemoryPublications(),
             "formats": Ingresses(home.gateway.ids),
             "errors": home.ingress,
             "ids": home.gateway.ids,

@@ -49,8 +49,9 @@ def test_a_module_never_makes_markup_of_a_text_nor_keeps_a_secret_beyond_its_tab
     text = module.read_text()
     assert REFUSED.findall(text) == []
     assert text.startswith("/** ")
-    imported = re.findall(r'(?:from|import\() ?"([^"]+)"', text)
-    assert {it.removeprefix("./") for it in imported} <= {it.name for it in MODULES}
+    imported = re.findall(r'^import .*"([^"]+)";$|import\("([^"]+)"\)', text, re.MULTILINE)
+    named = {(static or loaded).removeprefix("./") for static, loaded in imported}
+    assert named <= {it.name for it in MODULES}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,38 @@
+/** Who changed what, latest first. */
+
+import { get, saveCsv } from "./api.js";
+import { h } from "./dom.js";
+import { moment } from "./format.js";
+import { empty, field, filters, pagedTable } from "./parts.js";
+
+/** Return the view; the address has the filter. */
+export async function render({ params, signal, go }) {
+  const query = { actor: params.get("actor"), target: params.get("target"), since: params.get("since") && `${params.get("since")}T00:00:00Z` };
+  const none = empty("No change matches.", h("p", {}, "Without a day, the last 30 days are shown."));
+  const list = await pagedTable("Changes", COLUMNS, (cursor) => get("audit", { ...query, limit: 50, cursor }, signal), none);
+  return [
+    filters(go, "audit", [
+      field({ name: "since", label: "From (UTC)", type: "date", value: params.get("since") ?? "" }),
+      field({ name: "actor", label: "By", value: params.get("actor") ?? "", placeholder: "key, process, ARN" }),
+      field({ name: "target", label: "Of", value: params.get("target") ?? "", placeholder: "name or id" }),
+    ]),
+    list,
+    h("button", { type: "button", class: "plain", onclick: () => saveCsv("audit", { ...query, limit: 1000 }, "audit.csv") }, "Save as CSV"),
+  ];
+}
+
+const COLUMNS = [
+  { title: "Time", cell: (entry) => moment(entry.created_at) },
+  { title: "Change", cell: (entry) => h("code", {}, entry.action) },
+  { title: "Of", cell: (entry) => [entry.target_name ?? entry.target, entry.target_name && h("small", {}, entry.target)] },
+  { title: "By", cell: (entry) => [entry.actor_name ?? entry.actor, h("small", {}, [entry.actor_type, entry.origin].filter(Boolean).join(", "))] },
+  { title: "Fields", cell: (entry) => fields(entry) },
+];
+
+/** Return each changed field: its old value struck out, then the new one. */
+function fields({ before, after }) {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  if (!names.length) return "–";
+  return h("ul", { class: "changes" }, names.map((name) =>
+    h("li", {}, `${name}: `, name in before && [h("del", {}, before[name]), " "], name in after ? h("ins", {}, after[name]) : "removed")));
+}

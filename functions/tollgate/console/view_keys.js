@@ -1,0 +1,186 @@
+/** Keys with their limits: what is spent, held and left; made, rotated, disabled and deleted. */
+
+import { get, send, session } from "./api.js";
+import { h, show } from "./dom.js";
+import { count, distance, money, moment } from "./format.js";
+import { copyable, dialog, empty, facts, field, limitBar, problem } from "./parts.js";
+
+const PERIODS = { day: "Day", week: "Week", month: "Month", total: "Total" };
+const CHANGES = ["management", "owner", "admin", "developer"];
+
+/** Return the view of all keys; a key that may not list them sees itself. */
+export async function render({ params, signal, refresh }) {
+  const mayChange = CHANGES.includes(session.key.role);
+  if (session.key.role === "inference") {
+    const { data } = await get("key", {}, signal);
+    return card(data, {});
+  }
+  const keys = await all("keys", signal);
+  const text = (params.get("find") ?? "").toLowerCase();
+  const list = h("div", { class: "cards" });
+  const narrow = (words) => {
+    const found = keys.filter((key) => `${key.name} ${key.id} ${key.role} ${Object.values(key.labels).join(" ")}`.toLowerCase().includes(words));
+    show(list, found.length ? found.map((key) => card(key, { mayChange, refresh })) : empty("No key matches.", h("p", {}, "Change the words above, or create a key.")));
+  };
+  const find = field({ name: "find", label: "Find by name, label or role", type: "search", value: text, oninput: (event) => narrow(event.target.value.toLowerCase()) });
+  narrow(text);
+  return [
+    h("div", { class: "bar" }, find, mayChange && h("button", { type: "button", onclick: () => create(refresh) }, "Create a key …")),
+    list,
+  ];
+}
+
+/** Return every entry of a list that has pages. */
+export async function all(path, signal) {
+  const found = [];
+  let cursor = null;
+  do {
+    const page = await get(path, { cursor }, signal);
+    found.push(...page.data);
+    cursor = page.next_cursor;
+  } while (cursor && found.length < 2000);
+  return found;
+}
+
+/** Return the bars of the limits of a key, a team or a member. */
+export const limitBars = (of) =>
+  Object.keys(PERIODS).filter((period) => period in of.limits).map((period) =>
+    limitBar(PERIODS[period], {
+      limit: of.limits[period],
+      spent: of.limits_usage[period],
+      held: toNano(of.limits[period] - of.limits_usage[period] - of.limits_remaining[period]),
+      left: of.limits_remaining[period],
+      resets: of.limits_reset_at[period],
+    }));
+
+/** Return an amount without what floats add to it below a nano-dollar. */
+const toNano = (amount) => Math.max(0, Math.round(amount * 1e9) / 1e9);
+
+function card(key, { mayChange, refresh }) {
+  const state = key.disabled ? "disabled" : key.expires_at && new Date(key.expires_at) < new Date() ? "expired" : "active";
+  const bars = limitBars(key);
+  const act = (label, work, more = {}) => h("button", { type: "button", class: "plain", "aria-label": `${label} ${key.name}`, onclick: work, ...more }, label);
+  return h(
+    "article",
+    { class: "card", "aria-label": `Key ${key.name}` },
+    h("h2", {}, key.name, h("span", { class: `tag ${state}` }, state), h("span", { class: "tag" }, key.role)),
+    facts(
+      ["Secret", h("code", {}, key.label)],
+      ["Id", h("code", {}, key.id)],
+      ["Team", key.team ?? key.labels.team],
+      ["Member", key.member ?? key.labels.member],
+      ["Environment", key.labels.environment],
+      ["Models", key.models && key.models.join(", ")],
+      ["Tier", key.tier],
+      ["Rate", rate(key)],
+      ["Spent in all", [money(key.usage), key.held > 0 && h("small", {}, money(key.held), " held")]],
+      ["Last used", key.last_used_at ? h("span", { title: key.last_used_at }, distance(key.last_used_at)) : "never"],
+      ["Expires", key.expires_at && moment(key.expires_at)],
+      ["Old secret", key.old_secret && [key.old_secret.label, " works until ", moment(key.old_secret.expires_at)]],
+    ),
+    bars.length ? bars : h("p", { class: "quiet" }, "No limit in dollars."),
+    h("div", { class: "buttons" },
+      h("a", { class: "button", href: `#/generations?key=${encodeURIComponent(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
+      mayChange && [
+        act("Limits …", () => limits("keys", key, refresh)),
+        act("Rotate …", () => rotate(key, refresh)),
+        act(key.disabled ? "Enable" : "Disable", () => change(key, { disabled: !key.disabled }, refresh)),
+        act("Delete …", () => remove(key, refresh)),
+      ]),
+  );
+}
+
+const rate = (key) =>
+  [
+    key.requests_per_minute && `${count(key.requests_per_minute)} requests/min`,
+    key.tokens_per_minute && `${count(key.tokens_per_minute)} tokens/min`,
+    key.concurrency && `${count(key.concurrency)} at once`,
+  ].filter(Boolean).join(", ");
+
+/** Return the fields of limits, with the values of what has them. */
+export const limitFields = (limits = {}) =>
+  h("fieldset", {}, h("legend", {}, "Limits, $ (empty is none)"),
+    Object.entries(PERIODS).map(([period, label]) => field({ name: `limit_${period}`, label, type: "number", min: "0", step: "any", value: limits[period] ?? "" })));
+
+/** Return the limits that a form states; with `all`, null for those that it leaves empty. */
+export const limitsOf = (values, { all: every = false } = {}) =>
+  Object.fromEntries(Object.keys(PERIODS).filter((period) => every || values[`limit_${period}`]).map((period) => [period, values[`limit_${period}`] ?? null]));
+
+/** Open the dialog that changes the limits of a key, a team or a member. */
+export function limits(path, of, refresh) {
+  dialog(`Limits of ${of.name ?? of.id}`, [
+    limitFields(of.limits),
+    field({ name: "requests_per_minute", label: "Requests a minute", type: "number", min: "1", value: of.requests_per_minute ?? "" }),
+  ], {
+    save: async (values) => {
+      const rpm = values.requests_per_minute;
+      await send("PATCH", `${path}/${encodeURIComponent(of.id)}`, { limits: limitsOf(values, { all: true }), ...(rpm ? { requests_per_minute: Number(rpm) } : {}) });
+      refresh();
+    },
+  });
+}
+
+function create(refresh) {
+  const roles = ["inference", "read", "management"].map((role) => [role, role]);
+  dialog("Create a key", [
+    field({ name: "name", label: "Name", required: true, maxlength: "100" }),
+    session.key.role !== "developer" && field({ name: "role", label: "Role", options: roles, value: "inference" }),
+    field({ name: "team", label: "Team", maxlength: "64", hint: "Spend is grouped by it." }),
+    field({ name: "environment", label: "Environment", maxlength: "64", placeholder: "production" }),
+    field({ name: "models", label: "Models", placeholder: "openai/*, test/echo", hint: "Globs, separated by commas; empty allows all." }),
+    limitFields(),
+  ], {
+    action: "Create",
+    save: async (values) => {
+      const labels = Object.fromEntries(["team", "environment"].filter((name) => values[name]).map((name) => [name, values[name]]));
+      const made = await send("POST", "keys", {
+        name: values.name,
+        role: values.role ?? "inference",
+        labels,
+        limits: limitsOf(values),
+        models: values.models ? values.models.split(",").map((each) => each.trim()).filter(Boolean) : null,
+      });
+      return secretShown(made, refresh);
+    },
+  });
+}
+
+function rotate(key, refresh) {
+  dialog(`Rotate ${key.name}`, [
+    h("p", {}, "The key gets a new secret. Its id, limits and spend stay."),
+    field({ name: "grace", label: "Hours for which the old secret still works", type: "number", min: "0", max: "720", value: "24" }),
+  ], {
+    action: "Rotate",
+    save: async ({ grace }) => secretShown(await send("POST", `keys/${encodeURIComponent(key.id)}/rotate`, { grace_s: Math.round(Number(grace ?? 0) * 3600) }), refresh),
+  });
+}
+
+function secretShown(made, refresh) {
+  const close = (event) => {
+    event.target.closest("dialog").close();
+    refresh();
+  };
+  return h("div", {}, h("h2", { id: "dialog-title" }, `The secret of ${made.data.name}`),
+    h("p", {}, "Copy it now: it is shown this once."), copyable(made.key),
+    h("div", { class: "buttons" }, h("button", { type: "button", onclick: close }, "Done")));
+}
+
+async function change(key, body, refresh) {
+  try {
+    await send("PATCH", `keys/${encodeURIComponent(key.id)}`, body);
+    await refresh();
+  } catch (failure) {
+    document.querySelector(".view").prepend(problem(failure));
+  }
+}
+
+function remove(key, refresh) {
+  dialog(`Delete ${key.name}?`, h("p", {}, "It is refused for good. Its records and what it spent stay."), {
+    action: "Delete",
+    danger: true,
+    save: async () => {
+      await send("DELETE", `keys/${encodeURIComponent(key.id)}`);
+      refresh();
+    },
+  });
+}

@@ -1,0 +1,113 @@
+/** The live catalog, its history and the plan of a request. Read-only: git changes routing. */
+
+import { get, send, session } from "./api.js";
+import { h, show, svg } from "./dom.js";
+import { count, duration, money, moment, usd } from "./format.js";
+import { empty, facts, field, figures, meter, problem, table } from "./parts.js";
+
+const READS = ["management", "read", "owner", "admin", "billing", "viewer"];
+const WIDTH = 900;
+const ROW = 62;
+const BOX = 46;
+
+/** Return the view. */
+export async function render({ params, signal }) {
+  const [models, catalog] = await Promise.all([
+    get("models", {}, signal),
+    READS.includes(session.key.role) ? get("catalog", {}, signal) : null,
+  ]);
+  return [catalog && live(catalog.data), explainer(models.data, params), catalog && history(catalog.data)];
+}
+
+function live({ sha, models, routes, history: made }) {
+  const candidate = made[0]?.candidate ? made[0] : null;
+  return [
+    figures(
+      ["Live catalog", h("code", { title: sha }, sha.slice(0, 12)), made.length ? ["published ", moment(made[0].published_at)] : "from the file, unpublished"],
+      ["Models", count(models)],
+      ["Routes", count(routes.length), routes.slice(0, 4).join(", ") + (routes.length > 4 ? " …" : "")],
+      ["Canary", candidate ? `${candidate.percent} %` : "none", candidate && h("code", { title: candidate.candidate }, candidate.candidate.slice(0, 12))],
+    ),
+    candidate && h("div", { class: "card" }, h("h2", {}, "Share of the keys"), meter([["held", candidate.percent], ["spent", 100 - candidate.percent]], 100, `${candidate.percent} % of the keys try the candidate`)),
+  ];
+}
+
+function explainer(models, params) {
+  const place = h("div", {});
+  const form = h("form", { class: "filters", onsubmit: explain },
+    field({ name: "model", label: "Model or route", list: "names", required: true, value: params.get("model") ?? models.find((each) => each.kind === "route")?.id ?? models[0]?.id ?? "" }),
+    h("datalist", { id: "names" }, models.map((model) => h("option", { value: model.id }))),
+    field({ name: "prompt", label: "Prompt", value: "Hello" }),
+    field({ name: "max_tokens", label: "Most output tokens", type: "number", min: "1", placeholder: "the model's" }),
+    h("button", { type: "submit" }, "Explain"));
+  async function explain(event) {
+    event?.preventDefault();
+    try {
+      const body = { model: form.model.value, messages: [{ role: "user", content: form.prompt.value }] };
+      if (form.max_tokens.value) body.max_tokens = Number(form.max_tokens.value);
+      show(place, explained(await send("POST", "route/explain", body)));
+    } catch (failure) {
+      show(place, problem(failure));
+    }
+  }
+  if (form.model.value) explain();
+  return h("section", { class: "card" }, h("h2", {}, "Where would a request go?"), h("p", { class: "quiet" }, "Nothing is sent and nothing is billed."), form, place);
+}
+
+function explained(plan) {
+  const tried = plan.candidates.filter((each) => each.attempt !== null).sort((one, other) => one.attempt - other.attempt);
+  const removed = plan.candidates.filter((each) => each.attempt === null);
+  return [
+    plan.error && problem({ message: plan.error.message, status: 400 }),
+    tried.length ? drawing(plan, tried) : empty("No endpoint would serve it.", h("p", {}, "The reasons are below.")),
+    facts(
+      ["Held first", money(plan.hold)],
+      ["Prompt", `about ${count(plan.prompt_tokens)} tokens, at most ${count(plan.prompt_tokens_max)}`],
+      ["Moves on at", plan.next_on.join(", ")],
+      ["Rules skipped", plan.skipped.map((each) => `${each.rule}: ${each.reason}`).join("; ")],
+      ["Adapted", plan.unmet.map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(", ")],
+      ["Catalog", h("code", { class: "long" }, plan.catalog_sha)],
+    ),
+    table("Endpoints in the order of trying", [
+      { title: "Attempt", cell: (each) => each.attempt ?? "–" },
+      { title: "Endpoint", cell: (each) => [each.model, h("small", {}, `${each.provider} (${each.upstream})`)] },
+      { title: "Weight", number: true, cell: (each) => [each.model_weight, each.weight].filter((share) => share !== null).map((share) => `${share} %`).join(" × ") || "–" },
+      { title: "At most", number: true, cell: (each) => money(each.cost_max) },
+      { title: "First token", number: true, cell: (each) => duration(each.latency_ms) },
+      { title: "State", cell: (each) => (each.removed ? h("span", { class: "outcome error" }, "left out", h("small", {}, each.removed)) : each.resting_until ? h("span", { class: "outcome cancelled" }, "resting", h("small", {}, moment(each.resting_until))) : h("span", { class: "outcome ok" }, "would be tried")) },
+    ], [...tried, ...removed]),
+  ];
+}
+
+/** Draw the plan: what was asked for, the rule, and the endpoints from first to last. */
+function drawing(plan, tried) {
+  const shown = tried.slice(0, 6);
+  const height = shown.length * ROW + 8;
+  const label = `${plan.requested} goes to ${shown.map((each) => `${each.model} via ${each.provider}`).join(", then ")}`;
+  const box = (x, y, width, lines, kind) => svg("g", {},
+    svg("rect", { x, y, width, height: BOX, rx: 6, class: `box ${kind}` }),
+    svg("text", { x: x + 12, y: y + 20, class: "box-text" }, cut(lines[0], width)),
+    svg("text", { x: x + 12, y: y + 37, class: "axis" }, cut(lines[1], width)));
+  const middle = 4 + BOX / 2;
+  const route = [plan.route ?? "no route", plan.rule !== null ? `rule ${plan.rule}` : plan.route ? "its models in order" : "the model itself"];
+  return h("div", { class: "chart" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": label },
+    svg("path", { d: `M200 ${middle}H280M480 ${middle}H560`, class: "arrow" }),
+    shown.map((each, index) => index > 0 && svg("path", { d: `M590 ${4 + (index - 1) * ROW + BOX}V${4 + index * ROW}`, class: "arrow dashed" })),
+    box(0, 4, 200, [plan.requested, "asked for"], "asked"),
+    box(280, 4, 200, route, "asked"),
+    shown.map((each, index) => box(560, 4 + index * ROW, 336, [each.model, `${each.attempt}. ${each.provider}, at most ${usd(each.cost_max)}`], index ? "later" : "first"))));
+}
+
+const cut = (text, width) => (text.length > width / 7.4 ? `${text.slice(0, Math.floor(width / 7.4) - 1)}…` : text);
+
+function history({ history: made }) {
+  return h("section", { class: "card" }, h("h2", {}, "History"), made.length
+    ? table("Publications", [
+        { title: "Published", cell: (each) => moment(each.published_at) },
+        { title: "Revision", number: true, cell: (each) => each.revision },
+        { title: "Live", cell: (each) => h("code", { title: each.live }, each.live.slice(0, 12)) },
+        { title: "Canary", cell: (each) => (each.candidate ? [h("code", { title: each.candidate }, each.candidate.slice(0, 12)), ` ${each.percent} %`] : "–") },
+        { title: "By", cell: (each) => [each.published_by ?? "–", each.commit && h("small", {}, each.commit.slice(0, 12))] },
+      ], made)
+    : empty("Nothing was published: the catalog is the one that was deployed.", h("p", {}, "A change goes through git and ", h("code", {}, "tollgate publish"), ".")));
+}

@@ -1,0 +1,15 @@
+"""The history of published catalogs, kept in memory."""
+
+from collections.abc import Sequence
+
+from tollgate.core.publication import Publication
+
+
+class MemoryPublications:
+    """Returns the publications that it was made with, latest first."""
+
+    def __init__(self, *made: Publication) -> None:
+        self._made = made
+
+    async def history(self) -> Sequence[Publication]:
+        return self._made[::-1]
