@@ -27,6 +27,7 @@ LAYERS = (
     ),
     ("routing",),
     ("routing.planning",),
+    ("login",),
     ("concrete", "reading"),
     ("engine",),
     ("routing.file",),
@@ -41,10 +42,12 @@ _ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores.",
 
 # Packages that have one home, and the parts of the project that are this home.
 HOMES = {
-    "aiohttp": ("aws", "observability", "providers.transports", "reading", "stores"),
+    "aiohttp": ("aws", "login", "observability", "providers.transports", "reading", "stores"),
     "boto3": ("cli",),
     "docx": ("reading",),
+    "cryptography": ("login",),
     "fastapi": ("web",),
+    "joserfc": ("login",),
     "lxml": ("reading",),
     "mangum": ("api", "lambda_runtime"),
     "openpyxl": ("reading",),

@@ -268,6 +268,17 @@ ALERT_LEASE: Final = ConditionalUpdate(
 )
 ALERT_SENT: Final = ConditionalUpdate("SET #at = :now", IF_PRESENT)
 
+# An item that DynamoDB has yet to delete is none.
+UNLESS_CURRENT: Final = f"{IF_ABSENT} OR ex <= :now"
+CODE_REPLACE: Final = ConditionalUpdate(
+    "SET v = :new, ex = :ends, #ttl = :ends", "v = :old AND ex > :now"
+)
+CODE_REPLACE_AND_KEEP: Final = ConditionalUpdate("SET v = :new", "v = :old AND ex > :now")
+CODE_COUNT: Final = ConditionalUpdate(
+    "SET n = if_not_exists(n, :zero) + :one, #ttl = :ends",
+    "attribute_not_exists(n) OR n < :most",
+)
+
 ROWS_OF_PARTITION: Final = "pk = :pk AND begins_with(sk, :prefix)"
 ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"
 IS_WORKSPACE: Final = "sk = :m"

@@ -244,6 +244,19 @@ class AnswerClaimItem(AnyItem):
     CREATED: Final = "at"  # N: Unix second
 
 
+class LoginCodeItem(AnyItem):
+    """Core table: a step of a sign-in, by the hash of the code that leads to it."""
+
+    VALUE: Final = "v"  # B: a struct of login/tickets.py as JSON
+    EXPIRES: Final = "ex"  # N: Unix second from which it is not found
+
+
+class LoginCountItem(AnyItem):
+    """Core table: calls of one network address in one window."""
+
+    COUNT: Final = "n"  # N: calls
+
+
 class FileItem(AnyItem):
     """Core table: an uploaded file, whose content is an object."""
 

@@ -119,6 +119,16 @@ def claim_key(workspace_id: str, key_hash: str) -> Item:
     return _key(f"I#{workspace_id}", key_hash)
 
 
+def login_code_key(kind: str, digest: str) -> Item:
+    """Return the key of a step of a sign-in in the core table, by the hash of its code."""
+    return _key(f"O#{digest}", kind)
+
+
+def login_count_key(digest: str) -> Item:
+    """Return the key in the core table of the calls of an address in one window."""
+    return _key(f"O#{digest}", "count")
+
+
 def file_partition(workspace_id: str) -> str:
     """Return the partition of the core table that has the files of a workspace."""
     return f"F#{workspace_id}"

@@ -1,0 +1,155 @@
+"""Identities: what an issuer says about a person, and the tokens in which it says so."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import msgspec
+from joserfc import jws, jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
+from joserfc.util import urlsafe_b64decode
+from msgspec import Struct
+
+from tollgate.core.errors import AccessError, ErrorCode
+
+TOKEN_LENGTH_MAX: Final = 16_384
+# By signature of a private key alone: with `none` nobody signs, with HS256 every reader could.
+ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
+)
+_KEY_KINDS: Final[Mapping[str, type[Key]]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
+_TYPES: Final = frozenset({None, "jwt", "at+jwt", "application/at+jwt"})
+# Clocks differ.
+LEEWAY_S: Final = 60
+_REGISTRY: Final = jws.JWSRegistry(algorithms=list(ALGORITHMS))
+
+
+class Expected(Struct, frozen=True, kw_only=True):
+    """The claims that a token must have to be taken."""
+
+    issuer: str
+    client_id: str
+    # Audiences beside the client itself.
+    audiences: tuple[str, ...] = ()
+    # That of a sign-in in a browser; None for a token that a caller brings.
+    nonce: str | None = None
+
+
+class Identity(Struct, frozen=True, kw_only=True):
+    """A person, as an issuer knows it."""
+
+    issuer: str
+    subject: str
+    claims: Mapping[str, Any]
+    # Unix seconds of the token.
+    issued_s: int
+    expires_s: int
+
+    @property
+    def name(self) -> str:
+        """The issuer and the person's id there, which no other person has."""
+        return f"{self.issuer} {self.subject}"
+
+
+class TokenHeader(Struct, frozen=True):
+    """The part of a token that says how it is signed; nothing has been verified yet."""
+
+    alg: str
+    kid: str | None = None
+    typ: str | None = None
+    crit: tuple[str, ...] | None = None
+
+
+def read_header(token: str) -> TokenHeader:
+    """Return a token's header; raise AccessError if its kind of token is not taken."""
+    if len(token) > TOKEN_LENGTH_MAX or token.count(".") != 2:
+        raise refused_token("it is no signed JWT")
+    try:
+        raw = urlsafe_b64decode(token.partition(".")[0].encode("ascii"))
+        header = msgspec.json.decode(raw, type=TokenHeader)
+    except (ValueError, msgspec.DecodeError) as malformed:
+        raise refused_token("it is no signed JWT") from malformed
+    if header.alg not in ALGORITHMS:
+        raise refused_token("its algorithm is not taken")
+    if (header.typ and header.typ.lower()) not in _TYPES or header.crit:
+        raise refused_token("it is a token of another kind")
+    return header
+
+
+def import_keys(jwks: Mapping[str, Any]) -> list[Key]:
+    """Return the public keys of a set that may sign; others are skipped."""
+    keys: list[Key] = []
+    found = jwks.get("keys")
+    for raw in found if isinstance(found, list) else ():
+        if not isinstance(raw, dict) or raw.get("use", "sig") != "sig":
+            continue
+        kind = _KEY_KINDS.get(str(raw.get("kty")))
+        if kind is None:
+            continue
+        try:
+            keys.append(kind.import_key(raw))
+        except (JoseError, ValueError, TypeError, KeyError):
+            continue
+    return keys
+
+
+def key_of(header: TokenHeader, keys: Collection[Key]) -> Key | None:
+    """Return the key that a header names; the only key of a set where it names none."""
+    if header.kid is None:
+        return next(iter(keys)) if len(keys) == 1 else None
+    return next((key for key in keys if key.kid == header.kid), None)
+
+
+def verify(token: str, key: Key, expected: Expected, *, now_s: float) -> Identity:
+    """Return the identity that a token states; raise AccessError unless every check passes."""
+    try:
+        claims = jwt.decode(token, key, registry=_REGISTRY).claims
+        jwt.JWTClaimsRegistry(
+            now=int(now_s),
+            leeway=LEEWAY_S,
+            iss={"essential": True, "value": expected.issuer},
+            sub={"essential": True},
+            exp={"essential": True},
+            iat={"essential": True},
+        ).validate(claims)
+    except (JoseError, ValueError, TypeError) as invalid:
+        # The library's words name the claim, and have no part of the token.
+        reason = invalid.description if isinstance(invalid, JoseError) else None
+        raise refused_token(reason or "its signature is not valid") from invalid
+    _check_audience(claims, expected)
+    if expected.nonce is not None and claims.get("nonce") != expected.nonce:
+        raise refused_token("its nonce is of another sign-in")
+    # Of a notice that a person has left.
+    if "events" in claims:
+        raise refused_token("it is a token of another kind")
+    subject = claims["sub"]
+    if not isinstance(subject, str) or not 0 < len(subject) <= 255:
+        raise refused_token("its sub is no text of 1 to 255 characters")
+    return Identity(
+        issuer=expected.issuer,
+        subject=subject,
+        claims=claims,
+        issued_s=int(claims["iat"]),
+        expires_s=int(claims["exp"]),
+    )
+
+
+def refused_token(reason: str) -> AccessError:
+    """Return the error of a token that is not taken."""
+    return AccessError(ErrorCode.INVALID_API_KEY, f"The identity token is refused: {reason}.")
+
+
+def _check_audience(claims: Mapping[str, Any], expected: Expected) -> None:
+    stated = claims.get("aud")
+    audiences = stated if isinstance(stated, list) else [stated]
+    if expected.client_id not in audiences:
+        # A token of a browser's sign-in is for this client and nobody else.
+        if expected.nonce is None and set(expected.audiences) & {it for it in audiences if it}:
+            return
+        raise refused_token("it is for another audience")
+    party = claims.get("azp")
+    if party is None and len(audiences) > 1:
+        raise refused_token("it has several audiences and no azp")
+    if party not in (None, expected.client_id, *expected.audiences):
+        raise refused_token("it was issued to another client")

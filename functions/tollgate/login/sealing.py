@@ -1,0 +1,49 @@
+"""Seals what only the holder of a code may read: the store has the code's hash, and no key.
+
+A private key is made of the code, which has 256 random bits, and a public one lies in the store:
+what a browser brings is encrypted before anybody has asked for it (RFC 7516, ECDH-ES on X25519).
+"""
+
+from hashlib import sha256
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from joserfc import jwe
+from joserfc.errors import JoseError
+from joserfc.jwk import OKPKey
+
+_HEADER: Final = {"alg": "ECDH-ES", "enc": "A256GCM"}
+_REGISTRY: Final = jwe.JWERegistry(algorithms=[*_HEADER.values()])
+_PURPOSE: Final = b"tollgate sealed grant\0"
+
+
+def public_key_of(code: str) -> dict[str, Any]:
+    """Return the public key that seals for the holder of a code."""
+    return dict(_private_key(code).as_dict(private=False))
+
+
+def seal(public_key: dict[str, Any], value: bytes) -> str:
+    """Return a value that only the holder of the key's code can read."""
+    return jwe.encrypt_compact(
+        dict(_HEADER), value, OKPKey.import_key(public_key), registry=_REGISTRY
+    )
+
+
+def unseal(code: str, sealed: str) -> bytes | None:
+    """Return a sealed value, None if it was sealed for another code."""
+    try:
+        opened = jwe.decrypt_compact(sealed, _private_key(code), registry=_REGISTRY)
+    except (JoseError, ValueError):
+        return None
+    return opened.plaintext
+
+
+def _private_key(code: str) -> OKPKey:
+    raw = X25519PrivateKey.from_private_bytes(sha256(_PURPOSE + code.encode()).digest())
+    pem = raw.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return OKPKey.import_key(pem)

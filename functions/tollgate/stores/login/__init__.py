@@ -1,0 +1,1 @@
+"""Codes of sign-ins in DynamoDB."""

@@ -1,0 +1,137 @@
+"""Codes of sign-ins in DynamoDB: values by the hash of a code, and counts of calls."""
+
+from hashlib import sha256
+
+from tollgate.core.clock import Clock
+from tollgate.login.codes import CodeKind
+from tollgate.stores.aws.attributes import Item, binary, number
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_binary, read_number
+from tollgate.stores.aws.expressions import (
+    CODE_COUNT,
+    CODE_REPLACE,
+    CODE_REPLACE_AND_KEEP,
+    IF_PRESENT,
+    UNLESS_CURRENT,
+)
+from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.stores.aws.items import AnyItem, LoginCodeItem
+from tollgate.stores.aws.tables import get_item, login_code_key, login_count_key
+
+
+class DynamoCodeStore:
+    """Implements `login.codes.CodeStore` in the core table."""
+
+    def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
+        self._client = client
+        self._table = table
+        self._clock = clock
+
+    async def add(self, kind: CodeKind, digest: str, value: bytes, *, lifetime_s: int) -> bool:
+        """Keep a value; False if there is one already."""
+        ends_s = self._now_s() + lifetime_s
+        item: Item = {
+            **login_code_key(kind, digest),
+            LoginCodeItem.VALUE: binary(value),
+            LoginCodeItem.EXPIRES: number(ends_s),
+            AnyItem.DELETE_AT: number(ends_s),
+        }
+        with refusing_when_unavailable():
+            try:
+                await self._client.call(
+                    "PutItem",
+                    {
+                        "TableName": self._table,
+                        "Item": item,
+                        "ConditionExpression": UNLESS_CURRENT,
+                        "ExpressionAttributeValues": {":now": number(self._now_s())},
+                    },
+                )
+            except ConditionFailed:
+                return False
+        return True
+
+    async def read(self, kind: CodeKind, digest: str) -> bytes | None:
+        """Return a value, None once its time is over."""
+        with refusing_when_unavailable():
+            item = await get_item(self._client, self._table, login_code_key(kind, digest))
+            return None if item is None else self._value(item)
+
+    async def replace(
+        self, kind: CodeKind, digest: str, old: bytes, new: bytes, *, lifetime_s: int | None
+    ) -> bool:
+        """Replace a value that is still `old`; False if it is not."""
+        write = CODE_REPLACE_AND_KEEP if lifetime_s is None else CODE_REPLACE
+        values: Item = {
+            ":old": binary(old),
+            ":new": binary(new),
+            ":now": number(self._now_s()),
+        }
+        sent: dict[str, object] = {
+            "TableName": self._table,
+            "Key": login_code_key(kind, digest),
+            "UpdateExpression": write.update,
+            "ConditionExpression": write.condition,
+            "ExpressionAttributeValues": values,
+        }
+        if lifetime_s is not None:
+            values[":ends"] = number(self._now_s() + lifetime_s)
+            sent["ExpressionAttributeNames"] = {"#ttl": AnyItem.DELETE_AT}
+        with refusing_when_unavailable():
+            try:
+                await self._client.call("UpdateItem", sent)
+            except ConditionFailed:
+                return False
+        return True
+
+    async def take(self, kind: CodeKind, digest: str) -> bytes | None:
+        """Delete a value and return it, to one caller alone; None if there is none."""
+        with refusing_when_unavailable():
+            try:
+                reply = await self._client.call(
+                    "DeleteItem",
+                    {
+                        "TableName": self._table,
+                        "Key": login_code_key(kind, digest),
+                        "ConditionExpression": IF_PRESENT,
+                        "ReturnValues": "ALL_OLD",
+                    },
+                )
+            except ConditionFailed:
+                return None
+            return self._value(reply["Attributes"])
+
+    async def count(self, what: str, origin: str, *, window_s: int, most: int) -> bool:
+        """Count a call of an address in this window; False once there were more than `most`."""
+        window = self._now_s() // window_s
+        digest = sha256(f"{what} {origin} {window}".encode()).hexdigest()
+        with refusing_when_unavailable():
+            try:
+                await self._client.call(
+                    "UpdateItem",
+                    {
+                        "TableName": self._table,
+                        "Key": login_count_key(digest),
+                        "UpdateExpression": CODE_COUNT.update,
+                        "ConditionExpression": CODE_COUNT.condition,
+                        "ExpressionAttributeNames": {"#ttl": AnyItem.DELETE_AT},
+                        "ExpressionAttributeValues": {
+                            ":zero": number(0),
+                            ":one": number(1),
+                            ":most": number(most),
+                            ":ends": number((window + 1) * window_s),
+                        },
+                    },
+                )
+            except ConditionFailed:
+                return False
+        return True
+
+    def _value(self, item: Item) -> bytes | None:
+        # DynamoDB deletes an item some time after its end.
+        if read_number(item, LoginCodeItem.EXPIRES) <= self._now_s():
+            return None
+        return read_binary(item, LoginCodeItem.VALUE)
+
+    def _now_s(self) -> int:
+        return int(self._clock.now_s())

@@ -1,0 +1,108 @@
+"""The parts of a gateway that signs people in, over stores in memory and a scripted issuer."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from tests.memory.login_codes import MemoryCodes
+from tests.memory.signed_in import MemoryMembers, MemorySessions
+from tests.upstream.issuer import CLIENT_ID, ISSUER, ScriptedIssuer
+
+from tollgate.core.audit import Actor
+from tollgate.core.ids import IdSource
+from tollgate.core.secret import CredentialPlace, SecretReference
+from tollgate.login.browser import BrowserSignIn
+from tollgate.login.configuration import SignIn, read_sign_in
+from tollgate.login.grants import Grants
+from tollgate.login.issuer import Issuer
+from tollgate.login.people import People
+
+PERSON = Actor(kind="process", id="sign-in")
+PUBLIC_URL = "https://gateway.example/api"
+RULES: list[dict[str, Any]] = [
+    {"claims": {"groups": "admins"}, "workspace": "acme", "role": "admin"},
+    {
+        "claims": {"groups": "search", "email": "*@acme.example"},
+        "workspace": "acme",
+        "team": "search",
+        "role": "developer",
+    },
+]
+FILE: dict[str, Any] = {
+    "public_url": PUBLIC_URL,
+    "issuer": ISSUER,
+    "client_id": CLIENT_ID,
+    "rules": RULES,
+    "managed_settings": [
+        {"teams": ["search"], "settings": {"model": "acme/claude"}},
+        {"roles": ["admin"], "settings": {"model": "acme/opus"}},
+    ],
+}
+
+
+class MovedClock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.at_s = 1_800_000_000.0
+
+    def now_s(self) -> float:
+        return self.at_s
+
+    def monotonic_s(self) -> float:
+        return self.at_s
+
+    async def sleep(self, delay_s: float) -> None:
+        self.at_s += delay_s
+
+
+class NoSecrets:
+    """A store of secrets that has none."""
+
+    async def read(self, reference: SecretReference) -> str | None:
+        return None
+
+    def place(self, reference: SecretReference) -> CredentialPlace:
+        return CredentialPlace()
+
+
+@dataclass
+class House:
+    """A gateway that signs people in."""
+
+    clock: MovedClock
+    upstream: ScriptedIssuer
+    sign_in: SignIn
+    issuer: Issuer
+    members: MemoryMembers
+    sessions: MemorySessions
+    codes: MemoryCodes
+    people: People
+    browser: BrowserSignIn
+    grants: Grants
+
+
+def house(**changes: Any) -> House:
+    """Return a gateway whose sign-in file has these changes."""
+    clock = MovedClock()
+    upstream = ScriptedIssuer(clock)
+    sign_in = read_sign_in(msgspec.json.encode({**FILE, **changes}))
+    issuer = Issuer(sign_in, upstream, NoSecrets(), clock=clock)
+    members = MemoryMembers()
+    sessions, codes = MemorySessions(members, clock), MemoryCodes(clock)
+    people, ids = People(sign_in, members), IdSource(clock)
+    grants = Grants(
+        issuer, people, sessions, codes, session_s=sign_in.session_s, ids=ids, clock=clock
+    )
+    return House(
+        clock=clock,
+        upstream=upstream,
+        sign_in=sign_in,
+        issuer=issuer,
+        members=members,
+        sessions=sessions,
+        codes=codes,
+        people=people,
+        browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids),
+        grants=grants,
+    )

@@ -1,0 +1,323 @@
+"""A sign-in from its first page to its last session, and each way in which it may be stolen."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from tests.unit.login.signing_in import PERSON, PUBLIC_URL, House, house
+from tests.upstream.issuer import ISSUER
+
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.login.browser import Arrival, Departure
+from tollgate.login.codes import challenge_of
+from tollgate.login.refusals import OAuthRefusal, TokenPair
+from tollgate.login.tickets import ForProgram
+from tollgate.stores.rules.level_settings import MemberSettings
+
+LISTENER = "http://127.0.0.1:49152/callback"
+VERIFIER = "v" * 43
+
+
+def state_of(departure: Departure) -> str:
+    return parse_qs(urlsplit(departure.url).query)["state"][0]
+
+
+async def come_back(home: House, departure: Departure) -> Arrival:
+    code = home.upstream.visit(departure.url)
+    return await home.browser.arrive(
+        state=state_of(departure), code=code, cookie=departure.cookie, by=PERSON
+    )
+
+
+def program(**changes: str) -> ForProgram:
+    fields = {"redirect_uri": LISTENER, "challenge": challenge_of(VERIFIER), "state": "mine"}
+    return ForProgram(**{**fields, **changes})
+
+
+async def sign_in_device(home: House) -> TokenPair:
+    waiting = await home.grants.wait_for_person()
+    await come_back(home, await home.browser.leave_for_device(waiting.user_code))
+    return await home.grants.redeem_device(waiting.device_code, by=PERSON)
+
+
+async def test_a_person_becomes_the_member_that_the_first_rule_says() -> None:
+    home = house()
+    pair = await sign_in_device(home)
+    member = home.members.members["acme", "ana@acme.example"]
+    assert (member.role, member.team_id, member.display_name) == ("developer", "search", "Ana")
+    assert member.subject == f"{ISSUER} u-1"
+    principal = await home.sessions.authenticate(pair.access_token)
+    assert (principal.member_id, pair.expires_in) == ("ana@acme.example", 3_600)
+
+
+async def test_a_waiting_program_is_told_to_wait_and_not_to_hurry() -> None:
+    home = house()
+    waiting = await home.grants.wait_for_person()
+    for code, status in (("authorization_pending", 400), ("slow_down", 429)):
+        with pytest.raises(OAuthRefusal) as refused:
+            await home.grants.redeem_device(waiting.device_code, by=PERSON)
+        assert (refused.value.code, refused.value.status) == (code, status)
+    home.clock.at_s += 5
+    with pytest.raises(OAuthRefusal, match="Nobody"):
+        await home.grants.redeem_device(waiting.device_code, by=PERSON)
+
+
+async def test_a_device_code_works_once_and_for_ten_minutes() -> None:
+    home = house()
+    waiting = await home.grants.wait_for_person()
+    await come_back(home, await home.browser.leave_for_device(waiting.user_code.lower()))
+    await home.grants.redeem_device(waiting.device_code, by=PERSON)
+    late = await home.grants.wait_for_person()
+    home.clock.at_s += 601
+    for code in (waiting.device_code, late.device_code, "invented"):
+        with pytest.raises(OAuthRefusal) as refused:
+            await home.grants.redeem_device(code, by=PERSON)
+        assert refused.value.code == "expired_token"
+    with pytest.raises(RequestError):
+        await home.browser.leave_for_device(late.user_code)
+
+
+async def test_a_state_comes_back_once_and_to_the_browser_that_began() -> None:
+    home = house()
+    waiting = await home.grants.wait_for_person()
+    departure = await home.browser.leave_for_device(waiting.user_code)
+    code = home.upstream.visit(departure.url)
+    for state, cookie in (("tampered", departure.cookie), (state_of(departure), "of a victim")):
+        with pytest.raises(AccessError) as refused:
+            await home.browser.arrive(state=state, code=code, cookie=cookie, by=PERSON)
+        assert refused.value.code is ErrorCode.PERMISSION_DENIED
+    # The attempt with a foreign cookie has used the state up.
+    with pytest.raises(AccessError):
+        await home.browser.arrive(
+            state=state_of(departure), code=code, cookie=departure.cookie, by=PERSON
+        )
+    assert home.members.members == {}
+
+
+async def test_a_code_that_was_stolen_from_another_sign_in_is_refused() -> None:
+    home = house()
+    first, second = [await home.browser.leave_for_program(program()) for _ in range(2)]
+    stolen = home.upstream.visit(first.url)
+    with pytest.raises(AccessError, match="invalid_grant"):
+        await home.browser.arrive(
+            state=state_of(second), code=stolen, cookie=second.cookie, by=PERSON
+        )
+
+
+@pytest.mark.parametrize("nonce", ["of another sign-in", None])
+async def test_a_replayed_identity_is_refused_by_its_nonce(nonce: str | None) -> None:
+    home = house()
+    home.upstream.changes = {"nonce": nonce}
+    departure = await home.browser.leave_for_program(program())
+    with pytest.raises(AccessError, match="nonce"):
+        await come_back(home, departure)
+
+
+async def test_somebody_whom_no_rule_knows_is_refused_and_the_program_hears_why() -> None:
+    home = house()
+    home.upstream.person["groups"] = ["sales"]
+    waiting = await home.grants.wait_for_person()
+    with pytest.raises(AccessError, match="no rule"):
+        await come_back(home, await home.browser.leave_for_device(waiting.user_code))
+    with pytest.raises(OAuthRefusal, match="no rule") as refused:
+        await home.grants.redeem_device(waiting.device_code, by=PERSON)
+    assert refused.value.code == "access_denied"
+    assert home.members.members == {}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://evil.example/callback",
+        "http://evil.example:49152/",
+        "http://127.0.0.1/without-a-port",
+        "http://127.0.0.1.evil.example:80/",
+        "http://user@127.0.0.1:49152/",
+        f"{PUBLIC_URL}/consoleevil",
+        f"{PUBLIC_URL}/v1/keys",
+        f"{PUBLIC_URL}/console/?next=1",
+        f"{PUBLIC_URL}@evil.example/console",
+        "javascript:alert(1)",
+        "",
+    ],
+)
+async def test_a_browser_goes_back_to_the_console_or_this_machine_and_nowhere_else(
+    address: str,
+) -> None:
+    with pytest.raises(RequestError, match="redirect_uri"):
+        await house().browser.leave_for_program(program(redirect_uri=address))
+
+
+@pytest.mark.parametrize("address", [LISTENER, f"{PUBLIC_URL}/console", f"{PUBLIC_URL}/console/"])
+async def test_a_code_is_redeemed_once_with_its_verifier(address: str) -> None:
+    home = house()
+    departure = await home.browser.leave_for_program(program(redirect_uri=address))
+    url = (await come_back(home, departure)).url
+    assert url is not None
+    query = parse_qs(urlsplit(url).query)
+    assert url.startswith(f"{address}?")
+    assert query["state"] == ["mine"]
+    pair = await home.grants.redeem_code(
+        query["code"][0], verifier=VERIFIER, redirect_uri=address, by=PERSON
+    )
+    assert (await home.sessions.authenticate(pair.access_token)).session
+    with pytest.raises(OAuthRefusal, match="used"):
+        await home.grants.redeem_code(
+            query["code"][0], verifier=VERIFIER, redirect_uri=address, by=PERSON
+        )
+
+
+@pytest.mark.parametrize(
+    ("verifier", "address"), [("w" * 43, LISTENER), (VERIFIER, "http://127.0.0.1:1/callback")]
+)
+async def test_a_code_without_its_verifier_or_address_is_worth_nothing(
+    verifier: str, address: str
+) -> None:
+    home = house()
+    url = (await come_back(home, await home.browser.leave_for_program(program()))).url
+    code = parse_qs(urlsplit(url or "").query)["code"][0]
+    with pytest.raises(OAuthRefusal):
+        await home.grants.redeem_code(code, verifier=verifier, redirect_uri=address, by=PERSON)
+    # A guess uses the code up.
+    with pytest.raises(OAuthRefusal, match="used"):
+        await home.grants.redeem_code(code, verifier=VERIFIER, redirect_uri=LISTENER, by=PERSON)
+    assert home.sessions.open_ones == {}
+
+
+async def test_nothing_that_is_stored_opens_anything() -> None:
+    home = house()
+    waiting = await home.grants.wait_for_person()
+    await come_back(home, await home.browser.leave_for_device(waiting.user_code))
+    stored = b"".join(value for value, _ in home.codes.values.values()).decode()
+    for secret in (waiting.device_code, waiting.user_code, "upstream-0", "ana@acme.example"):
+        assert secret not in stored
+    assert waiting.device_code not in repr(home.codes.values)
+    pair = await home.grants.redeem_device(waiting.device_code, by=PERSON)
+    assert pair.refresh_token is not None
+    kept = repr(home.codes.values)
+    for secret in (*pair.refresh_token.split("."), "upstream-0"):
+        assert secret not in kept
+
+
+async def refresh(home: House, token: str | None) -> TokenPair:
+    assert token is not None
+    return await home.grants.refresh(token, by=PERSON)
+
+
+async def test_a_refresh_asks_the_issuer_and_gives_a_fresh_pair() -> None:
+    home = house()
+    first = await sign_in_device(home)
+    home.upstream.person["groups"] = ["admins"]
+    second = await refresh(home, first.refresh_token)
+    assert second.access_token != first.access_token
+    assert second.refresh_token != first.refresh_token
+    # Whoever moves to another group at the issuer has its rights from then on.
+    assert home.members.members["acme", "ana@acme.example"].role == "admin"
+    assert (await refresh(home, second.refresh_token)).refresh_token is not None
+
+
+async def test_a_refresh_token_that_is_used_again_ends_its_sign_in() -> None:
+    home = house()
+    first = await sign_in_device(home)
+    second = await refresh(home, first.refresh_token)
+    home.clock.at_s += 31
+    for token in (first.refresh_token, second.refresh_token):
+        with pytest.raises(OAuthRefusal) as refused:
+            await refresh(home, token)
+        assert (refused.value.code, refused.value.status) == ("invalid_grant", 401)
+
+
+async def test_two_programs_that_refresh_at_once_end_nothing() -> None:
+    home = house()
+    first = await sign_in_device(home)
+    second = await refresh(home, first.refresh_token)
+    with pytest.raises(OAuthRefusal) as refused:
+        await refresh(home, first.refresh_token)
+    assert (refused.value.code, refused.value.status) == ("temporarily_unavailable", 503)
+    assert (await refresh(home, second.refresh_token)).refresh_token is not None
+
+
+@pytest.mark.parametrize("repeats_identity", [True, False])
+async def test_somebody_whom_the_issuer_has_removed_is_signed_out_at_the_next_refresh(
+    repeats_identity: bool,
+) -> None:
+    home = house()
+    home.upstream.repeats_identity = repeats_identity
+    first = await sign_in_device(home)
+    second = await refresh(home, first.refresh_token)
+    home.upstream.refuses = "invalid_grant"
+    for _ in range(2):
+        with pytest.raises(OAuthRefusal) as refused:
+            await refresh(home, second.refresh_token)
+        assert (refused.value.code, refused.value.status) == ("invalid_grant", 401)
+
+
+async def test_a_member_who_was_removed_is_signed_out_at_once() -> None:
+    home = house()
+    first = await sign_in_device(home)
+    await home.members.remove("acme", "ana@acme.example", by=PERSON)
+    with pytest.raises(AccessError):
+        await home.sessions.authenticate(first.access_token)
+    with pytest.raises(OAuthRefusal, match="removed") as refused:
+        await refresh(home, first.refresh_token)
+    assert refused.value.status == 401
+    # Nor can the person come in again.
+    with pytest.raises(AccessError, match="removed"):
+        await sign_in_device(home)
+
+
+async def test_an_issuer_that_is_down_signs_nobody_out() -> None:
+    home = house()
+    first = await sign_in_device(home)
+    home.upstream.is_down = True
+    with pytest.raises(OAuthRefusal) as refused:
+        await refresh(home, first.refresh_token)
+    assert refused.value.status == 503
+    home.upstream.is_down = False
+    assert (await refresh(home, first.refresh_token)).refresh_token is not None
+
+
+async def test_another_person_does_not_come_by_a_refresh() -> None:
+    home = house()
+    first = await sign_in_device(home)
+    home.upstream.person["sub"] = "u-2"
+    with pytest.raises(OAuthRefusal, match="identity is another"):
+        await refresh(home, first.refresh_token)
+
+
+async def test_without_a_refresh_token_of_the_issuer_a_session_is_the_last_one() -> None:
+    home = house()
+    home.upstream.gives_refresh_token = False
+    assert (await sign_in_device(home)).refresh_token is None
+
+
+async def test_signing_out_ends_the_sign_in() -> None:
+    home = house()
+    first = await sign_in_device(home)
+    assert first.refresh_token is not None
+    await home.grants.revoke(first.refresh_token.replace(".", ".x"))
+    await home.grants.revoke("unknown.token")
+    second = await refresh(home, first.refresh_token)
+    await home.grants.revoke(second.refresh_token or "")
+    with pytest.raises(OAuthRefusal, match="ended"):
+        await refresh(home, second.refresh_token)
+
+
+async def test_a_member_whom_an_admin_has_added_is_joined_to_the_first_identity() -> None:
+    home = house(creates_members=False)
+    with pytest.raises(AccessError, match="an admin has to add"):
+        await sign_in_device(home)
+    await home.members.create("acme", "ana@acme.example", MemberSettings(), by=PERSON)
+    await sign_in_device(home)
+    member = home.members.members["acme", "ana@acme.example"]
+    assert (member.subject, member.team_id) == (f"{ISSUER} u-1", "search")
+    home.upstream.person["sub"] = "u-2"
+    with pytest.raises(AccessError, match="another identity"):
+        await sign_in_device(home)
+
+
+@pytest.mark.parametrize("changes", [{"email": "no address, no id"}, {"email_verified": False}])
+async def test_a_claim_that_names_no_member_is_refused(changes: dict[str, object]) -> None:
+    home = house(rules=[{"claims": {"groups": "search"}, "workspace": "acme", "role": "viewer"}])
+    home.upstream.person |= changes
+    with pytest.raises(AccessError, match="names no member"):
+        await sign_in_device(home)
