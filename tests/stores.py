@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from tests.dynamodb_grammar import check_request
 from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
+from tests.memory.credits import MemoryCreditStore
 from tests.memory.keys import MemoryKeyStore
 from tests.memory.stores import (
     MemoryAuditLog,
     MemoryCooldownStore,
-    MemoryCreditStore,
     MemoryGenerationStore,
     MemoryLedger,
 )
@@ -27,7 +27,6 @@ from tollgate.core.principal import Principal
 from tollgate.stores.administration import (
     ActivityStore,
     AuditLog,
-    CreditStore,
     GenerationStore,
     KeyStore,
     KeySummary,
@@ -37,6 +36,7 @@ from tollgate.stores.aws.attributes import number, string
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, AwsReply, JsonService
 from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
 from tollgate.stores.base import CooldownStore, Hold, Ledger
+from tollgate.stores.credit import CreditStore
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates

@@ -23,8 +23,9 @@ from tollgate.core.audit import SWEEPER, Actor, AuditEntry, AuditFilter
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import GatewayError, RequestError
 from tollgate.core.publication import Signature, publish_canary, publish_to_all
-from tollgate.stores.administration import CreditEntry, NewKey, WorkspaceSettings, WorkspaceStore
+from tollgate.stores.administration import NewKey, WorkspaceSettings, WorkspaceStore
 from tollgate.stores.aws.failures import TransactionCancelled
+from tollgate.stores.credit import CreditEntry
 from tollgate.stores.keys.secret import secret_hash
 from tollgate.stores.records.audit_log import entry_puts
 

@@ -10,8 +10,9 @@ from tests.stores import TESTER, DynamoStores, MemoryStores, disable, funded_key
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.stores.administration import CreditEntry, EntryKind, NewKey
+from tollgate.stores.administration import NewKey
 from tollgate.stores.base import Hold
+from tollgate.stores.credit import CreditEntry, EntryKind
 from tollgate.stores.rules.key_settings import KeySettings
 
 AnyStores = MemoryStores | DynamoStores

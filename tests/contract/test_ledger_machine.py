@@ -26,10 +26,13 @@ from tests.stores import (
     record_of,
 )
 from tollgate.core.errors import GatewayError
+from tollgate.core.ids import IdSource
 from tollgate.core.usage import Usage
-from tollgate.stores.administration import CreditEntry, NewKey
+from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name
 from tollgate.stores.base import Hold
+from tollgate.stores.credit import CreditEntry
+from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
@@ -53,6 +56,10 @@ class Books(RuleBasedStateMachine):
         clock = HandClock()
         client = aws_client(self.endpoint_url, clock=clock, timeout_s=10.0)
         self.stores: DynamoStores = dynamo_stores(client, await fresh_tables(client), clock)
+        ids = IdSource(clock)
+        self.lots = CreditLots(
+            client, self.stores.tables, self.stores.wallets, ids=ids, clock=clock
+        )
         await self.stores.workspaces.ensure("acme", shards=self.shards, by=TESTER)
         self.secret, self.principal = await funded_key(self.stores, 3_000, KEY)
 
@@ -77,6 +84,29 @@ class Books(RuleBasedStateMachine):
             created_s=int(self.stores.clock.now),
         )
         self.do(self.stores.credits.enter(entry, by=TESTER))
+
+    @rule(amount=AMOUNTS, days=st.sampled_from([0, 1, 2]))
+    def grant_until(self, amount: int, days: int) -> None:
+        now_s = int(self.stores.clock.now)
+        entry = CreditEntry(
+            id=os.urandom(6).hex(),
+            workspace_id="acme",
+            kind="grant",
+            amount_nano_usd=amount,
+            note="plan",
+            created_s=now_s,
+            expires_s=now_s + 600 + days * 86_400,
+        )
+        self.do(self.stores.credits.enter(entry, by=TESTER))
+
+    @rule(later_s=st.sampled_from([0, 600, 86_400]))
+    def expire(self, later_s: int) -> None:
+        self.stores.clock.now += later_s
+        self.do(self.lots.expire("acme"))
+
+    @rule(limit=AMOUNTS | st.just(0))
+    def lend(self, limit: int) -> None:
+        self.do(self.stores.credits.set_credit_limit("acme", limit, by=TESTER))
 
     @rule(amount=AMOUNTS, covered=st.booleans())
     def hold(self, amount: int, covered: bool) -> None:
@@ -161,9 +191,21 @@ class Books(RuleBasedStateMachine):
             total = read_number(item, "av") + held + read_number(item, "sp")
             assert total == read_number(item, "gr")
 
+    @invariant()
+    def lots_are_part_of_the_credit(self) -> None:
+        balance = self.runner.run(self.stores.credits.balance("acme"))
+        unspent = balance.granted_nano_usd - balance.spent_nano_usd
+        assert sum(lot.left_nano_usd for lot in balance.lots) <= max(0, unspent)
+
     def teardown(self) -> None:
         self.stores.clock.now += HOLD_LIFETIME_S + 2
         self.runner.run(self.stores.sweeper.run())
+        # Nothing is held: all that is due is taken in one call.
+        self.runner.run(self.lots.expire("acme"))
+        balance = self.runner.run(self.stores.credits.balance("acme"))
+        due = [lot for lot in balance.lots if lot.expires_s <= self.stores.clock.now]
+        if balance.available_nano_usd > 0:
+            assert due == []
         differences = self.runner.run(self.stores.audit.run())
         self.runner.run(self.stores.client.close())  # type: ignore[attr-defined]
         self.runner.close()

@@ -11,7 +11,8 @@ from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.limits import Period
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import Balance, NewKey
+from tollgate.stores.administration import NewKey
+from tollgate.stores.credit import Balance
 
 AnyStores = MemoryStores | DynamoStores
 

@@ -20,6 +20,7 @@ from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.tables import wallet_key
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.budgets import Budgets, DeliveryFailed
+from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.wallets import HOLDS_CROWDED
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 
@@ -53,6 +54,7 @@ def maintenance(stores: DynamoStores, *inboxes: Inbox) -> WorkspaceMaintenance:
         budgets=Budgets(
             stores.client, stores.tables, stores.workspaces, inboxes, ids=ids, clock=stores.clock
         ),
+        lots=CreditLots(stores.client, stores.tables, stores.wallets, ids=ids, clock=stores.clock),
         key_writes=KeyWrites(stores.client, stores.tables, ids=ids, clock=stores.clock),
         ids=ids,
     )

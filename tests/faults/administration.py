@@ -36,7 +36,8 @@ from tollgate.stores.aws.tables import Tables
 from tollgate.stores.keys.rows import settings_of
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.budgets import Budgets
-from tollgate.stores.money.credits import change_of
+from tollgate.stores.money.credit_items import change_of
+from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.workspace_items import lock_change, lock_of
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 from tollgate.stores.rules.audit_entries import describe
@@ -94,6 +95,9 @@ CHANGES: dict[str, Step] = {
     "key.delete": lambda stores, key: stores.keys.delete(WORKSPACE, key, by=TESTER),
     "credit.grant": lambda stores, _: stores.credits.grant(
         WORKSPACE, "invoice", 10**9, "paid", by=TESTER
+    ),
+    "credit.credit_line": lambda stores, _: stores.credits.set_credit_limit(
+        WORKSPACE, 10**9, by=TESTER
     ),
     "workspace.create": lambda stores, _: stores.workspaces.create("new", BUDGET, by=TESTER),
     "workspace.change": lambda stores, _: stores.workspaces.change(
@@ -213,6 +217,7 @@ async def _compare(client: AwsCaller, tables: Tables, clock: HandClock, secret: 
         wallets=stores.wallets,
         workspaces=stores.workspaces,
         budgets=budgets,
+        lots=CreditLots(client, tables, stores.wallets, ids=ids, clock=clock),
         key_writes=KeyWrites(client, tables, ids=ids, clock=clock),
         ids=ids,
     ).run()

@@ -39,11 +39,12 @@ from tests.stores import (
 )
 from tollgate.core.activity import DAY_S, GenerationFilter
 from tollgate.core.errors import GatewayError, RequestError
-from tollgate.stores.administration import CreatedKey, CreditEntry, NewKey
+from tollgate.stores.administration import CreatedKey, NewKey
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
 from tollgate.stores.aws.failures import StoreError
 from tollgate.stores.aws.tables import Tables, all_rows, get_items, key_state_key
+from tollgate.stores.credit import CreditEntry
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import bucket_names
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S

@@ -9,8 +9,9 @@ from tollgate.core.audit import AuditEntry
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
-from tollgate.stores.administration import CreditEntry
+from tollgate.stores.credit import CreditEntry
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
+from tollgate.stores.rules.credit_lots import Lots
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import PERIODS
@@ -99,6 +100,8 @@ class MemoryBooks(Struct):
     deleted_names: list[tuple[str, KeyName]] = field(default_factory=list)
     entries_of_audit: list[AuditEntry] = field(default_factory=list)
     records: dict[tuple[str, str], GenerationRecord] = field(default_factory=dict)
+    lots: dict[str, Lots] = field(default_factory=dict)
+    credit_limits: dict[str, int] = field(default_factory=dict)
     response_days: dict[str, int | None] = field(default_factory=dict)
 
     def lock(self, workspace_id: str) -> None:

@@ -4,15 +4,14 @@ Same decisions and same contract tests as the stores on DynamoDB; no I/O, so not
 unavailable and no write can be lost. One wallet shard a workspace.
 """
 
-import re
 from collections.abc import Collection, Mapping
-from typing import Final, assert_never
+from typing import assert_never
 
 from msgspec.structs import replace
 
 from tests.memory.books import MemoryBooks, MemoryKey, MemoryWallet
 from tollgate.core.activity import GenerationFilter
-from tollgate.core.audit import Actor, AuditEntry, AuditFilter
+from tollgate.core.audit import AuditEntry, AuditFilter
 from tollgate.core.clock import Clock
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
@@ -22,9 +21,7 @@ from tollgate.core.limits import TierLimits
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.core.speed import AnswerTime, Speed
-from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry
 from tollgate.stores.base import Hold
-from tollgate.stores.money.credits import change_of
 from tollgate.stores.routing.cooldowns import Failures, select_resting
 from tollgate.stores.routing.speeds import (
     WRITE_EVERY_S,
@@ -38,16 +35,13 @@ from tollgate.stores.rules.account import (
     key_refused,
     key_step,
     microseconds,
-    too_little_to_take,
     too_many_holds,
     top_up_refusal,
     wallet_step,
     workspace_locked,
 )
-from tollgate.stores.rules.audit_entries import AuditedChange, is_entry_id, new_entry
+from tollgate.stores.rules.audit_entries import is_entry_id
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
-
-_PLACE: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class MemoryLedger:
@@ -185,78 +179,6 @@ class MemoryLedger:
             key.add(key.holds.pop(hold_id) - cost, bucket_names(created_s(hold_id)))
             key.add_tokens(unused_tokens, minute_bucket(created_s(hold_id)))
             key.spent += cost
-
-
-class MemoryCreditStore:
-    """Implements `stores.administration.CreditStore`."""
-
-    def __init__(self, books: MemoryBooks, clock: Clock) -> None:
-        self._books = books
-        self._clock = clock
-
-    async def grant(
-        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
-    ) -> bool:
-        """Add credit once for a grant id; False if that id was granted before."""
-        return await self.enter(
-            CreditEntry(
-                id=grant_id,
-                workspace_id=workspace_id,
-                kind="grant",
-                amount_nano_usd=amount_nano_usd,
-                note=source,
-                created_s=int(self._clock.now_s()),
-            ),
-            by=by,
-        )
-
-    async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
-        """Write an entry once for its id; False if that id was written before."""
-        entries = self._books.entries.setdefault(entry.workspace_id, {})
-        if entry.id in entries:
-            return False
-        wallet = self._books.wallets.setdefault(entry.workspace_id, MemoryWallet())
-        if entry.amount_nano_usd < 0 and wallet.available < -entry.amount_nano_usd:
-            raise too_little_to_take(-entry.amount_nano_usd, wallet.available)
-        entries[entry.id] = entry
-        wallet.granted += entry.amount_nano_usd
-        wallet.available += entry.amount_nano_usd
-        change = AuditedChange(
-            action=f"credit.{entry.kind}",
-            target=entry.id,
-            workspace_id=entry.workspace_id,
-            after=change_of(entry),
-        )
-        self._books.entries_of_audit.append(
-            new_entry(change, by, ids=IdSource(self._clock), clock=self._clock)
-        )
-        return True
-
-    async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
-        """Return the entry with this id, None if there is none."""
-        entries = self._books.entries.get(workspace_id, {})
-        return entries.get(entry_id)
-
-    async def entries(
-        self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
-    ) -> Page[CreditEntry]:
-        """Return a page of a workspace's entries, latest first."""
-        if after is not None and not _PLACE.fullmatch(after):
-            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
-        entries = list(self._books.entries.get(workspace_id, {}).values())[::-1]
-        start = int(after or 0)
-        end = start + limit
-        return Page(found=tuple(entries[start:end]), next=str(end) if end < len(entries) else None)
-
-    async def balance(self, workspace_id: str) -> Balance:
-        """Return the workspace's money."""
-        wallet = self._books.wallets.get(workspace_id, MemoryWallet())
-        return Balance(
-            granted_nano_usd=wallet.granted,
-            available_nano_usd=wallet.available,
-            held_nano_usd=sum(wallet.holds.values()),
-            spent_nano_usd=wallet.spent,
-        )
 
 
 class MemoryAuditLog:

@@ -37,7 +37,9 @@ class MemoryWorkspaceStore:
 
     async def get(self, workspace_id: str) -> Workspace | None:
         """Return a workspace, None if there is none with this id."""
-        return self._workspaces.get(workspace_id)
+        found = self._workspaces.get(workspace_id)
+        lent = self._books.credit_limits.get(workspace_id, 0)
+        return None if found is None else replace(found, credit_limit_nano_usd=lent)
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX

@@ -21,6 +21,7 @@ LAYERS = (
         "providers.work_codecs",
         "stores.administration",
         "stores.base",
+        "stores.credit",
         "stores.people",
         "stores.rules",
         "tools.base",
@@ -96,7 +97,12 @@ def part_of(name: str) -> str | None:
             return f"{folder}.base"
         case ["tollgate", "providers", module, *_]:
             return f"providers.{module}"
-        case ["tollgate", "stores", "administration" | "base" | "people" | "rules" as module, *_]:
+        case [
+            "tollgate",
+            "stores",
+            "administration" | "base" | "credit" | "people" | "rules" as module,
+            *_,
+        ]:
             return f"stores.{module}"
         case ["tollgate", "stores", *_]:
             return "stores"

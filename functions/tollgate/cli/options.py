@@ -30,16 +30,19 @@ _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _SECONDS: Final = {"d": 86_400, "h": 3_600}
 
 
+def as_moment(text: str) -> str:
+    """Return the start of a UTC day as the api accepts it, and other text as it is."""
+    return f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text
+
+
 def since_moment(text: str, now_s: float) -> str:
     """Return the moment of `7d` or `12h` ago, or the start of a day, as the api accepts it.
 
     Other text is returned as it is, for the api to validate.
     """
-    if _DAY.fullmatch(text):
-        return f"{text}T00:00:00Z"
     ago = _AGO.fullmatch(text)
     if ago is None:
-        return text
+        return as_moment(text)
     then_s = int(now_s) - int(ago[1]) * _SECONDS[ago[2]]
     return datetime.fromtimestamp(then_s, UTC).isoformat()
 

@@ -6,7 +6,7 @@ Every method raises LedgerError(service_unavailable) when the store cannot be re
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct, field
 
@@ -31,9 +31,7 @@ from tollgate.stores.base import KeyDirectory
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings, check_days
 
-EntryKind = Literal["grant", "adjustment", "refund"]
 KEYS_PAGE_MAX: Final = 100
-ENTRIES_PAGE_MAX: Final = 100
 WORKSPACES_PAGE_MAX: Final = 100
 
 
@@ -139,61 +137,6 @@ class KeyStore(KeyDirectory, Protocol):
         """
 
 
-class Balance(Struct, frozen=True, kw_only=True):
-    """The money of a workspace; `available + held + spent = granted` at any instant."""
-
-    granted_nano_usd: int
-    available_nano_usd: int
-    held_nano_usd: int
-    spent_nano_usd: int
-
-
-class CreditEntry(Struct, frozen=True, kw_only=True):
-    """One line of a workspace's credit ledger, never changed."""
-
-    # The caller's id, under which an entry is written once.
-    id: str
-    workspace_id: str
-    kind: EntryKind
-    # Negative if an adjustment takes credit back.
-    amount_nano_usd: int
-    note: str
-    created_s: int
-    # The refunded generation, None for another kind of entry.
-    generation_id: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.amount_nano_usd <= 0 and not (self.kind == "adjustment" and self.amount_nano_usd):
-            raise ValueError(f"a {self.kind} must be positive")
-
-
-class CreditStore(Protocol):
-    """The credit of all workspaces."""
-
-    async def grant(
-        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
-    ) -> bool:
-        """Add credit once for a grant id; False if that id was granted before."""
-
-    async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
-        """Write an entry once for its id; False if that id was written before.
-
-        Raises RequestError where more would be taken back than is available.
-        """
-
-    async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
-        """Return the entry with this id, None if there is none."""
-
-    async def entries(
-        self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
-    ) -> Page[CreditEntry]:
-        """Return a page of a workspace's entries, latest first; `after` is the previous page's
-        `next`."""
-
-    async def balance(self, workspace_id: str) -> Balance:
-        """Return a workspace's money, read consistently."""
-
-
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     """The settings of a workspace, which may be changed."""
 
@@ -228,6 +171,8 @@ class Workspace(Struct, frozen=True, kw_only=True):
     # Locked because the budget is spent.
     paused: bool = False
     settings: WorkspaceSettings = WorkspaceSettings()
+    # What the operator lends it, as a part of its credit.
+    credit_limit_nano_usd: int = 0
 
 
 class WorkspaceStore(Protocol):

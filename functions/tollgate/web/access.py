@@ -72,6 +72,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/credits"): _READER,
     ("GET", "/v1/credits/ledger"): _READER,
     ("POST", "/v1/credits/grants"): _OPERATOR,
+    ("POST", "/v1/credits/payments"): _OPERATOR,
     ("POST", "/v1/credits/adjustments"): _OPERATOR,
     ("POST", "/v1/credits/refunds"): _OPERATOR,
     ("GET", "/v1/generation"): _EVERY_KEY,

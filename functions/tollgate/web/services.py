@@ -20,7 +20,6 @@ from tollgate.routing.schema import KeyTierSection
 from tollgate.stores.administration import (
     ActivityStore,
     AuditLog,
-    CreditStore,
     FileStore,
     GenerationStore,
     KeyStore,
@@ -30,6 +29,7 @@ from tollgate.stores.administration import (
     WorkspaceStore,
 )
 from tollgate.stores.base import CooldownStore
+from tollgate.stores.credit import CreditStore
 from tollgate.stores.rules.key_names import find_key_id
 from tollgate.web.access import Access
 from tollgate.web.auth import authenticate, has_key

@@ -14,6 +14,7 @@ from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.alert_channels import SnsTopic, Webhook
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.budgets import AlertChannel, Budgets
+from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.sweeper import Sweeper
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 from tollgate.stores.money.workspaces import Workspaces
@@ -57,6 +58,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             wallets=wallets,
             workspaces=workspaces,
             budgets=budgets,
+            lots=CreditLots(client, tables, wallets, ids=ids, clock=clock),
             key_writes=KeyWrites(client, tables, ids=ids, clock=clock),
             ids=ids,
         ),

@@ -78,6 +78,7 @@ OPERATOR_CHANGES = [
     ("POST", f"/v1/workspaces/{WORKSPACE}/keys", {"name": "new"}),
     ("PATCH", f"/v1/workspaces/{WORKSPACE}/keys/{KEY_ID}", {"disabled": True}),
     ("POST", "/v1/credits/grants", {"id": "g", "amount": 1, "workspace_id": WORKSPACE}),
+    ("POST", "/v1/credits/payments", {"id": "p", "amount": 1, "workspace_id": WORKSPACE}),
     ("POST", "/v1/credits/adjustments", {"id": "a", "amount": -1, "workspace_id": WORKSPACE}),
     (
         "POST",

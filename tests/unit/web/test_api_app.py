@@ -267,6 +267,9 @@ async def test_c64_credits_are_granted_once_a_name_and_add_up() -> None:
         "total_usage": 0.00006,
         "available": 999.999940001,
         "held": 0.0,
+        "credit_limit": 0.0,
+        "owed": 0.0,
+        "expiring": [],
     }
     theirs = await call("GET", "/v1/credits", key=call.stranger)
     assert theirs.json["data"]["total_credits"] == 0

@@ -3,6 +3,7 @@
 Keeps C64.
 """
 
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -95,3 +96,62 @@ async def test_c64_a_generation_that_cost_nothing_is_not_refunded() -> None:
     reply = await them.ask(f"{OPERATORS} management", "POST", "/v1/credits/refunds", body)
     assert (reply.status, reply.error["param"]) == (400, "amount")
     assert "cost nothing" in reply.error["message"]
+
+
+async def test_c64_a_grant_may_expire_and_says_when() -> None:
+    them = await tenants()
+    clock = them.home.stores.clock
+    ends = datetime.fromtimestamp(int(clock.now_s()) + 86_400, UTC).isoformat()
+    grant = {"id": "plan", "amount": 2, "workspace_id": "acme", "expires_at": ends}
+    path = "/v1/credits/grants"
+    first = await them.ask(f"{OPERATORS} management", "POST", path, grant)
+    [shown] = first.json["data"]["expiring"]
+    assert (shown["id"], shown["amount"], shown["left"]) == ("plan", 2.0, 2.0)
+    assert datetime.fromisoformat(shown["expires_at"]) == datetime.fromisoformat(ends)
+    listed = (await them.ask("acme read", "GET", "/v1/credits/ledger", None)).json["data"][0]
+    assert (listed["type"], listed["expires_at"]) == ("grant", shown["expires_at"])
+    other = await them.ask(
+        f"{OPERATORS} management", "POST", path, {**grant, "expires_at": "2099-01-01T00:00:00Z"}
+    )
+    assert (other.status, other.error["code"]) == (422, "idempotency_conflict")
+    await clock.sleep(86_400)
+    again = await them.ask(f"{OPERATORS} management", "POST", path, grant)
+    assert (again.status, again.json["granted"]) == (200, False)
+    late = await them.ask(f"{OPERATORS} management", "POST", path, {**grant, "id": "late"})
+    assert (late.status, late.error["param"]) == (400, "expires_at")
+
+
+async def test_c64_a_workspace_that_is_invoiced_shows_what_it_owes_and_pays_it() -> None:
+    them = await tenants()
+    operator = f"{OPERATORS} management"
+    path = "/v1/workspaces/acme"
+    for limit, expected in ((50, 50.0), ("50", 50.0), (None, 0.0), (7, 7.0)):
+        reply = await them.ask(operator, "PATCH", path, {"credit_limit": limit})
+        assert (reply.status, reply.json["data"]["credit_limit"]) == (200, expected)
+    untouched = await them.ask(operator, "PATCH", path, {"budget": 5})
+    assert untouched.json["data"]["credit_limit"] == 7.0
+    wrong = await them.ask(operator, "PATCH", path, {"credit_limit": -1})
+    assert (wrong.status, wrong.error["param"]) == (400, "credit_limit")
+    books = them.home.stores.books
+    wallet = books.wallets["acme"]
+    before = (await them.ask("acme read", "GET", "/v1/credits", None)).json["data"]
+    assert (before["credit_limit"], before["owed"]) == (7.0, 0.0)
+    spent = wallet.available - nano_usd(Decimal(3))
+    wallet.available -= spent
+    wallet.spent += spent
+    owed = (await them.ask("acme read", "GET", "/v1/credits", None)).json["data"]
+    assert (owed["owed"], owed["available"]) == (4.0, 3.0)
+    payment = {"id": "transfer-1", "amount": 4, "workspace_id": "acme"}
+    paid = await them.ask(operator, "POST", "/v1/credits/payments", payment)
+    assert (paid.json["granted"], paid.json["data"]["owed"]) == (True, 0.0)
+    listed = (await them.ask("acme read", "GET", "/v1/credits/ledger", None)).json["data"]
+    assert [entry["type"] for entry in listed[:2]] == ["payment", "credit_line"]
+
+
+@pytest.mark.parametrize("prefix", ["refund:", "expiry:", "credit_line:"])
+async def test_c64_ids_that_the_gateway_makes_are_not_taken(prefix: str) -> None:
+    them = await tenants()
+    body = {"id": f"{prefix}a", "amount": 1}
+    for name in ("grants", "payments", "adjustments"):
+        reply = await them.ask(f"{OPERATORS} management", "POST", f"/v1/credits/{name}", body)
+        assert (reply.status, reply.error["param"]) == (400, "id")

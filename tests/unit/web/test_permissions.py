@@ -209,7 +209,11 @@ async def test_c80_keys_that_see_no_content_see_no_response(
 OWN = {
     "/v1/keys": {"data": 3, "next_cursor": None, "unreadable": []},
     "/v1/credits": {
-        "data": {"total_credits": 0.0, "total_usage": 0.0, "available": 0.0, "held": 0.0}
+        "data": {
+            **dict.fromkeys(("total_credits", "total_usage", "available", "held"), 0.0),
+            **dict.fromkeys(("credit_limit", "owed"), 0.0),
+            "expiring": [],
+        }
     },
     "/v1/credits/ledger": {"data": [], "next_cursor": None, "unreadable": []},
     "/v1/generations": {"data": [], "next_cursor": None, "unreadable": []},

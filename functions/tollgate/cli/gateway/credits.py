@@ -6,13 +6,15 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
+from tollgate.cli.options import as_moment
 from tollgate.cli.tables import OutputStyle, exact, show
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
-_ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note")
+_OWED: Final = ("credit_limit", "owed")
+_ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "expires_at", "note")
 
 
 _workspace = click.option(
@@ -33,10 +35,17 @@ def credit() -> None:
 @_workspace
 @calls_gateway
 def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None:
-    """Show granted, spent, held and available credit."""
+    """Show granted, spent, held, available, owed and expiring credit."""
     path = f"/workspaces/{workspace_id}/credits" if workspace_id else "/credits"
     balance = api.get(path)["data"]
-    show([{name: exact(balance[name]) for name in _BALANCE}], _BALANCE, style, data=balance)
+    _show_balance(balance, style, data=balance)
+    if style == "auto":
+        for lot in balance["expiring"]:
+            click.echo(
+                f"${exact(lot['left'])} of {lot['id']} (${exact(lot['amount'])}) "
+                f"expire at {lot['expires_at']}.",
+                err=True,
+            )
 
 
 @credit.command("add")
@@ -47,13 +56,40 @@ def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None
     required=True,
     help="Name of the grant, such as an invoice's: a repeated name adds nothing.",
 )
+@click.option(
+    "--expires",
+    "expires_at",
+    metavar="MOMENT",
+    help="Day or moment to take the rest back, as 2027-01-01; spent before other credit.",
+)
 @_note
 @_workspace
 @calls_gateway
-def add_credits(api: Api, style: OutputStyle, entry_id: str, **body: str | None) -> None:
+def add_credits(
+    api: Api, style: OutputStyle, entry_id: str, expires_at: str | None, **body: str | None
+) -> None:
     """Add credit, once for each --id."""
+    if expires_at is not None:
+        body["expires_at"] = as_moment(expires_at)
     reply = api.post("/credits/grants", {"id": entry_id, **body})
     _show_entered(reply, style, f"{entry_id} was granted before; nothing was added.")
+
+
+@credit.command("pay")
+@click.argument("amount", metavar="USD")
+@click.option(
+    "--id",
+    "entry_id",
+    required=True,
+    help="Name of the payment, such as a transfer's: a repeated name adds nothing.",
+)
+@_note
+@_workspace
+@calls_gateway
+def book_payment(api: Api, style: OutputStyle, entry_id: str, **body: str | None) -> None:
+    """Enter a payment, once for each --id; it pays the debt first."""
+    reply = api.post("/credits/payments", {"id": entry_id, **body})
+    _show_entered(reply, style, f"{entry_id} was booked before; nothing was added.")
 
 
 # An amount that is taken back begins with a dash, like an option.
@@ -90,14 +126,19 @@ def _show_entered(reply: Any, style: OutputStyle, repeated: str) -> None:
     """Show the balance after an entry, and the remark `repeated` if the entry was there before."""
     if not reply["granted"]:
         click.echo(repeated, err=True)
-    balance = reply["data"]
-    show([{name: exact(balance[name]) for name in _BALANCE}], _BALANCE, style, data=reply)
+    _show_balance(reply["data"], style, data=reply)
+
+
+def _show_balance(balance: Any, style: OutputStyle, *, data: object) -> None:
+    """Show the amounts of a balance; what is owed only where anything is lent."""
+    columns = (*_BALANCE, *_OWED) if balance["credit_limit"] or style == "csv" else _BALANCE
+    show([{name: exact(balance[name]) for name in columns}], columns, style, data=data)
 
 
 @credit.command("ledger")
 @calls_gateway
 def show_ledger(api: Api, style: OutputStyle) -> None:
-    """List every grant, refund and adjustment, latest first."""
+    """List every grant, payment, refund, adjustment, expiry and credit line, latest first."""
     found = list(api.pages("/credits/ledger", {}, "cursor"))
     rows = [
         {name: exact(entry[name]) if name == "amount" else entry[name] or "" for name in _ENTRIES}

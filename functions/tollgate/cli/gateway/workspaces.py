@@ -18,13 +18,14 @@ _COLUMNS: Final = (
     "admission",
     "budget",
     "pause_at_budget",
+    "credit_limit",
     "response_days",
     "file_days",
     "shards",
     "created_at",
 )
 # Settings that `--no` takes away.
-_REMOVABLE: Final = ("admission", "budget", "response-days", "file-days")
+_REMOVABLE: Final = ("admission", "budget", "credit-limit", "response-days", "file-days")
 
 _admission = click.option(
     "--admission",
@@ -91,6 +92,11 @@ def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **setti
 @_days
 @_file_days
 @click.option(
+    "--credit-limit",
+    metavar="USD",
+    help="What it may spend before it pays; what is used of it cannot be taken away.",
+)
+@click.option(
     "--no", "without", multiple=True, type=click.Choice(_REMOVABLE), help="Take a setting away."
 )
 @calls_gateway
@@ -142,6 +148,7 @@ def _row(workspace: Any) -> dict[str, str]:
         "admission": workspace["admission"] or "",
         "budget": "" if workspace["budget"] is None else exact(workspace["budget"]),
         "pause_at_budget": "yes" if workspace["pause_at_budget"] else "no",
+        "credit_limit": exact(workspace["credit_limit"]) if workspace["credit_limit"] else "",
         "response_days": str(workspace["response_days"] or ""),
         "file_days": str(workspace["file_days"] or ""),
         "shards": str(workspace["shards"]),

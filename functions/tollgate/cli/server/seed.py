@@ -12,7 +12,8 @@ from tollgate.core.audit import Actor
 from tollgate.core.errors import AccessError
 from tollgate.core.money import nano_usd
 from tollgate.core.principal import KeyRole
-from tollgate.stores.administration import CreditStore, KeyStore, NewKey
+from tollgate.stores.administration import KeyStore, NewKey
+from tollgate.stores.credit import CreditStore
 from tollgate.stores.rules.key_names import choose_free_name
 
 WORKSPACE_ID: Final = "default"

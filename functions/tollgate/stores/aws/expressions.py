@@ -259,6 +259,11 @@ SAME_SHARDS: Final = "n = :n"
 SAME_KEY: Final = "kid = :kid"
 WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
 WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
+WORKSPACE_LEND: Final = ConditionalUpdate("SET cl = :new", "cl = :old")
+# A limit that was taken away is 0.
+WORKSPACE_LEND_FIRST: Final = ConditionalUpdate(
+    "SET cl = :new", f"{IF_PRESENT} AND (attribute_not_exists(cl) OR cl = :zero)"
+)
 WORKSPACE_COPIED: Final = ConditionalUpdate("SET told = :told", IF_PRESENT)
 SECRET_COPY_ADMISSION: Final = ConditionalUpdate("SET n = :n, adm = :adm, wrd = :wrd", IF_PRESENT)
 SECRET_COPY_NO_ADMISSION: Final = ConditionalUpdate("SET n = :n, wrd = :wrd REMOVE adm", IF_PRESENT)

@@ -164,6 +164,7 @@ class WorkspaceItem(AnyItem):
     PAUSES: Final = "bp"  # N: 1 if the budget pauses the workspace, absent otherwise
     RESPONSE_DAYS: Final = "rd"  # N: days that responses of its keys are stored, absent if not
     FILE_DAYS: Final = "fd"  # N: days after which its files expire, absent if they are kept
+    CREDIT_LIMIT: Final = "cl"  # N: nano-dollars of its credit that are lent, absent if none
     COPIED: Final = "told"  # S: shards, admission and days that all rows of secrets have
 
 
@@ -183,6 +184,15 @@ class CreditEntryItem(AnyItem):
     NOTE: Final = "note"  # S: the caller's reason
     CREATED: Final = "at"  # N: Unix second
     GENERATION: Final = "gen"  # S: id of the refunded generation, absent otherwise
+    EXPIRES: Final = "ex"  # N: Unix second at which a grant expires, absent if it does not
+
+
+class CreditLotsItem(AnyItem):
+    """Core table: what is left of a workspace's grants that expire, at their last change."""
+
+    REVISION: Final = "rev"  # N: changes so far
+    SPENT: Final = "sp"  # N: nano-dollars that all shards had spent by then
+    LOTS: Final = "lots"  # S: the lots as JSON, in the order in which they are spent
 
 
 class BudgetAlertItem(AnyItem):

@@ -71,6 +71,11 @@ def entry_key(workspace_id: str, place: str) -> Item:
     return _key(f"W#{workspace_id}", f"L#{place}")
 
 
+def credit_lots_key(workspace_id: str) -> Item:
+    """Return the key of a workspace's lots of credit that expires, in the core table."""
+    return _key(f"W#{workspace_id}", "LOTS")
+
+
 def workspace_name_key(workspace_id: str) -> Item:
     """Return the key of a workspace in the core table's list of all workspaces."""
     return _key(WORKSPACE_NAMES, f"W#{workspace_id}")

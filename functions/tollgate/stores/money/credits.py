@@ -1,55 +1,38 @@
 """Credit of workspaces in DynamoDB: entries that are written once, balances read consistently."""
 
+import asyncio
 import zlib
 from collections.abc import Sequence
-from typing import Final, cast
 
 from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
-from tollgate.core.errors import ErrorCode, GatewayError, RequestError
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
+from tollgate.core.money import usd_text
 from tollgate.core.pages import Page
-from tollgate.stores.administration import ENTRIES_PAGE_MAX, Balance, CreditEntry, EntryKind
-from tollgate.stores.aws.attributes import Item, number, string
+from tollgate.stores.administration import Workspace
+from tollgate.stores.aws.attributes import Item, number
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.decoding import (
-    decode_items,
-    read_number,
-    read_numbers_by_name,
-    read_optional_text,
-    read_text,
-    reads_an_item,
-)
-from tollgate.stores.aws.expressions import WALLET_GRANT, WALLET_TAKE
-from tollgate.stores.aws.failures import (
-    StoreUnavailable,
-    TransactionCancelled,
-    refusing_when_unavailable,
-)
-from tollgate.stores.aws.items import (
-    AnyItem,
-    CreditEntryItem,
-    CreditIdItem,
-    WalletItem,
-    WorkspaceItem,
-)
+from tollgate.stores.aws.decoding import decode_items, read_text
+from tollgate.stores.aws.expressions import WORKSPACE_LEND, WORKSPACE_LEND_FIRST
+from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.aws.items import AnyItem, CreditIdItem
 from tollgate.stores.aws.tables import (
     Tables,
     entry_key,
     get_item,
     grant_key,
     query_rows,
-    wallet_key,
     workspace_key,
 )
-from tollgate.stores.aws.transactions import put_if_absent, transact
+from tollgate.stores.credit import ENTRIES_PAGE_MAX, Balance, CreditEntry
+from tollgate.stores.money.credit_items import read_entry
+from tollgate.stores.money.credit_lots import ROUNDS_MAX, CreditLots, sums_of
+from tollgate.stores.money.credit_writes import CreditWriter
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
-from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.account import too_little_to_take
-from tollgate.stores.rules.audit_entries import AuditedChange, CreditChange
-
-_CONDITION_FAILED: Final = "ConditionalCheckFailed"
+from tollgate.stores.rules.credit_lots import allot, spread
 
 
 class DynamoCreditStore:
@@ -71,7 +54,8 @@ class DynamoCreditStore:
         self._workspaces = workspaces
         self._ids = ids
         self._clock = clock
-        self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
+        self._writer = CreditWriter(client, tables, ids=ids, clock=clock)
+        self._lots = CreditLots(client, tables, wallets, ids=ids, clock=clock)
 
     async def grant(
         self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
@@ -93,23 +77,32 @@ class DynamoCreditStore:
         """Write an entry once for its id, together with its change of the balance."""
         with refusing_when_unavailable():
             shards = await self._find_shards(entry, by)
-            first = zlib.crc32(entry.id.encode())
-            refusal: GatewayError | None = None
-            for step in range(shards):
-                shard = (first + step) % shards
-                try:
-                    await self._write(entry, shard, by)
-                except TransactionCancelled as cancelled:
-                    codes = [reason.code for reason in cancelled.reasons]
-                    if codes[:1] == [_CONDITION_FAILED]:
-                        return False
-                    if entry.amount_nano_usd > 0 or codes[-1:] != [_CONDITION_FAILED]:
-                        raise StoreUnavailable(str(cancelled), maybe_applied=False) from cancelled
-                else:
+            for _ in range(ROUNDS_MAX):
+                lots = await self._lots.plan(entry, shards)
+                outcome = await self._write_on_any(entry, shards, by, lots)
+                if outcome is not None:
+                    return outcome
+            raise StoreUnavailable("the lots of credit keep changing", maybe_applied=False)
+
+    async def _write_on_any(
+        self, entry: CreditEntry, shards: int, by: Actor, lots: Sequence[object]
+    ) -> bool | None:
+        """Write an entry on the first shard that has enough; None if the lots have changed."""
+        first = zlib.crc32(entry.id.encode())
+        for step in range(shards):
+            parts = {(first + step) % shards: entry.amount_nano_usd}
+            match await self._writer.write(entry, parts, by, *lots):
+                case "written":
                     return True
-            balance = _balance(await self._wallets.items(entry.workspace_id, shards))
-            refusal = too_little_to_take(-entry.amount_nano_usd, balance.available_nano_usd)
-        raise refusal
+                case "repeated":
+                    return False
+                case "changed":
+                    return None
+                case "short":
+                    continue
+        shard_items = await self._wallets.items(entry.workspace_id, shards)
+        available = sum(sums_of(shard_items).available_nano_usd.values())
+        raise too_little_to_take(-entry.amount_nano_usd, available)
 
     async def _find_shards(self, entry: CreditEntry, by: Actor) -> int:
         """Return the number of a workspace's shards; added credit creates a missing one."""
@@ -153,85 +146,93 @@ class DynamoCreditStore:
     async def balance(self, workspace_id: str) -> Balance:
         """Return a workspace's money, read consistently; all zero for an unknown workspace."""
         with refusing_when_unavailable():
-            workspace = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
-            shards = 0 if workspace is None else read_number(workspace, WorkspaceItem.SHARDS)
-            return _balance(await self._wallets.items(workspace_id, shards))
+            workspace, stored = await asyncio.gather(
+                self._workspaces.read(workspace_id), self._lots.read(workspace_id)
+            )
+            shards = 0 if workspace is None else workspace.shards
+            sums = sums_of(await self._wallets.items(workspace_id, shards))
+        lots = allot(
+            stored, granted_nano_usd=sums.granted_nano_usd, spent_nano_usd=sums.spent_nano_usd
+        )
+        return Balance(
+            granted_nano_usd=sums.granted_nano_usd,
+            available_nano_usd=sum(sums.available_nano_usd.values()),
+            held_nano_usd=sum(sums.holds.values()),
+            spent_nano_usd=sums.spent_nano_usd,
+            credit_limit_nano_usd=0 if workspace is None else workspace.credit_limit_nano_usd,
+            lots=tuple(lot for lot in lots.lots if lot.left_nano_usd),
+        )
 
-    async def _write(self, entry: CreditEntry, shard: int, by: Actor) -> None:
-        place = self._ids.new_id()
-        once: Item = {**grant_key(entry.workspace_id, entry.id), CreditIdItem.PLACE: string(place)}
-        write = WALLET_GRANT if entry.amount_nano_usd > 0 else WALLET_TAKE
-        update = {
-            "Update": {
-                "TableName": self._tables.ledger,
-                "Key": wallet_key(entry.workspace_id, shard),
-                "UpdateExpression": write.update,
-                "ConditionExpression": write.condition,
-                "ExpressionAttributeValues": {":x": number(abs(entry.amount_nano_usd))},
-            }
+    async def set_credit_limit(self, workspace_id: str, limit_nano_usd: int, *, by: Actor) -> bool:
+        """Lend a workspace so much; return False, and change nothing, if that was lent before."""
+        with refusing_when_unavailable():
+            for _ in range(ROUNDS_MAX):
+                workspace = await self._workspaces.read(workspace_id)
+                if workspace is None:
+                    raise RequestError(
+                        ErrorCode.NOT_FOUND,
+                        f"There is no workspace {workspace_id!r}.",
+                        param="workspace_id",
+                    )
+                if workspace.credit_limit_nano_usd == limit_nano_usd:
+                    return False
+                if await self._lend(workspace, limit_nano_usd, by):
+                    return True
+            raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=False)
+
+    async def _lend(self, workspace: Workspace, limit_nano_usd: int, by: Actor) -> bool:
+        """Change a credit limit that is still as it was; return whether it was changed."""
+        difference = limit_nano_usd - workspace.credit_limit_nano_usd
+        entry = CreditEntry(
+            id=f"credit_line:{self._ids.new_id()}",
+            workspace_id=workspace.id,
+            kind="credit_line",
+            amount_nano_usd=difference,
+            note=f"credit limit ${usd_text(limit_nano_usd)}",
+            created_s=int(self._clock.now_s()),
+        )
+        parts = {zlib.crc32(entry.id.encode()) % workspace.shards: difference}
+        if difference < 0:
+            parts = await self._find_unused(workspace, -difference)
+        lent = _lending(self._tables.core, workspace, limit_nano_usd)
+        return await self._writer.write(entry, parts, by, lent) == "written"
+
+    async def _find_unused(self, workspace: Workspace, amount_nano_usd: int) -> dict[int, int]:
+        """Return what each shard gives back of a credit limit; refuse to take back what is used.
+
+        Grants that expire pay no debt.
+        """
+        sums = await self._lots.read_sums(workspace.id, workspace.shards)
+        granted, spent = sums.granted_nano_usd, sums.spent_nano_usd
+        stored = await self._lots.read(workspace.id)
+        lots = allot(stored, granted_nano_usd=granted, spent_nano_usd=spent)
+        available = sum(max(0, left) for left in sums.available_nano_usd.values())
+        unused = max(0, min(available, granted - spent - lots.left_nano_usd))
+        if unused < amount_nano_usd:
+            lowest = workspace.credit_limit_nano_usd - unused
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"${usd_text(lowest)} of the credit limit are used or held, which is the lowest "
+                "limit that can be set now. Book a payment first.",
+                param="credit_limit",
+            )
+        return {
+            shard: -part for shard, part in spread(amount_nano_usd, sums.available_nano_usd).items()
         }
-        change = AuditedChange(
-            action=f"credit.{entry.kind}",
-            target=entry.id,
-            workspace_id=entry.workspace_id,
-            after=change_of(entry),
-        )
-        actions = (
-            # The first put makes the entry single.
-            put_if_absent(self._tables.core, once),
-            put_if_absent(self._tables.core, entry_item(entry, place)),
-            *self._entries.puts(change, by),
-            update,
-        )
-        await transact(self._client, self._ids, actions)
 
 
-def change_of(entry: CreditEntry) -> CreditChange:
-    """Return an entry as the audit log shows it."""
-    generation = entry.generation_id and f"gen-{entry.generation_id}"
-    return CreditChange(
-        amount_nano_usd=entry.amount_nano_usd, note=entry.note or None, generation_id=generation
-    )
-
-
-def entry_item(entry: CreditEntry, place: str) -> Item:
-    """Return the item of an entry at its place in the order of time."""
-    item: Item = {
-        **entry_key(entry.workspace_id, place),
-        CreditEntryItem.ID: string(entry.id),
-        CreditEntryItem.WORKSPACE: string(entry.workspace_id),
-        CreditEntryItem.KIND: string(entry.kind),
-        CreditEntryItem.AMOUNT: number(entry.amount_nano_usd),
-        CreditEntryItem.NOTE: string(entry.note),
-        CreditEntryItem.CREATED: number(entry.created_s),
+def _lending(table: str, workspace: Workspace, limit_nano_usd: int) -> object:
+    """Return the write of a new limit over the old one."""
+    old = workspace.credit_limit_nano_usd
+    write = WORKSPACE_LEND if old else WORKSPACE_LEND_FIRST
+    values: Item = {":new": number(limit_nano_usd)}
+    values[":old" if old else ":zero"] = number(old)
+    return {
+        "Update": {
+            "TableName": table,
+            "Key": workspace_key(workspace.id),
+            "UpdateExpression": write.update,
+            "ConditionExpression": write.condition,
+            "ExpressionAttributeValues": values,
+        }
     }
-    if entry.generation_id is not None:
-        item[CreditEntryItem.GENERATION] = string(entry.generation_id)
-    return item
-
-
-@reads_an_item
-def read_entry(item: Item) -> CreditEntry:
-    """Return the entry of an item."""
-    return CreditEntry(
-        id=read_text(item, CreditEntryItem.ID),
-        workspace_id=read_text(item, CreditEntryItem.WORKSPACE),
-        # Only `entry_item` writes it.
-        kind=cast(EntryKind, read_text(item, CreditEntryItem.KIND)),
-        amount_nano_usd=read_number(item, CreditEntryItem.AMOUNT),
-        note=read_text(item, CreditEntryItem.NOTE),
-        created_s=read_number(item, CreditEntryItem.CREATED),
-        generation_id=read_optional_text(item, CreditEntryItem.GENERATION),
-    )
-
-
-def _balance(shards: Sequence[Item]) -> Balance:
-    """Return the sums over all shards, each of which is consistent in itself."""
-    return Balance(
-        granted_nano_usd=sum(read_number(shard, WalletItem.GRANTED) for shard in shards),
-        available_nano_usd=sum(read_number(shard, WalletItem.AVAILABLE) for shard in shards),
-        held_nano_usd=sum(
-            sum(read_numbers_by_name(shard, WalletItem.HOLDS).values()) for shard in shards
-        ),
-        spent_nano_usd=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
-    )

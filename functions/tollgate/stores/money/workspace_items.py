@@ -86,6 +86,7 @@ def read_workspace(item: Item) -> Workspace:
         created_s=read_number(item, WorkspaceItem.CREATED),
         locked=lock == LOCKED,
         paused=lock == PAUSED,
+        credit_limit_nano_usd=read_optional_number(item, WorkspaceItem.CREDIT_LIMIT) or 0,
         settings=WorkspaceSettings(
             # Only `encode_settings` writes it.
             admission=cast(Admission | None, read_optional_text(item, WorkspaceItem.ADMISSION)),

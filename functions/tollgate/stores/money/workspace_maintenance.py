@@ -14,6 +14,7 @@ from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WalletItem
 from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, all_rows
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.budgets import Budgets
+from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.wallets import HOLDS_CROWDED, Wallets
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.rules.reports import MaintenanceReport
@@ -38,6 +39,7 @@ class WorkspaceMaintenance:
         wallets: Wallets,
         workspaces: Workspaces,
         budgets: Budgets,
+        lots: CreditLots,
         key_writes: KeyWrites,
         ids: IdSource,
     ) -> None:
@@ -46,6 +48,7 @@ class WorkspaceMaintenance:
         self._wallets = wallets
         self._workspaces = workspaces
         self._budgets = budgets
+        self._lots = lots
         self._key_writes = key_writes
         self._ids = ids
 
@@ -53,7 +56,7 @@ class WorkspaceMaintenance:
         """Visit every workspace once."""
         with refusing_when_unavailable():
             names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
-        grown = moves = alerts = failed = 0
+        grown = expiries = moves = alerts = failed = 0
         for name in names:
             workspace_id = read_text(name, AnyItem.SORT).removeprefix("W#")
             try:
@@ -62,13 +65,19 @@ class WorkspaceMaintenance:
                     continue
                 grown += await self._settle_shards(workspace)
                 await self._complete_keys(workspace_id)
+                expiries += await self._lots.expire(workspace_id)
                 moves += await self._balance(workspace_id)
                 alerts += await self._budgets.check(workspace_id)
             except StoreUnavailable as unavailable:
                 failed += 1
                 _log.warning("workspace %s has to wait: %s", workspace_id, unavailable)
         return MaintenanceReport(
-            workspaces=len(names), grown=grown, moves=moves, alerts=alerts, failed=failed
+            workspaces=len(names),
+            grown=grown,
+            expiries=expiries,
+            moves=moves,
+            alerts=alerts,
+            failed=failed,
         )
 
     async def _settle_shards(self, workspace: Workspace) -> bool:

@@ -317,7 +317,7 @@ def insufficient_credits(available_nano_usd: int, amount_nano_usd: int) -> Ledge
         ErrorCode.INSUFFICIENT_CREDITS,
         f"This request may cost up to ${usd_text(amount_nano_usd)} and the workspace has "
         f"${usd_text(available_nano_usd)} available. Add credit with `tollgate credits add`, "
-        "or ask the operator of this gateway.",
+        "book a payment with `tollgate credits pay`, or ask the operator of this gateway.",
     )
 
 

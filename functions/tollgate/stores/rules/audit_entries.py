@@ -45,6 +45,7 @@ class CreditChange(Struct, frozen=True, kw_only=True):
     amount_nano_usd: int
     note: str | None
     generation_id: str | None
+    expires_s: int | None = None
 
 
 class LockChange(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,8 @@ class MaintenanceReport(Struct, frozen=True, kw_only=True):
     workspaces: int
     # Workspaces that got more shards.
     grown: int
+    # Entries that took back expired credit.
+    expiries: int
     # Moves of credit between shards.
     moves: int
     # Budget alerts made.

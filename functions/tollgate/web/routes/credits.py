@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
+from msgspec.structs import replace
 from pydantic import BaseModel, Field
 
 from tollgate.core.audit import Actor
@@ -12,18 +13,20 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd, usd, usd_text
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
+from tollgate.stores.credit import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
 from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
 from tollgate.web.services import Services
-from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
+from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment
 
 EntryId = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
 _REFUND: Final = "refund:"
+# Ids that the gateway makes itself.
+_RESERVED: Final = (_REFUND, "expiry:", "credit_line:")
 
 
 class EntryBody(Body):
-    """Fields that grants and adjustments share; an `id` is entered only once."""
+    """Fields that grants, payments and adjustments share; an `id` is entered only once."""
 
     id: EntryId
     workspace_id: WorkspaceId | None = Field(None, description="null is the caller's own")
@@ -32,6 +35,15 @@ class EntryBody(Body):
 
 class GrantBody(EntryBody):
     """Credit to add."""
+
+    amount: PositiveUsd
+    expires_at: Moment | None = Field(
+        None, description="the rest is taken back then; spent before credit that does not expire"
+    )
+
+
+class PaymentBody(EntryBody):
+    """Credit that was paid for."""
 
     amount: PositiveUsd
 
@@ -60,6 +72,7 @@ class EntryObject(BaseModel):
     note: str
     created_at: datetime
     generation_id: str | None
+    expires_at: datetime | None
 
     @classmethod
     def of(cls, entry: CreditEntry) -> "EntryObject":
@@ -71,6 +84,7 @@ class EntryObject(BaseModel):
             note=entry.note,
             created_at=moment(entry.created_s),
             generation_id=entry.generation_id and f"gen-{entry.generation_id}",
+            expires_at=None if entry.expires_s is None else moment(entry.expires_s),
         )
 
 
@@ -104,7 +118,7 @@ def credit_routes(services: Services) -> APIRouter:
         cursor: str | None = None,
         limit: Annotated[int, Query(ge=1, le=ENTRIES_PAGE_MAX)] = ENTRIES_PAGE_MAX,
     ) -> EntriesReply:
-        """List grants, adjustments and refunds, latest first."""
+        """List every entry, latest first."""
         page = await services.credits.entries(principal.workspace_id, after=cursor, limit=limit)
         return EntriesReply(
             data=[EntryObject.of(entry) for entry in page.found],
@@ -115,7 +129,16 @@ def credit_routes(services: Services) -> APIRouter:
     @router.post("/credits/grants")
     async def grant_credits(principal: Caller, by: By, body: GrantBody) -> GrantReply:
         """Add credit; repeating a grant's id adds nothing."""
-        return await _write(await _new_entry(services, "grant", principal, body), by)
+        entry = await _new_entry(services, "grant", principal, body)
+        if body.expires_at is not None:
+            entry = replace(entry, expires_s=int(body.expires_at.timestamp()))
+            await _check_expiry(services, entry)
+        return await _write(entry, by)
+
+    @router.post("/credits/payments")
+    async def book_payment(principal: Caller, by: By, body: PaymentBody) -> GrantReply:
+        """Add what was paid, which a credit limit lends again; repeating its id adds nothing."""
+        return await _write(await _new_entry(services, "payment", principal, body), by)
 
     @router.post("/credits/adjustments")
     async def adjust_credits(principal: Caller, by: By, body: AdjustmentBody) -> GrantReply:
@@ -143,21 +166,25 @@ def credit_routes(services: Services) -> APIRouter:
 
 
 async def _new_entry(
-    services: Services, kind: EntryKind, principal: Principal, body: GrantBody | AdjustmentBody
+    services: Services,
+    kind: EntryKind,
+    principal: Principal,
+    body: GrantBody | PaymentBody | AdjustmentBody,
 ) -> CreditEntry:
     """Return the entry that a body describes.
 
-    Raises RequestError if another workspace than the caller's does not exist, or if the id is that
-    of a refund, which the entry would prevent.
+    Raises RequestError if another workspace than the caller's does not exist, or if the id is one
+    that the gateway makes, whose entry would be prevented.
     """
     workspace_id = body.workspace_id or principal.workspace_id
     # The caller's own workspace may begin with this entry.
     if workspace_id != principal.workspace_id:
         await services.find_workspace(workspace_id)
-    if body.id.startswith(_REFUND):
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"Only refunds have ids with {_REFUND}.", param="id"
-        )
+    for prefix in _RESERVED:
+        if body.id.startswith(prefix):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"Ids with {prefix} are the gateway's.", param="id"
+            )
     return CreditEntry(
         id=body.id,
         workspace_id=workspace_id,
@@ -168,14 +195,23 @@ async def _new_entry(
     )
 
 
+async def _check_expiry(services: Services, entry: CreditEntry) -> None:
+    """Raise RequestError for a new grant that has expired; a repeated one may have."""
+    if entry.expires_s is None or entry.expires_s > services.now_s():
+        return
+    if await services.credits.entry(entry.workspace_id, entry.id) is None:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "expires_at has passed.", param="expires_at")
+
+
 def _check_same(requested: CreditEntry, written: CreditEntry | None) -> None:
     """Raise RequestError if an id that is used again names another entry.
 
-    Kind and amount must be the same; the note may differ.
+    Kind, amount and expiry must be the same; the note may differ.
     """
     if written is None:
         return
-    if (requested.kind, requested.amount_nano_usd) != (written.kind, written.amount_nano_usd):
+    same = ("kind", "amount_nano_usd", "expires_s")
+    if any(getattr(requested, name) != getattr(written, name) for name in same):
         raise RequestError(
             ErrorCode.IDEMPOTENCY_MISMATCH,
             f"{requested.id} names a {written.kind} of ${usd_text(written.amount_nano_usd)} that "

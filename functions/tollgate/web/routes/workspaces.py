@@ -1,6 +1,7 @@
 """Workspaces: created, locked and budgeted by the operator."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -57,6 +58,9 @@ class WorkspaceChangeBody(WorkspaceSettingsBody):
     """Changes to a workspace; omitted fields keep their value."""
 
     locked: bool | None = Field(None, description="refuse every request")
+    credit_limit: Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=9)] | None = Field(
+        None, description="USD that it may spend before it pays; null lends nothing"
+    )
 
 
 class WorkspaceObject(BaseModel):
@@ -72,6 +76,7 @@ class WorkspaceObject(BaseModel):
     pause_at_budget: bool
     response_days: int | None
     file_days: int | None
+    credit_limit: Usd = Field(description="lent by the operator")
 
     @classmethod
     def of(cls, workspace: Workspace) -> "WorkspaceObject":
@@ -89,6 +94,7 @@ class WorkspaceObject(BaseModel):
             pause_at_budget=settings.pause_at_budget,
             response_days=settings.response_days,
             file_days=settings.file_days,
+            credit_limit=usd(workspace.credit_limit_nano_usd),
         )
 
 
@@ -149,8 +155,14 @@ def workspace_routes(services: Services) -> APIRouter:
     async def change_workspace(
         by: By, workspace_id: str, body: WorkspaceChangeBody
     ) -> WorkspaceReply:
-        """Change a workspace; a locked one is refused from its next request on."""
+        """Change a workspace; a locked one is refused from its next request on.
+
+        A credit limit is lowered to what is used and held of it at most.
+        """
         services.check_days({"response_days": body.response_days})
+        if "credit_limit" in body.model_fields_set:
+            limit = nano_usd(body.credit_limit or Decimal(0))
+            await services.credits.set_credit_limit(workspace_id, limit, by=by)
         await services.workspaces.change(workspace_id, body.edit, by=by)
         if body.locked is not None:
             await services.workspaces.set_locked(workspace_id, locked=body.locked, by=by)

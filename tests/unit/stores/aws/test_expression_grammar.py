@@ -40,6 +40,8 @@ UPDATES = {
     "workspace described": set_and_remove(
         ("adm", "bp"), ("bud",), expressions.same_values(("adm", "bud"), ("bp",))
     ),
+    "workspace lend": expressions.WORKSPACE_LEND,
+    "workspace lend first": expressions.WORKSPACE_LEND_FIRST,
     "pointer applied": expressions.KEY_APPLIED,
     "pointer described": set_and_remove(("label", "rev"), ("tier",), expressions.SAME_CHANGE),
     "workspace copied": expressions.WORKSPACE_COPIED,

@@ -1,0 +1,89 @@
+"""The credit of workspaces: its entries, its balance, and the protocol of its store."""
+
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct
+
+from tollgate.core.audit import Actor
+from tollgate.core.pages import Page
+from tollgate.stores.rules.credit_lots import Lot
+
+# Only an expiry is always negative. A credit line is the change of what the operator lends.
+EntryKind = Literal["grant", "payment", "adjustment", "refund", "expiry", "credit_line"]
+_TAKING: Final = frozenset[EntryKind]({"adjustment", "expiry", "credit_line"})
+ENTRIES_PAGE_MAX: Final = 100
+
+
+class Balance(Struct, frozen=True, kw_only=True):
+    """The money of a workspace; `available + held + spent = granted` at any instant."""
+
+    # The credit limit included.
+    granted_nano_usd: int
+    available_nano_usd: int
+    held_nano_usd: int
+    spent_nano_usd: int
+    # The part of `granted` that the operator lends: an invoice is due for what is used of it.
+    credit_limit_nano_usd: int = 0
+    # What is left of the grants that expire, in the order in which they are spent.
+    lots: tuple[Lot, ...] = ()
+
+    @property
+    def owed_nano_usd(self) -> int:
+        """The used part of the credit limit; grants that expire pay no debt."""
+        unspent = self.granted_nano_usd - self.spent_nano_usd
+        dated = sum(lot.left_nano_usd for lot in self.lots)
+        return max(0, self.credit_limit_nano_usd - (unspent - dated))
+
+
+class CreditEntry(Struct, frozen=True, kw_only=True):
+    """One line of a workspace's credit ledger, never changed."""
+
+    # The caller's id, under which an entry is written once.
+    id: str
+    workspace_id: str
+    kind: EntryKind
+    # Negative if credit is taken back.
+    amount_nano_usd: int
+    note: str
+    created_s: int
+    # The refunded generation, None for another kind of entry.
+    generation_id: str | None = None
+    # Unix second at which a grant expires, None for one that does not.
+    expires_s: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.amount_nano_usd <= 0 and not (self.kind in _TAKING and self.amount_nano_usd):
+            raise ValueError(f"a {self.kind} must be positive")
+
+
+class CreditStore(Protocol):
+    """The credit of all workspaces."""
+
+    async def grant(
+        self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
+    ) -> bool:
+        """Add credit once for a grant id; False if that id was granted before."""
+
+    async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
+        """Write an entry once for its id; False if that id was written before.
+
+        Raises RequestError where more would be taken back than is available.
+        """
+
+    async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
+        """Return the entry with this id, None if there is none."""
+
+    async def entries(
+        self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
+    ) -> Page[CreditEntry]:
+        """Return a page of a workspace's entries, latest first; `after` is the previous page's
+        `next`."""
+
+    async def balance(self, workspace_id: str) -> Balance:
+        """Return a workspace's money, read consistently."""
+
+    async def set_credit_limit(self, workspace_id: str, limit_nano_usd: int, *, by: Actor) -> bool:
+        """Lend a workspace so much; return False, and change nothing, if that was lent before.
+
+        Raises RequestError where less is lent than is used, and for an unknown workspace.
+        """

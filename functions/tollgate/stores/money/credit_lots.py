@@ -1,0 +1,184 @@
+"""Lots of credit that expires in DynamoDB: one item a workspace, which no request reads or writes.
+
+The item changes in the transaction of the entry that changes the lots, under its revision, so that
+of several writers one wins and nothing is left half done.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from tollgate.core.audit import SWEEPER
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.stores.aws.attributes import Item, number
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
+from tollgate.stores.aws.expressions import IF_ABSENT, SAME_REVISION
+from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
+from tollgate.stores.aws.items import AnyItem, WalletItem, WorkspaceItem
+from tollgate.stores.aws.tables import Tables, credit_lots_key, get_item, workspace_key
+from tollgate.stores.credit import CreditEntry
+from tollgate.stores.money.credit_items import lots_item, read_lots
+from tollgate.stores.money.credit_writes import CreditWriter
+from tollgate.stores.money.wallets import Wallets
+from tollgate.stores.rules.credit_lots import (
+    Lot,
+    Lots,
+    Sums,
+    add_lot,
+    allot,
+    find_takeable,
+    spread,
+    take_from_lot,
+)
+
+# Other writers may change lots or shards meanwhile, but not for ever.
+ROUNDS_MAX: Final = 5
+
+
+class CreditLots:
+    """The lots of all workspaces."""
+
+    def __init__(
+        self, client: AwsCaller, tables: Tables, wallets: Wallets, *, ids: IdSource, clock: Clock
+    ) -> None:
+        self._client = client
+        self._tables = tables
+        self._wallets = wallets
+        self._clock = clock
+        self._writer = CreditWriter(client, tables, ids=ids, clock=clock)
+
+    async def read(self, workspace_id: str) -> Lots:
+        """Return the lots at their last change."""
+        item = await get_item(self._client, self._tables.core, credit_lots_key(workspace_id))
+        return Lots() if item is None else read_lots(item)
+
+    async def read_sums(self, workspace_id: str, shards: int) -> Sums:
+        """Return the sums of the shards, between two moves of credit.
+
+        Shards are not read at one moment, and a move between their reads would be missed or seen
+        twice. Two reads that agree about every shard's grants had no move between them.
+        """
+        before = await self._wallets.items(workspace_id, shards)
+        for _ in range(ROUNDS_MAX):
+            after = await self._wallets.items(workspace_id, shards)
+            if _granted_by_shard(before) == _granted_by_shard(after):
+                return sums_of(after)
+            before = after
+        raise StoreUnavailable(f"the shards of {workspace_id} keep changing", maybe_applied=False)
+
+    async def plan(self, entry: CreditEntry, shards: int) -> Sequence[object]:
+        """Return the write of the lots that belongs to an entry; none where it changes no lot."""
+        if entry.expires_s is None and entry.amount_nano_usd > 0:
+            return ()
+        lots = await self.read(entry.workspace_id)
+        if entry.expires_s is None and not lots.lots:
+            return ()
+        sums = await self.read_sums(entry.workspace_id, shards)
+        granted, spent = sums.granted_nano_usd, sums.spent_nano_usd
+        after = allot(lots, granted_nano_usd=granted, spent_nano_usd=spent)
+        if entry.expires_s is not None:
+            lot = Lot(
+                id=entry.id,
+                expires_s=entry.expires_s,
+                granted_nano_usd=entry.amount_nano_usd,
+                left_nano_usd=entry.amount_nano_usd,
+            )
+            after = add_lot(after, lot)
+        granted += entry.amount_nano_usd
+        after = allot(after, granted_nano_usd=granted, spent_nano_usd=spent)
+        return ({"Put": self._replacing(entry.workspace_id, lots, after)},)
+
+    async def expire(self, workspace_id: str) -> int:
+        """Take back what is left of expired lots, as entries; return their number.
+
+        What cannot be taken yet, because it is held, is left to the next call.
+        """
+        entries = 0
+        for _ in range(ROUNDS_MAX):
+            stored = await self.read(workspace_id)
+            now_s = self._clock.now_s()
+            workspace = workspace_key(workspace_id)
+            if (
+                not stored.find_due(now_s)
+                or (row := await get_item(self._client, self._tables.core, workspace)) is None
+            ):
+                return entries
+            sums = await self.read_sums(workspace_id, read_number(row, WorkspaceItem.SHARDS))
+            lots = allot(
+                stored,
+                granted_nano_usd=sums.granted_nano_usd,
+                spent_nano_usd=sums.spent_nano_usd,
+            )
+            found = find_takeable(lots, sums, now_s)
+            if found is None:
+                await self._forget_spent(workspace_id, stored, lots)
+                return entries
+            lot, amount = found
+            entry = CreditEntry(
+                id=f"expiry:{lot.id}:{lot.expiries}",
+                workspace_id=workspace_id,
+                kind="expiry",
+                amount_nano_usd=-amount,
+                note=f"rest of {lot.id}",
+                created_s=int(now_s),
+            )
+            parts = {
+                shard: -part for shard, part in spread(amount, sums.available_nano_usd).items()
+            }
+            after = take_from_lot(lots, lot.id, amount)
+            put = {"Put": self._replacing(workspace_id, stored, after)}
+            entries += await self._writer.write(entry, parts, SWEEPER, put) == "written"
+        return entries
+
+    async def _forget_spent(self, workspace_id: str, stored: Lots, lots: Lots) -> None:
+        """Remove the lots that are used up, if one of them has expired."""
+        if all(lot.left_nano_usd for lot in lots.find_due(self._clock.now_s())):
+            return
+        left = Lots(
+            spent_nano_usd=lots.spent_nano_usd,
+            lots=tuple(lot for lot in lots.lots if lot.left_nano_usd),
+            revision=lots.revision,
+        )
+        try:
+            await self._client.call("PutItem", self._replacing(workspace_id, stored, left))
+        except ConditionFailed:
+            return
+
+    def _replacing(self, workspace_id: str, before: Lots, after: Lots) -> dict[str, object]:
+        """Return the put of lots that are still as they were read."""
+        new = Lots(
+            spent_nano_usd=after.spent_nano_usd, lots=after.lots, revision=before.revision + 1
+        )
+        put: dict[str, object] = {
+            "TableName": self._tables.core,
+            "Item": lots_item(workspace_id, new),
+            "ConditionExpression": SAME_REVISION if before.revision else IF_ABSENT,
+        }
+        if before.revision:
+            put["ExpressionAttributeValues"] = {":rev": number(before.revision)}
+        return put
+
+
+def sums_of(shards: Sequence[Item]) -> Sums:
+    """Return the sums of the items of all shards."""
+    return Sums(
+        granted_nano_usd=sum(read_number(shard, WalletItem.GRANTED) for shard in shards),
+        spent_nano_usd=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
+        available_nano_usd={
+            _shard_number(shard): read_number(shard, WalletItem.AVAILABLE) for shard in shards
+        },
+        holds={
+            id_: amount
+            for shard in shards
+            for id_, amount in read_numbers_by_name(shard, WalletItem.HOLDS).items()
+        },
+    )
+
+
+def _granted_by_shard(shards: Sequence[Item]) -> dict[int, int]:
+    return {_shard_number(shard): read_number(shard, WalletItem.GRANTED) for shard in shards}
+
+
+def _shard_number(item: Item) -> int:
+    return int(read_text(item, AnyItem.PARTITION).rpartition("#")[2])

@@ -1,0 +1,86 @@
+"""The write of a credit entry: one transaction with its change of the balance."""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from tollgate.core.audit import Actor
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.stores.aws.attributes import Item, number, string
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import WALLET_GRANT, WALLET_TAKE
+from tollgate.stores.aws.failures import StoreUnavailable, TransactionCancelled
+from tollgate.stores.aws.items import CreditIdItem
+from tollgate.stores.aws.tables import Tables, grant_key, wallet_key
+from tollgate.stores.aws.transactions import put_if_absent, transact
+from tollgate.stores.credit import CreditEntry
+from tollgate.stores.money.credit_items import change_of, entry_item
+from tollgate.stores.records.audit_log import AuditWriter
+from tollgate.stores.rules.audit_entries import AuditedChange
+
+_CONDITION_FAILED: Final = "ConditionalCheckFailed"
+
+# Written; or nothing was: the id has an entry, a shard has too little, something else has changed.
+EntryOutcome = Literal["written", "repeated", "short", "changed"]
+
+
+class CreditWriter:
+    """Writes entries, each once for its id."""
+
+    def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
+        self._client = client
+        self._tables = tables
+        self._ids = ids
+        self._audit = AuditWriter(tables.core, ids=ids, clock=clock)
+
+    async def write(
+        self, entry: CreditEntry, parts: Mapping[int, int], by: Actor, *others: object
+    ) -> EntryOutcome:
+        """Write an entry with its audit entry, the shards' parts of its amount, and other writes.
+
+        Raises StoreUnavailable where the transaction failed for no condition of ours.
+        """
+        place = self._ids.new_id()
+        once: Item = {
+            **grant_key(entry.workspace_id, entry.id),
+            CreditIdItem.PLACE: string(place),
+        }
+        change = AuditedChange(
+            action=f"credit.{entry.kind}",
+            target=entry.id,
+            workspace_id=entry.workspace_id,
+            after=change_of(entry),
+        )
+        actions = (
+            # The first put makes the entry single.
+            put_if_absent(self._tables.core, once),
+            put_if_absent(self._tables.core, entry_item(entry, place)),
+            *self._audit.puts(change, by),
+            *others,
+            *(self._change(entry.workspace_id, shard, part) for shard, part in parts.items()),
+        )
+        try:
+            await transact(self._client, self._ids, actions)
+        except TransactionCancelled as cancelled:
+            failed = [reason.code == _CONDITION_FAILED for reason in cancelled.reasons]
+            if failed[:1] == [True]:
+                return "repeated"
+            if any(failed[-len(parts) :]) and not any(it > 0 for it in parts.values()):
+                return "short"
+            if any(failed[: -len(parts)]):
+                return "changed"
+            raise StoreUnavailable(str(cancelled), maybe_applied=False) from cancelled
+        return "written"
+
+    def _change(self, workspace_id: str, shard: int, part_nano_usd: int) -> object:
+        """Return the action that adds an amount to a shard, or takes it where it is negative."""
+        write = WALLET_GRANT if part_nano_usd > 0 else WALLET_TAKE
+        return {
+            "Update": {
+                "TableName": self._tables.ledger,
+                "Key": wallet_key(workspace_id, shard),
+                "UpdateExpression": write.update,
+                "ConditionExpression": write.condition,
+                "ExpressionAttributeValues": {":x": number(abs(part_nano_usd))},
+            }
+        }
