@@ -30,9 +30,9 @@ from tollgate.providers.dialect import ClaudeCarrier, ClaudeDialect, Dialect, Ge
 from tollgate.providers.formats import FormatName, codec_of
 from tollgate.providers.transports.bedrock_runtime import EventStreamFrames
 from tollgate.providers.transports.body_frames import FrameDecoder
-from tollgate.providers.transports.http_sse import SseFrames
 from tollgate.providers.transports.invoke_frames import InvokeFrames
 from tollgate.providers.transports.sagemaker_runtime import PayloadFrames
+from tollgate.providers.transports.sse import SseDecoder
 
 _ALL: frozenset[Capability] = frozenset({"tools", "structured_output", "reasoning", "prompt_cache"})
 _EVERY_INPUT: frozenset[Modality] = frozenset({"text", "image", "audio", "pdf"})
@@ -214,7 +214,7 @@ def _gemini_wire(name: str, place: Mapping[str, str]) -> Wire:
             fetches_urls=("file", "image"),
         ),
         write=in_gemini,
-        framing=SseFrames,
+        framing=SseDecoder,
         pack=_as_it_is,
         silences=[gemini.sse(gemini.chunk()), gemini.sse({"modelVersion": "gemini-9"})],
         unknown=gemini.sse(gemini.chunk({"novelty": {"text": "x"}})),
@@ -226,7 +226,7 @@ def _gemini_wire(name: str, place: Mapping[str, str]) -> Wire:
 
 
 WIRES = (
-    _chat_wire("openai_chat", SseFrames, _as_it_is),
+    _chat_wire("openai_chat", SseDecoder, _as_it_is),
     _chat_wire("sagemaker", lambda: PayloadFrames("sagemaker"), _payload_part),
     Wire(
         name="openai_responses",
@@ -241,7 +241,7 @@ WIRES = (
             fetches_urls=("file", "image"),
         ),
         write=in_responses,
-        framing=SseFrames,
+        framing=SseDecoder,
         pack=_as_it_is,
         silences=[
             chat.KEEP_ALIVE,
@@ -255,14 +255,14 @@ WIRES = (
     _claude_wire(
         "anthropic",
         "anthropic",
-        SseFrames,
+        SseDecoder,
         _claude_sse,
         _refused(429, _CLAUDE_LIMITED, retry_after="7"),
     ),
     _claude_wire(
         "anthropic_vertex",
         "vertex",
-        SseFrames,
+        SseDecoder,
         _claude_sse,
         _refused(429, [_CLAUDE_LIMITED], retry_after="7"),
     ),
@@ -292,7 +292,7 @@ COMPLETIONS = Wire(
     codec_name="openai_completions",
     dialect=Dialect(refuses=(), suffixes=True, native_choices=True, guided=True),
     write=in_completions,
-    framing=SseFrames,
+    framing=SseDecoder,
     pack=_as_it_is,
     silences=[chat.KEEP_ALIVE, chat.sse(completions.chunk("")), chat.sse(completions.chunk())],
     unknown=chat.sse({"object": "text_novelty", "novelty": {"text": "x"}}),

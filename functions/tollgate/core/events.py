@@ -143,6 +143,9 @@ class StreamGrammar:
 
     def accept(self, event: StreamEvent) -> None:
         """Check one event against what came before it."""
+        # Most events are deltas of a part that is open, which it is within a stream only.
+        if type(event) is PartDelta and event.index in self._open:
+            return
         if self._ended:
             raise GrammarError(f"{type(event).__name__} after the end")
         if self._started == isinstance(event, Started):
@@ -159,8 +162,7 @@ class StreamGrammar:
                 self._parts += 1
                 self._open[index] = part
             case PartDelta(index=index):
-                if index not in self._open:
-                    raise GrammarError(f"delta of part {index}, which is not open")
+                raise GrammarError(f"delta of part {index}, which is not open")
             case PartNote(index=index):
                 if index not in self._open:
                     raise GrammarError(f"note on part {index}, which is not open")

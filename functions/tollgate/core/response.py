@@ -61,13 +61,14 @@ class Fold:
     def accept(self, event: StreamEvent) -> None:
         """Take the next event."""
         match event:
+            # First, because most events are deltas.
+            case PartDelta():
+                self._texts[event.index].append(event.text)
             case Started():
                 self._started = event
             case PartStart(part=part):
                 self._parts.append(part)
                 self._texts.append([])
-            case PartDelta(index=index, text=text):
-                self._texts[index].append(text)
             case PartNote(index=index, note=note):
                 self._notes[index] = (*self._notes.get(index, ()), note)
             case PartEnd(index=index, provenance=provenance):

@@ -34,8 +34,7 @@ def folded(events: Iterable[StreamEvent]) -> GenerationResponse:
 def sse_frames(chunks: Iterable[bytes]) -> list[Frame]:
     """The frames of an SSE stream, from its bytes in any pieces."""
     decoder = SseDecoder()
-    events = [event for chunk in chunks for event in decoder.feed(chunk)]
-    return [Frame(data=event.data, event=event.event) for event in [*events, *decoder.end()]]
+    return [*(frame for chunk in chunks for frame in decoder.feed(chunk)), *decoder.end()]
 
 
 def pieces(body: bytes, cuts: Iterable[int]) -> list[bytes]:

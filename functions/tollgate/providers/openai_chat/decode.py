@@ -1,7 +1,7 @@
 """The decoder of OpenAI-like streams."""
 
 import re
-from collections.abc import Generator, Hashable, Iterator
+from collections.abc import Generator, Hashable, Iterable, Iterator
 from typing import Final, assert_never
 
 from tollgate.core.content import InlineMedia, MediaUrl, Reasoning, Refusal, Text
@@ -57,13 +57,22 @@ class ChatDecoder:
         self._finish: str | None = None
         self._done = False
 
-    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the events of one SSE event, or of a whole reply that was not streamed."""
+    def feed(self, frame: Frame) -> Iterable[StreamEvent]:
+        """Return the events of one SSE event, or of a whole reply that was not streamed."""
         data = frame.data.strip()
         if data == b"[DONE]":
             self._done = True
-        elif data:
-            yield from self._chunk(self._parsed(data, frame.event), data)
+            return ()
+        if not data:
+            return ()
+        chunk = self._parsed(data, frame.event)
+        opened = self._parts.get(_TEXT)
+        # Most chunks are more of a text: each takes the shorter way.
+        if opened is not None and type(opened.part) is Text and not self._notes:
+            text = chunk.plain_text
+            if text is not None:
+                return (opened.add(text),) if text else ()
+        return self._chunk(chunk, data)
 
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""

@@ -164,6 +164,38 @@ class Chunk(Struct, frozen=True):
     x_groq: Groq | None = None
 
     @property
+    def plain_text(self) -> str | None:
+        """The text of a chunk that has nothing else, as nearly all have; None for any other."""
+        choices = self.choices
+        if choices is None or len(choices) != 1 or self.usage or self.x_groq or self.error:
+            return None
+        choice, delta = choices[0], choices[0].delta
+        if (
+            delta is None
+            or not isinstance(text := delta.content, str)
+            or choice.index
+            or choice.finish_reason is not None
+            or choice.logprobs is not None
+            or choice.usage is not None
+            or self.usage is not None
+            or self.citations
+            or self.search_results
+        ):
+            return None
+        has_more = (
+            delta.reasoning_content
+            or delta.reasoning
+            or delta.reasoning_details
+            or delta.refusal
+            or delta.tool_calls
+            or delta.annotations
+            or delta.images
+            or delta.audio
+            or delta.function_call
+        )
+        return None if has_more else text
+
+    @property
     def counted(self) -> dict[str, Any] | None:
         """The usage, from any of the places where servers put it."""
         if self.usage is not None:

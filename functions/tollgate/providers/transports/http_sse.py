@@ -8,7 +8,7 @@ import pydantic_core
 from aiohttp import ClientResponse
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import EVENT_BYTES_MAX, Frame, ProviderRow, Timeouts, WireRequest
+from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
 from tollgate.providers.transports.authorization import Authorization
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool
@@ -75,7 +75,7 @@ def _decoder(response: ClientResponse, request: WireRequest) -> FrameDecoder:
     is_whole = request.reply_bytes_max is not None or response.content_type == JSON
     if is_whole:
         return WholeBody(request.reply_bytes_max)
-    return SseFrames(request.event_bytes_max)
+    return SseDecoder(request.event_bytes_max)
 
 
 class RawFrames:
@@ -86,16 +86,3 @@ class RawFrames:
 
     def end(self) -> Iterable[Frame]:
         return ()
-
-
-class SseFrames:
-    """SSE events as frames."""
-
-    def __init__(self, event_bytes_max: int = EVENT_BYTES_MAX) -> None:
-        self._decoder = SseDecoder(event_bytes_max)
-
-    def feed(self, chunk: bytes) -> Iterable[Frame]:
-        return [Frame(data=data, event=event) for event, data in self._decoder.feed(chunk)]
-
-    def end(self) -> Iterable[Frame]:
-        return [Frame(data=data, event=event) for event, data in self._decoder.end()]

@@ -110,9 +110,8 @@ class PayloadFrames:
                 )
             if event != "PayloadPart":
                 raise malformed_error(self._provider, "an event of unknown kind")
-            for name, data in self._events.feed(payload):
-                yield Frame(data=data, event=name)
+            yield from self._events.feed(payload)
 
     def end(self) -> Iterable[Frame]:
         self._messages.end()
-        return [Frame(data=data, event=name) for name, data in self._events.end()]
+        return self._events.end()

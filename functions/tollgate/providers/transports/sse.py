@@ -5,25 +5,20 @@ Rules: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an
 still delivered, because some servers end that way; the codec decides whether it is whole.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import EVENT_BYTES_MAX
+from tollgate.providers.base import EVENT_BYTES_MAX, Frame
 
 _BOM: Final = b"\xef\xbb\xbf"
 _DATA: Final = b"data: "
 _DATA_LENGTH: Final = len(_DATA)
-
-
-class SseEvent(NamedTuple):
-    """One event; `data` has its lines joined by a line feed."""
-
-    event: str
-    data: bytes
+_EVENT: Final = b"event: "
+_EVENT_LENGTH: Final = len(_EVENT)
 
 
 class SseDecoder:
-    """Takes the bytes of one stream as they come."""
+    """Takes the bytes of one stream as they come; a frame has its lines of data together."""
 
     def __init__(self, event_bytes_max: int = EVENT_BYTES_MAX) -> None:
         self._event_bytes_max = event_bytes_max
@@ -34,14 +29,16 @@ class SseDecoder:
         self._after_cr = False
         self._first_line = True
 
-    def feed(self, chunk: bytes) -> list[SseEvent]:
+    def feed(self, chunk: bytes) -> list[Frame]:
         """Return the events that these bytes complete; UpstreamError for one that is too large."""
         if not chunk:
             return []
         if self._after_cr:
             # The other half of a CRLF that was cut in two.
             chunk = chunk.removeprefix(b"\n")
-        events: list[SseEvent] = []
+        events: list[Frame] = []
+        if not (self._size_bytes or self._event):
+            chunk = self._take_plain(chunk, events)
         for line in chunk.splitlines(keepends=True):
             self._size_bytes += len(line)
             if self._size_bytes > self._event_bytes_max:
@@ -63,20 +60,39 @@ class SseDecoder:
         self._after_cr = chunk.endswith(b"\r")
         return events
 
-    def end(self) -> list[SseEvent]:
+    def _take_plain(self, chunk: bytes, events: list[Frame]) -> bytes:
+        """Take the events at the beginning that are whole and plain, as most are; return the rest.
+
+        A plain event has one line of data, after its name or without one.
+        """
+        if b"\r" in chunk or len(chunk) > self._event_bytes_max:
+            return chunk
+        *blocks, rest = chunk.split(b"\n\n")
+        for place, block in enumerate(blocks):
+            name, line = "message", block
+            if block.startswith(_EVENT):
+                named, _, line = block.partition(b"\n")
+                name = named[_EVENT_LENGTH:].decode("utf-8", "replace") or name
+            if not line.startswith(_DATA) or b"\n" in line:
+                return b"\n\n".join([*blocks[place:], rest])
+            events.append(Frame(data=line[_DATA_LENGTH:], event=name))
+            self._first_line = False
+        return rest
+
+    def end(self) -> list[Frame]:
         """Return the event that was not closed by a blank line, if any."""
-        events: list[SseEvent] = []
+        events: list[Frame] = []
         if self._line:
             self._end_line(events)
         self._dispatch(events)
         return events
 
-    def _end_line(self, events: list[SseEvent]) -> None:
+    def _end_line(self, events: list[Frame]) -> None:
         line = b"".join(self._line)
         self._line.clear()
         self._take(line, events)
 
-    def _take(self, line: bytes, events: list[SseEvent]) -> None:
+    def _take(self, line: bytes, events: list[Frame]) -> None:
         line = line.rstrip(b"\r\n")
         if self._first_line:
             self._first_line = False
@@ -94,9 +110,9 @@ class SseDecoder:
             # Comments may go on for ever while a server waits; they belong to no event.
             self._size_bytes = 0
 
-    def _dispatch(self, events: list[SseEvent]) -> None:
+    def _dispatch(self, events: list[Frame]) -> None:
         if self._data:
-            events.append(SseEvent(self._event or "message", b"\n".join(self._data)))
+            events.append(Frame(data=b"\n".join(self._data), event=self._event or "message"))
             self._data.clear()
         self._event = ""
         self._size_bytes = 0

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from tests.unit.providers.decoding import pieces
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.transports.sse import EVENT_BYTES_MAX, SseDecoder, SseEvent
+from tollgate.providers.base import Frame
+from tollgate.providers.transports.sse import EVENT_BYTES_MAX, SseDecoder
 
 
-def events_of(*chunks: bytes) -> list[SseEvent]:
+def events_of(*chunks: bytes) -> list[Frame]:
     decoder = SseDecoder()
     return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.end()
 
@@ -20,35 +21,35 @@ def events_of(*chunks: bytes) -> list[SseEvent]:
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
 def test_any_line_end_closes_a_line(line_end: bytes) -> None:
     body = line_end.join([b"event: ping", b"data: a", b"data: b", b"", b"data:c", b"", b""])
-    assert events_of(body) == [SseEvent("ping", b"a\nb"), SseEvent("message", b"c")]
+    assert events_of(body) == [Frame(event="ping", data=b"a\nb"), Frame(event="message", data=b"c")]
 
 
 def test_a_byte_order_mark_is_skipped_once() -> None:
     body = b"\xef\xbb\xbfdata: a\n\ndata: \xef\xbb\xbfb\n\n"
     assert events_of(*(body[at : at + 1] for at in range(len(body)))) == [
-        SseEvent("message", b"a"),
-        SseEvent("message", b"\xef\xbb\xbfb"),
+        Frame(event="message", data=b"a"),
+        Frame(event="message", data=b"\xef\xbb\xbfb"),
     ]
 
 
 def test_comments_and_unknown_fields_say_nothing() -> None:
     assert events_of(b": hi\n\nid: 3\nretry: 5\nnonsense\ndata: a\n: in between\n\n") == [
-        SseEvent("message", b"a")
+        Frame(event="message", data=b"a")
     ]
 
 
 def test_one_space_after_the_colon_is_no_data() -> None:
-    assert events_of(b"data:  a \n\n") == [SseEvent("message", b" a ")]
+    assert events_of(b"data:  a \n\n") == [Frame(event="message", data=b" a ")]
 
 
 def test_an_event_without_data_is_none_and_its_name_does_not_stick() -> None:
-    assert events_of(b"event: ping\n\ndata: a\n\n") == [SseEvent("message", b"a")]
+    assert events_of(b"event: ping\n\ndata: a\n\n") == [Frame(event="message", data=b"a")]
 
 
 def test_an_event_that_lacks_only_its_blank_line_is_delivered_at_the_end() -> None:
     assert events_of(b"data: a\n\ndata: [DONE]") == [
-        SseEvent("message", b"a"),
-        SseEvent("message", b"[DONE]"),
+        Frame(event="message", data=b"a"),
+        Frame(event="message", data=b"[DONE]"),
     ]
 
 
