@@ -11,7 +11,7 @@ from infra.artefact.closure import find_closure
 from infra.artefact.interpreters import VERSION
 
 # Of these packages only the modules that are reached are shipped, and none of their requirements:
-# botocore is 26 MB, and event streams need four small files of it.
+# botocore is 26 MB, most of it models of services.
 _BY_MODULE: Final = frozenset({"aioboto3", "aiobotocore", "boto3", "botocore", "s3transfer"})
 # What code of a package reads beside its modules: for aioboto3 the model of S3, the one service
 # that a function reaches through it, and the authorities that sign its hosts' certificates.

@@ -40,7 +40,7 @@ LEFT_OUT: Final = (
 )
 NEVER_PACKED: Final = ("click", "openai", "rich", "uvicorn", "yaml")
 # What stores files through S3's own model, and only there.
-PACKED_WITH_FILES: Final = ("aioboto3", "aiobotocore", "boto3")
+PACKED_WITH_FILES: Final = ("aioboto3", "aiobotocore", "boto3", "botocore")
 # The magic number of every 3.13 (CPython, Include/internal/pycore_magic_number.h, 2026-11-21).
 MAGIC_3_13: Final = (3571).to_bytes(2, "little") + b"\r\n"
 UNCHECKED_HASH: Final = (1).to_bytes(4, "little")
@@ -94,7 +94,6 @@ def test_only_what_generates_has_code_of_providers(artefact: Path) -> None:
     generates = artefact.name == "ChatFunction"
     assert (artefact / "tollgate" / "providers" / "registry.py").exists() is generates
     stores_files = artefact.name == "ApiFunction"
-    assert (artefact / "botocore").exists() is (generates or stores_files)
     for name in PACKED_WITH_FILES:
         assert (artefact / name).exists() is stores_files, name
 
@@ -117,16 +116,6 @@ def test_the_console_goes_with_the_function_that_serves_it(artefact: Path) -> No
         return
     assert {name: it.read_bytes() for name, it in packed.items()} == {
         name: it.read_bytes() for name, it in console.items()
-    }
-
-
-def test_of_botocore_only_the_event_stream_is_shipped(for_lambda: Path) -> None:
-    botocore = for_lambda / "ChatFunction" / "botocore"
-    modules = {it for it in files(botocore) if it.endswith(".py")}
-    assert {it for it in modules if not it.startswith("vendored/")} == {
-        "__init__.py",
-        "eventstream.py",
-        "exceptions.py",
     }
 
 

@@ -77,8 +77,8 @@ def converse_frames(chunks: list[bytes]) -> list[Frame]:
     framing = EventStreamDecoder()
     messages = [message for chunk in chunks for message in framing.feed(chunk)] + framing.end()
     return [
-        Frame(data=payload, event=event, exception=exception)
-        for event, exception, payload in messages
+        Frame(data=message.payload, event=message.event, exception=message.exception)
+        for message in messages
     ]
 
 

@@ -16,7 +16,7 @@ from tollgate.core.work import InputWork, WorkResult
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
-NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 # An event of a conversation's stream holds some words.
 EVENT_BYTES_MAX: Final = 1024 * 1024
 
@@ -141,7 +141,7 @@ class Frame(Struct, frozen=True, kw_only=True):
     # The exception type of a message that is an exception.
     exception: str | None = None
     # The headers of the reply, by names in lower case, where the whole body is the frame.
-    headers: Mapping[str, str] = NO_HEADERS
+    headers: Mapping[str, str] = _NO_HEADERS
 
 
 class UpstreamRefused(Exception):

@@ -1,6 +1,6 @@
 """Providers made of the rows of routing.yaml: a format and a transport, each looked up by name.
 
-Loaders import what they load, so that a deployment without an AWS provider never imports botocore.
+Loaders import what they load, so that a deployment without an AWS provider imports nothing for one.
 """
 
 from collections.abc import Callable, Mapping

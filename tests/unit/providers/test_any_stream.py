@@ -59,8 +59,8 @@ converse_messages = st.one_of(
 def converse_frames(messages: Sequence[bytes]) -> list[Frame]:
     decoder = EventStreamDecoder()
     return [
-        Frame(data=payload, event=event, exception=exception)
-        for event, exception, payload in decoder.feed(b"".join(messages))
+        Frame(data=message.payload, event=message.event, exception=message.exception)
+        for message in decoder.feed(b"".join(messages))
     ]
 
 

@@ -79,8 +79,8 @@ class EventStreamFrames:
         self._decoder = EventStreamDecoder()
 
     def feed(self, chunk: bytes) -> Iterable[Frame]:
-        for event, exception, payload in self._decoder.feed(chunk):
-            yield Frame(data=payload, event=event, exception=exception)
+        for message in self._decoder.feed(chunk):
+            yield Frame(data=message.payload, event=message.event, exception=message.exception)
 
     def end(self) -> Iterable[Frame]:
         self._decoder.end()

@@ -102,15 +102,15 @@ class PayloadFrames:
         self._events = SseDecoder()
 
     def feed(self, chunk: bytes) -> Iterable[Frame]:
-        for event, exception, payload in self._messages.feed(chunk):
-            if exception is not None:
+        for message in self._messages.feed(chunk):
+            if message.exception is not None:
                 raise UpstreamError(
                     ErrorCode.PROVIDER_UNAVAILABLE,
                     f"The provider {self._provider} failed while the model was answering.",
                 )
-            if event != "PayloadPart":
+            if message.event != "PayloadPart":
                 raise malformed_error(self._provider, "an event of unknown kind")
-            yield from self._events.feed(payload)
+            yield from self._events.feed(message.payload)
 
     def end(self) -> Iterable[Frame]:
         self._messages.end()

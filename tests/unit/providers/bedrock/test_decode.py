@@ -29,8 +29,8 @@ def events_of(chunks: Iterable[bytes]) -> list[StreamEvent]:
     framing = EventStreamDecoder()
     messages = [message for chunk in chunks for message in framing.feed(chunk)] + framing.end()
     frames = [
-        Frame(data=payload, event=event, exception=exception)
-        for event, exception, payload in messages
+        Frame(data=message.payload, event=message.event, exception=message.exception)
+        for message in messages
     ]
     return decoded(ConverseDecoder("aws", signer=BEDROCK), frames)
 
