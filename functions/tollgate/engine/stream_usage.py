@@ -48,7 +48,8 @@ class StreamUsage:
     def observe(self, event: StreamEvent) -> None:
         """Count an event of the stream."""
         match event:
-            case PartDelta(text=text):
+            case PartDelta():
+                text = event.text
                 self._delivered_bytes += len(text) if text.isascii() else len(text.encode())
             case UsageReported(usage=usage, raw=raw):
                 self.usage = self.usage.update(usage)
