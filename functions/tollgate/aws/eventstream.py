@@ -43,7 +43,7 @@ class EventStreamDecoder:
     def __init__(self) -> None:
         self._pending = b""
         # All messages of a kind have the same headers.
-        self._headers: dict[bytes, dict[bytes, str]] = {}
+        self._kinds: dict[bytes, _Kind] = {}
 
     def feed(self, chunk: bytes) -> Iterator[EventStreamMessage]:
         """Yield the messages that these bytes complete; the caller reads them to the end.
@@ -69,7 +69,9 @@ class EventStreamDecoder:
             if crc32(view[start:last]) != _CHECKSUM.unpack_from(octets, last)[0]:
                 raise _broken("sent a damaged message")
             headers = octets[start + _PRELUDE.size : body]
-            yield _message(self._read_headers(headers), octets[body:last])
+            kind = self._kinds.get(headers) or self._read_kind(headers)
+            payload = octets[body:last] if kind.words is None else kind.words
+            yield EventStreamMessage(kind.event, kind.exception, payload)
             start = end
         self._pending = octets[start:]
 
@@ -79,13 +81,19 @@ class EventStreamDecoder:
             raise _broken("closed the stream in the middle of a message")
         return []
 
-    def _read_headers(self, octets: bytes) -> dict[bytes, str]:
-        headers = self._headers.get(octets)
-        if headers is None:
-            headers = _parse_headers(octets)
-            if len(self._headers) < _KINDS_MAX:
-                self._headers[octets] = headers
-        return headers
+    def _read_kind(self, headers: bytes) -> "_Kind":
+        kind = _kind_of(_parse_headers(headers))
+        if len(self._kinds) < _KINDS_MAX:
+            self._kinds[headers] = kind
+        return kind
+
+
+class _Kind(Struct, frozen=True):
+    """The kind of a message, by its headers; `words` take the place of the payload."""
+
+    event: str
+    exception: str | None = None
+    words: bytes | None = None
 
 
 def _parse_headers(octets: bytes) -> dict[bytes, str]:
@@ -116,16 +124,16 @@ def _parse_headers(octets: bytes) -> dict[bytes, str]:
     return texts
 
 
-def _message(headers: dict[bytes, str], payload: bytes) -> EventStreamMessage:
+def _kind_of(headers: dict[bytes, str]) -> _Kind:
     match headers.get(b":message-type"):
         case "event":
-            return EventStreamMessage(headers.get(b":event-type", ""), None, payload)
+            return _Kind(headers.get(b":event-type", ""))
         case "exception":
-            return EventStreamMessage("exception", headers.get(b":exception-type", ""), payload)
+            return _Kind("exception", headers.get(b":exception-type", ""))
         case "error":
             # An error has its words in headers and no payload.
             said = pydantic_core.to_json({"message": headers.get(b":error-message", "")})
-            return EventStreamMessage("error", headers.get(b":error-code", ""), said)
+            return _Kind("error", headers.get(b":error-code", ""), said)
         case kind:
             raise _broken(f"sent a message of the unknown type {str(kind)[:40]!r}")
 

@@ -170,7 +170,7 @@ async def _stream(
             )
         except UpstreamRefused as refused:
             raise error_of(refused, codec.error, target) from refused
-        demultiplexer: Demultiplexer = OneChoice()
+        demultiplexer: Demultiplexer | None = None
         if choices > 1 and codec.demultiplexer is not None:
             demultiplexer = codec.demultiplexer(target, choices)
         decoders = [make_decoder(codec, target, wire.wrapping) for _ in range(choices)]
@@ -191,20 +191,16 @@ def error_of(
     return error
 
 
-class OneChoice:
-    """The demultiplexer of a stream that has one choice."""
-
-    def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
-        return ((0, frame),)
-
-
 async def decode_frames(
     frames: AsyncIterator[Sequence[Frame]],
-    demultiplexer: Demultiplexer,
+    demultiplexer: Demultiplexer | None,
     decoders: list[Decoder],
     attempt: Attempt,
 ) -> AsyncGenerator[Sequence[Chosen], None]:
-    """Decode frames as they come, those of one read together; check the stream's idle limit."""
+    """Decode frames as they come, those of one read together; check the stream's idle limit.
+
+    A stream of one choice needs no demultiplexer.
+    """
     choices = _Decoders(demultiplexer, decoders)
     idle_s = attempt.timeouts.idle_s
     with closing(SilenceLimit(idle_s)) as silence:
@@ -241,13 +237,17 @@ class _Decoders:
     Events go to a list of the caller's, which has those before a failure, too.
     """
 
-    def __init__(self, demultiplexer: Demultiplexer, decoders: list[Decoder]) -> None:
+    def __init__(self, demultiplexer: Demultiplexer | None, decoders: list[Decoder]) -> None:
         self._demultiplexer = demultiplexer
         self._decoders = decoders
         self._grammars = [StreamGrammar() for _ in decoders]
 
     def feed(self, frames: Sequence[Frame], events: list[Chosen]) -> None:
         """Append the events of frames that came together."""
+        if self._demultiplexer is None:
+            decoded = chain.from_iterable(map(self._decoders[0].feed, frames))
+            self._check(0, decoded, events)
+            return
         for choice, own in chain.from_iterable(map(self._demultiplexer.feed, frames)):
             self._check(choice, self._decoders[choice].feed(own), events)
 

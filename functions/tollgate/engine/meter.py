@@ -143,9 +143,11 @@ class Meter:
         self._streams[choice * len(self._streams) // self._choices].observe(event)
         match event:
             case PartDelta() | Output() | Partial():
-                self._mark_first_token()
+                if self._first_token_ms is None:
+                    self._first_token_ms = self._since_ms(self._start_s)
             case PartStart(part=part):
-                self._mark_first_token()
+                if self._first_token_ms is None:
+                    self._first_token_ms = self._since_ms(self._start_s)
                 if isinstance(part, ToolCall):
                     self._calls[choice] += 1
             case Started():
@@ -389,10 +391,6 @@ class Meter:
         if usage == Usage():
             return 0
         return total_nano_usd(bill(usage, self._rounds[-1].price(attempt, usage)))
-
-    def _mark_first_token(self) -> None:
-        if self._first_token_ms is None:
-            self._first_token_ms = self._since_ms(self._start_s)
 
     def _since_ms(self, start_s: float) -> int:
         return round((self._clock.monotonic_s() - start_s) * 1000)

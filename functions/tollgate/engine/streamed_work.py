@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollgate.core.events import Chosen
 from tollgate.core.work import InputWork
-from tollgate.engine.choices import OneChoice, decode_frames, error_of
+from tollgate.engine.choices import decode_frames, error_of
 from tollgate.providers.base import StreamedWorkCodec, Transport, UpstreamRefused, WireRequest
 from tollgate.routing.planning.plan import Attempt
 
@@ -49,7 +49,7 @@ class EncodedStream(Struct, frozen=True, kw_only=True):
             except UpstreamRefused as refused:
                 raise error_of(refused, self.codec.error, target) from refused
             decoder = self.codec.decoder(self.work, target)
-            events = decode_frames(frames, OneChoice(), [decoder], self.attempt)
+            events = decode_frames(frames, None, [decoder], self.attempt)
             yield await connection.enter_async_context(aclosing(events))
 
 

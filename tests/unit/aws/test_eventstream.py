@@ -98,7 +98,8 @@ def botocores(octets: bytes) -> list[tuple[dict[str, object], bytes]]:
     buffer, found = EventStreamBuffer(), []
     buffer.add_data(octets)
     with suppress(ParserError):
-        found += [(message.headers, message.payload) for message in buffer]
+        # One by one, for the last may be refused.
+        found.extend((message.headers, message.payload) for message in buffer)
     return found
 
 
