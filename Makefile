@@ -61,7 +61,7 @@ unit: .venv/dev.stamp ## Run the unit tests, on all cores
 soak: .venv/dev.stamp .tools/ministack/stamp ## Run the ledger's fault test for longer (SOAK_S=300)
 	TOLLGATE_SOAK_S=$(or $(SOAK_S),300) .venv/bin/python -m pytest -s tests/contract/test_faults.py -k bad_year
 
-bench: .venv/dev.stamp .tools/ministack/stamp ## Measure beside a bare pass-through (FIGURE=..., ROUNDS=..., PROFILE=..., AGAINST=...)
+bench: .venv/dev.stamp .tools/ministack/stamp ## Measure beside a bare pass-through (FIGURE=..., ROUNDS=..., PROFILE=..., AGAINST=commit)
 	@PYTHONPATH=functions .venv/bin/python -m bench $(if $(FIGURE),--figure $(FIGURE)) \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE)) \
 		$(if $(AGAINST),--against $(AGAINST))

@@ -14,20 +14,22 @@ from bench.figures import (
     SCENARIOS,
     WITH_LEDGER,
     Row,
+    Samples,
     Scenario,
     compare_samples,
 )
 from bench.large_catalog import measure_catalogs
 from bench.profile import find_scenario, profile
+from bench.result import RESULT, write_result
 from bench.rounds import measure_round_trip_s, measure_rounds, run_gateways
-from bench.starts import measure_starts
+from bench.starts import compare_starts, measure_starts
 from bench.table import format_table
-from bench.trees import compare_trees
+from bench.trees import Pairs, checkout_of, compare_trees, format_pairs
 
 FIGURES = ("requests", "streams", "first-token", "start", "catalog")
 _SCENARIOS_OF = {
-    "requests": ("small", "many-events", "large-prompt"),
-    "streams": ("paced-sse", "paced-event-stream"),
+    "requests": ("small", "few-events", "event-stream", "large-prompt"),
+    "streams": ("burst", "paced-sse", "paced-event-stream"),
     "first-token": ("first-token",),
 }
 # The processes measured have no credentials but these; nothing here is outside this machine.
@@ -50,11 +52,15 @@ def main() -> None:
         print(asyncio.run(profile(find_scenario(options.profile), gateway)))
         return
     if options.against:
-        lines = compare_trees(options.against.resolve(), _scenarios(options), options.rounds)
-        print("\n".join(asyncio.run(lines)))
+        with checkout_of(options.against) as other:
+            pairs = asyncio.run(_pairs(options, other))
+        print("\n".join(format_pairs(*each) for each in pairs.items()))
+        write_result(options.json, against=options.against, pairs=pairs)
         return
     started_s = time.monotonic()
-    print(format_table(asyncio.run(_rows(options))))
+    rows, samples = asyncio.run(_rows(options))
+    print(format_table(rows))
+    write_result(options.json, rows=rows, samples=samples)
     print(
         f"\nMedians of {options.rounds} interleaved rounds, CPU of the process tree. Took"
         f" {time.monotonic() - started_s:.0f} s; load {os.getloadavg()[0]:.1f}. Compare ratios:"
@@ -62,8 +68,18 @@ def main() -> None:
     )
 
 
-async def _rows(options: argparse.Namespace) -> list[Row]:
+async def _pairs(options: argparse.Namespace, other: Path) -> dict[str, Pairs]:
+    pairs: dict[str, Pairs] = {}
+    if scenarios := _scenarios(options):
+        pairs |= await compare_trees(other, scenarios, options.rounds)
+    if "start" in options.figure:
+        pairs |= await compare_starts(other, options.rounds)
+    return pairs
+
+
+async def _rows(options: argparse.Namespace) -> tuple[list[Row], Samples]:
     made: list[Row] = []
+    samples: Samples = {}
     if scenarios := _scenarios(options):
         _tell("requests and streams")
         needed = [it for it in GATEWAYS if any(it in scenario.gateways for scenario in scenarios)]
@@ -78,7 +94,7 @@ async def _rows(options: argparse.Namespace) -> list[Row]:
     if "catalog" in options.figure:
         _tell("large catalogs")
         made += measure_catalogs(options.rounds)
-    return made
+    return made, samples
 
 
 def _scenarios(options: argparse.Namespace) -> list[Scenario]:
@@ -91,7 +107,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--figure", nargs="*", choices=FIGURES, default=FIGURES)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--profile", choices=[it.name for it in SCENARIOS])
-    parser.add_argument("--against", type=Path, help="another checkout, to compare the CPU with")
+    parser.add_argument("--against", help="a commit or another checkout, to compare with")
+    parser.add_argument("--json", type=Path, default=RESULT, help="where the result is kept")
     parser.add_argument("--ledger", action="store_true", help="profile with the ledger on")
     return parser.parse_args()
 

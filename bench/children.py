@@ -53,7 +53,7 @@ def child(module: str, *arguments: str, measured: bool = True, tree: Path = TOP)
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             cwd=tree,
-            env={**os.environ, "PYTHONPATH": f"{tree / 'functions'}{os.pathsep}{tree}"},
+            env=environment_of(tree),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -76,6 +76,11 @@ def child(module: str, *arguments: str, measured: bool = True, tree: Path = TOP)
                 process.wait()
             if process.stdout is not None:
                 process.stdout.close()
+
+
+def environment_of(tree: Path) -> dict[str, str]:
+    """Return the variables of a process that runs the code of a checkout."""
+    return {**os.environ, "PYTHONPATH": f"{tree / 'functions'}{os.pathsep}{tree}"}
 
 
 def pin(pid: int, *, last: bool) -> None:

@@ -81,7 +81,9 @@ def _question(scenario: Scenario, name: str, gateway: Child) -> Question:
     """Return the request: in OpenAI's format for Tollgate, in the upstream's for the others."""
     ours = "key" in gateway.facts
     provider = "bedrock" if scenario.event_stream else "sse"
-    marks = scenario.marks if ours or scenario.stream else SHORT_CHUNKS
+    # A pass-through that is not streamed gets the answer as one JSON body, which Bedrock has not.
+    is_whole = not (ours or scenario.stream or scenario.event_stream)
+    marks = SHORT_CHUNKS if is_whole else scenario.marks
     question = Question.chat(
         f"{provider}/{scenario.model}" if ours else scenario.model,
         marks,

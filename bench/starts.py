@@ -21,25 +21,22 @@ from tests.emulator import Emulator
 from tests.emulator.process import EXEC_WRAPPER
 from tests.ministack import running_ministack
 
-from bench.accounts import prepare_account
-from bench.catalogs import compile_bench_catalog
-from bench.children import TOP, Child, child
+from bench.children import TOP, Child, child, environment_of
 from bench.figures import Row
 from bench.load import Question, ask
 from bench.upstream import SHORT_CHUNKS
-from tollgate.core.clock import SystemClock
 from tollgate.settings import Settings
-from tollgate.wiring.stores import wire_stores
 
-FUNCTIONS = TOP / "functions"
 _IMPORT_FLOOR = "import starlette.applications, pydantic, pydantic_settings, aiohttp"
 _REQUESTS = 1000
+_STAGING = Path(__file__).with_name("stage.py")
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The store and catalog that the function runs against, and the secret of a key in them."""
+    """A checkout, the store and catalog that its function runs against, and a key in them."""
 
+    tree: Path
     settings: Settings
     key: str
 
@@ -64,6 +61,22 @@ async def measure_starts(runs: int) -> list[Row]:
             _start_row("Bedrock", bedrock_s, floors_s, target=1.5),
             await _memory_row(stage),
         ]
+
+
+async def compare_starts(other: Path, runs: int) -> dict[str, list[tuple[float, float]]]:
+    """Return the seconds of cold starts here and in another checkout, in pairs, by their route."""
+    pairs: dict[str, list[tuple[float, float]]] = {"start-sse": [], "start-bedrock": []}
+    async with _stage() as here, _stage(other) as there:
+        for number in range(-1, runs):
+            for name, taken in pairs.items():
+                seconds = {}
+                for stage in (here, there) if number % 2 else (there, here):
+                    question = _question(stage, name.removeprefix("start-"))
+                    seconds[stage.tree] = await _start_s(stage, question)
+                # The first start writes bytecode and fills the page cache.
+                if number >= 0:
+                    taken.append((seconds[TOP], seconds[other]))
+    return pairs
 
 
 async def _starts(stage: Stage) -> Start:
@@ -121,13 +134,13 @@ async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
                 command=[sys.executable, "-m", "awslambdaric", "chat.main"],
                 env={
                     **environment(stage.settings),
-                    EXEC_WRAPPER: str(FUNCTIONS / "stream_bootstrap"),
+                    EXEC_WRAPPER: str(stage.tree / "functions" / "stream_bootstrap"),
                     "BENCH_API_KEY": "bench",
                 },
                 mode="STREAM",
                 timeout_s=60,
                 routes=CHAT_ROUTES,
-                task_root=FUNCTIONS,
+                task_root=stage.tree / "functions",
             )
             port = urlsplit(emulator.url).port
             assert port is not None
@@ -135,25 +148,28 @@ async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
 
 
 @asynccontextmanager
-async def _stage() -> AsyncIterator[Stage]:
+async def _stage(tree: Path = TOP) -> AsyncIterator[Stage]:
     with (
         tempfile.TemporaryDirectory() as folder,
         running_ministack(Path(folder)) as dynamodb_url,
         child("bench.upstream", measured=False) as upstream,
     ):
         catalog = Path(folder) / "routing.json"
-        catalog.write_bytes(compile_bench_catalog(upstream.port))
         settings = Settings(dynamodb_endpoint_url=dynamodb_url, catalog_file=catalog)
-        yield Stage(settings, await _key(settings))
+        key = _prepare(tree, str(upstream.port), dynamodb_url, str(catalog))
+        yield Stage(tree, settings, key)
 
 
-async def _key(settings: Settings) -> str:
-    clock = SystemClock()
-    stores = wire_stores(settings, clock)
-    try:
-        return await prepare_account(settings, stores, clock)
-    finally:
-        await stores.aclose()
+def _prepare(tree: Path, *arguments: str) -> str:
+    """Run `stage.py` with the code of a checkout; return the secret of the key."""
+    return subprocess.run(
+        [sys.executable, "-P", _STAGING, *arguments],
+        cwd=tree,
+        env=environment_of(tree),
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout.strip()
 
 
 def _question(stage: Stage, provider: str) -> Question:

@@ -1,7 +1,9 @@
 """Compare this tree with another checkout, in rounds that alternate between the two."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import median, quantiles
@@ -14,8 +16,32 @@ from bench.rounds import take_sample
 _TIMES_MAX = 40
 
 
-async def compare_trees(other: Path, scenarios: Sequence[Scenario], rounds: int) -> list[str]:
-    """Return a line for each scenario: the CPU of a request here, as a ratio to the other tree.
+Pairs = Sequence[tuple[float, float]]
+
+
+@contextmanager
+def checkout_of(name: str) -> Iterator[Path]:
+    """Yield the checkout in a folder of that name, or one of the commit of that name."""
+    if Path(name).is_dir():
+        yield Path(name).resolve()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        _git("worktree", "add", "--quiet", "--detach", str(tree), name)
+        try:
+            yield tree.resolve()
+        finally:
+            _git("worktree", "remove", "--force", str(tree))
+
+
+def _git(*arguments: str) -> None:
+    subprocess.run(["git", "-C", str(TOP), *arguments], check=True)
+
+
+async def compare_trees(
+    other: Path, scenarios: Sequence[Scenario], rounds: int
+) -> dict[str, Pairs]:
+    """Return the CPU seconds of a request here and in another checkout, in pairs, by scenario.
 
     Two rounds are the fewest that have quartiles.
     """
@@ -25,7 +51,7 @@ async def compare_trees(other: Path, scenarios: Sequence[Scenario], rounds: int)
             stack.enter_context(child("bench.gateways.ours", str(upstream.port), tree=tree))
             for tree in (TOP, other)
         )
-        lines = []
+        taken_of: dict[str, Pairs] = {}
         for each in scenarios:
             scenario = replace(each, times=min(each.times, _TIMES_MAX))
             pairs: list[tuple[float, float]] = []
@@ -40,15 +66,16 @@ async def compare_trees(other: Path, scenarios: Sequence[Scenario], rounds: int)
                 # The first round only warms both up.
                 if number >= 0:
                     pairs.append((taken[here.pid].cpu_s, taken[there.pid].cpu_s))
-            lines.append(_line(scenario, pairs))
-        return lines
+            taken_of[scenario.name] = pairs
+        return taken_of
 
 
-def _line(scenario: Scenario, pairs: Sequence[tuple[float, float]]) -> str:
+def format_pairs(name: str, pairs: Pairs) -> str:
+    """Return a line: the seconds here as a ratio to those of the other checkout."""
     ratios = [here_s / there_s for here_s, there_s in pairs]
     low, middle, high = quantiles(ratios, n=4)
     here_ms, there_ms = (median(column) * 1e3 for column in zip(*pairs, strict=True))
     return (
-        f"{scenario.name:20}{middle:.3f} ×  (quartiles {low:.3f} to {high:.3f})  "
+        f"{name:20}{middle:.3f} ×  (quartiles {low:.3f} to {high:.3f})  "
         f"{here_ms:.3f} ms here, {there_ms:.3f} ms there"
     )

@@ -128,7 +128,7 @@ def _scripts() -> dict[tuple[str, str], Script]:
     scripts = {("whole", "json"): _whole()}
     for name, chunks, text_bytes, pause_s in (
         ("short", SHORT_CHUNKS, _SHORT_BYTES, 0.0),
-        ("quick", STREAM_CHUNKS, STREAM_CHUNKS * 24, 0.0),
+        ("quick", STREAM_CHUNKS, _SHORT_BYTES, 0.0),
         ("paced", STREAM_CHUNKS, STREAM_CHUNKS * 24, _PAUSE_S),
     ):
         words = _words(chunks, text_bytes)

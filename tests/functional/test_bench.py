@@ -4,6 +4,7 @@ Keeps no contract statement: what it measures is in docs/performance.md.
 """
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -22,9 +23,11 @@ TOP = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 
 
-def test_a_round_makes_a_table_of_ratios() -> None:
+def test_a_round_makes_a_table_of_ratios(tmp_path: Path) -> None:
+    result_file = tmp_path / "bench.json"
+    command = [sys.executable, "-m", "bench"]
     result = subprocess.run(
-        [sys.executable, "-m", "bench", "--rounds", "1", "--figure", "first-token"],
+        [*command, "--rounds", "1", "--figure", "first-token", "--json", str(result_file)],
         cwd=TOP,
         env={**os.environ, "PYTHONPATH": str(TOP / "functions")},
         capture_output=True,
@@ -37,12 +40,18 @@ def test_a_round_makes_a_table_of_ratios() -> None:
     assert set(rule) <= set("|- ")
     assert "time to first token" in lines[0]
     assert "≤ 2.00 ms" in lines[0]
+    kept = json.loads(result_file.read_text())
+    assert [row["figure"] for row in kept["rows"]] == [
+        line.split("|")[1].strip() for line in lines[:2]
+    ]
+    assert all(each["rounds"][0]["cpu_s"] > 0 for each in kept["samples"])
 
 
-def test_a_checkout_is_compared_with_another() -> None:
-    command = [sys.executable, "-m", "bench", "--against", str(TOP), "--rounds", "2"]
+def test_a_checkout_is_compared_with_another(tmp_path: Path) -> None:
+    result_file = tmp_path / "bench.json"
+    command = [sys.executable, "-m", "bench", "--against", "HEAD", "--rounds", "2"]
     result = subprocess.run(
-        [*command, "--figure", "requests"],
+        [*command, "--figure", "requests", "start", "--json", str(result_file)],
         cwd=TOP,
         env={**os.environ, "PYTHONPATH": str(TOP / "functions")},
         capture_output=True,
@@ -51,8 +60,13 @@ def test_a_checkout_is_compared_with_another() -> None:
         check=True,
     )
     lines = [line.split() for line in result.stdout.splitlines()]
-    assert [line[0] for line in lines] == ["small", "many-events", "large-prompt"]
+    names = ["small", "few-events", "event-stream", "large-prompt", "start-sse", "start-bedrock"]
+    assert [line[0] for line in lines] == names
     assert all(float(line[1]) > 0 and line[2] == "×" for line in lines)
+    kept = json.loads(result_file.read_text())
+    assert [*kept["pairs"]] == names
+    assert all(len(pairs) == 2 for pairs in kept["pairs"].values())
+    assert kept["commit"]
 
 
 def test_an_answer_that_lacks_a_piece_is_not_measured() -> None:
@@ -77,5 +91,5 @@ def test_ratios_are_taken_within_a_round() -> None:
         ("small", IN_MEMORY): [sample(0.002), sample(0.020), sample(0.004)],
     }
     (row,) = compare_samples(samples, round_trip_s=0.0)
-    assert (row.ratio, row.target, row.met) == ("2.0 ×", "≤ 3 ×", True)
+    assert (row.ratio, row.target, row.met) == ("2.0 ×", "≤ 5.2 ×", True)
     assert "met" in format_table([row])
