@@ -17,7 +17,7 @@ from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
-from tollgate.core.limits import TierLimits
+from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
 from tollgate.core.speed import AnswerTime, Speed
@@ -42,6 +42,10 @@ from tollgate.stores.rules.account import (
 )
 from tollgate.stores.rules.audit_entries import is_entry_id
 from tollgate.stores.rules.periods import bucket_names, minute_bucket
+
+
+def _owner(workspace_id: str, key_id: str) -> LimitOwner:
+    return LimitOwner(level="key", id=key_id, workspace_id=workspace_id)
 
 
 class MemoryLedger:
@@ -70,9 +74,10 @@ class MemoryLedger:
         state = None if key is None else key.state().within(tier, created_s(hold_id))
         step = key_step(
             state,
+            _owner(principal.workspace_id, principal.key_id),
             hold_id,
             amount_nano_usd,
-            now_us,
+            now_us=now_us,
             tokens=tokens,
             covered=covered,
         )
@@ -116,7 +121,8 @@ class MemoryLedger:
             raise workspace_locked()
         state = key.state().within(hold.tier, created_s(hold.id))
         now_us = microseconds(self._clock.now_s())
-        if refusal := top_up_refusal(state, hold.id, more_nano_usd, now_us):
+        owner = _owner(hold.workspace_id, hold.key_id)
+        if refusal := top_up_refusal(state, owner, hold.id, more_nano_usd, now_us=now_us):
             raise refusal
         if wallet.available < more_nano_usd:
             raise insufficient_credits(wallet.available, more_nano_usd)

@@ -1,5 +1,6 @@
 """Limits of keys and tiers, and the rates that replies state."""
 
+from math import ceil
 from typing import Literal
 
 from msgspec import Struct
@@ -42,3 +43,34 @@ class ReachedLimit(Struct, frozen=True, kw_only=True):
     remaining: int
     # Unix second at which the limit starts anew, None if it never does.
     resets_s: int | None = None
+
+
+class LimitOwner(Struct, frozen=True, kw_only=True):
+    """The key, member or team whose limits a state has."""
+
+    level: Level
+    id: str
+    workspace_id: str
+
+    @property
+    def subject(self) -> str:
+        """The beginning of a sentence about it."""
+        return "This key" if self.level == "key" else f"{self.level.capitalize()} `{self.id}`"
+
+    @property
+    def above_key(self) -> AboveKey | None:
+        """The level, None for a key and a workspace."""
+        return self.level if self.level == "member" or self.level == "team" else None
+
+    def reach(
+        self, kind: LimitKind, limit: int, *, remaining: int = 0, resets_s: float | None = None
+    ) -> ReachedLimit:
+        """Return a limit of it as the one that refuses."""
+        return ReachedLimit(
+            level=self.level,
+            id=self.id,
+            kind=kind,
+            limit=limit,
+            remaining=max(0, remaining),
+            resets_s=None if resets_s is None else ceil(resets_s),
+        )

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.limits import RateLimit, TierLimits
+from tollgate.core.limits import AboveKey, RateLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.secret import CredentialPlace, SecretReference
 
@@ -19,8 +19,17 @@ if TYPE_CHECKING:
     from tollgate.core.speed import AnswerTime, Speed
 
 
+class LevelHold(Struct, frozen=True, kw_only=True):
+    """Money and tokens set aside for one generation in the state of a member or a team."""
+
+    level: AboveKey
+    id: str
+    nano_usd: int
+    tokens: int = 0
+
+
 class Hold(Struct, frozen=True, kw_only=True):
-    """Money set aside for one generation, in one wallet shard and in the key's state."""
+    """Money set aside for one generation: in a wallet shard, in the key's state and above it."""
 
     # The generation's id.
     id: str
@@ -41,6 +50,9 @@ class Hold(Struct, frozen=True, kw_only=True):
     # Whether the hold is topped up when it is nearly used up, within the limits of `tier`.
     covered: bool = False
     tier: TierLimits | None = None
+    # The limited levels above the key, from whose buckets of the same names money was taken. They
+    # are settled as they were held, even if the key has moved to another team meanwhile.
+    levels: tuple[LevelHold, ...] = ()
     # Too many holds on the shard; settle() marks it so that shards are added.
     crowded: bool = False
 
@@ -60,7 +72,8 @@ class Ledger(Protocol):
     ) -> Hold:
         """Set money aside before anything is spent.
 
-        Of the key's own limits and those of its `tier`, the narrower ones count. `tokens` is the
+        Of the key's own limits and those of its `tier`, the narrower ones count; those of its
+        member and team count beside them. `tokens` is the
         upper bound of the generation's tokens, set aside from the key's minute. A `covered` hold
         takes the whole amount or is refused; any other takes what is left, and is refused only at
         nothing. The hold's id is `first_id`, unless the outcome of a write with it stayed unknown.
@@ -70,7 +83,7 @@ class Ledger(Protocol):
         """
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Set more aside on both sides of a hold, all of it or nothing, within the same limits.
+        """Set more aside on all sides of a hold, all of it or nothing, within the same limits.
 
         Raises LedgerError (insufficient_credits, key_limit_exceeded, service_unavailable) or
         AccessError. The caller may settle the hold it passed in whether this raises or not.

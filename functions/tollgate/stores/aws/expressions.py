@@ -91,14 +91,17 @@ def key_hold(
     that.
 
     GCRA sets `tat = max(tat, now) + interval`. There is no max(): the form for a bucket that is
-    full and the form for one that is filling exclude each other, and one of them applies.
+    full and the form for one that is filling exclude each other, and one of them applies. A level
+    without a rate has an interval of a microsecond, and counts no request.
     """
     gi, gs = (":ti", ":ts") if rate == "tier" else ("gi", "gs")
     match form:
         case "idle":
-            step, may = f"tat = :now + {gi}, ra = :now - {gs}", "tat <= :now"
+            step, may = f", tat = :now + {gi}, ra = :now - {gs}", "tat <= :now"
         case "busy":
-            step, may = f"tat = tat + {gi}, ra = ra + {gi}", "tat >= :now AND ra <= :now"
+            step, may = f", tat = tat + {gi}, ra = ra + {gi}", "tat >= :now AND ra <= :now"
+        case "unlimited":
+            step, may = "", "gi = :one"
         case _:
             assert_never(form)
     if rate is not None:
@@ -107,7 +110,7 @@ def key_hold(
         may += _within_budget(*budget)
     remove = ", ".join(f"#s{index}" for index in range(stale_buckets))
     return ConditionalUpdate(
-        f"SET h.#h = :a, {_KEY_TAKE}, #used = :second, {step}"
+        f"SET h.#h = :a, {_KEY_TAKE}, #used = :second{step}"
         + (f" REMOVE {remove}" if remove else ""),
         f"{_KEY_OPEN} AND {may} AND {_KEY_LEFT}",
     )

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, assert_never
 
 from msgspec import Struct
 
 from tollgate.core.activity import ActivityRow
 from tollgate.core.ids import created_s
-from tollgate.core.limits import AboveKey
+from tollgate.core.limits import AboveKey, LimitOwner
 from tollgate.stores.aws.attributes import Item, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_text
@@ -162,6 +162,31 @@ def key_state_key(key_id: str) -> Item:
 def level_state_key(level: AboveKey, workspace_id: str, level_id: str) -> Item:
     """Return the key of the state of a member or a team in the ledger table."""
     return _key(f"{_LEVELS[level]}#{workspace_id}#{level_id}", "S")
+
+
+def state_key(owner: LimitOwner) -> Item:
+    """Return the key of the state of a key or of a level above it in the ledger table."""
+    match owner.level:
+        case "key":
+            return key_state_key(owner.id)
+        case "member" | "team" as level:
+            return level_state_key(level, owner.workspace_id, owner.id)
+        case "workspace":
+            raise ValueError("a workspace has wallets in the place of a state")
+        case _:
+            assert_never(owner.level)
+
+
+def owner_of_state(partition: str, workspace_id: str) -> LimitOwner:
+    """Return whose state lies in a partition of the ledger table; raise ValueError for none."""
+    kind, _, name = partition.partition("#")
+    if kind == "K":
+        return LimitOwner(level="key", id=name, workspace_id=workspace_id)
+    for level, initial in _LEVELS.items():
+        if kind == initial:
+            level_id = name.removeprefix(f"{workspace_id}#")
+            return LimitOwner(level=level, id=level_id, workspace_id=workspace_id)
+    raise ValueError(f"no state lies in {partition}")
 
 
 def level_row_key(level: AboveKey, workspace_id: str, level_id: str) -> Item:

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
+from tollgate.core.limits import LimitOwner
 from tollgate.core.principal import Principal
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
@@ -143,7 +144,10 @@ class DynamoKeyDirectory:
             return
         _remember(self._noted_s, used, now_s + _USE_NOTED_FOR_S)
         try:
-            await self._states.note_use(principal.key_id, old_secret=principal.old_secret)
+            owner = LimitOwner(
+                level="key", id=principal.key_id, workspace_id=principal.workspace_id
+            )
+            await self._states.note_use(owner, old_secret=principal.old_secret)
         except StoreUnavailable as unavailable:
             _log.warning("a use of key %s is not noted: %s", principal.key_id, unavailable)
 

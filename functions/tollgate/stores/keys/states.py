@@ -1,4 +1,4 @@
-"""Keys' states in DynamoDB: limits, rate and concurrency, all in the one write of a hold."""
+"""States of keys, members and teams in DynamoDB: a hold checks and counts each by one write."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
-from tollgate.core.limits import RateLimit, TierLimits
+from tollgate.core.limits import LimitOwner, RateLimit, TierLimits
 from tollgate.stores.aws.attributes import AttributeValue, Item, number
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller
 from tollgate.stores.aws.expressions import (
@@ -22,7 +22,7 @@ from tollgate.stores.aws.expressions import (
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.aws.items import KeyStateItem
-from tollgate.stores.aws.tables import key_state_key
+from tollgate.stores.aws.tables import state_key
 from tollgate.stores.keys.state_items import read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
 from tollgate.stores.rules.account import (
@@ -32,7 +32,6 @@ from tollgate.stores.rules.account import (
     key_step,
     limit_reached,
     microseconds,
-    rate_form,
     top_up_refusal,
 )
 from tollgate.stores.rules.periods import bucket_names, minute_bucket, stale_buckets
@@ -57,14 +56,14 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     old_secret: bool = False
     tier: TierLimits | None = None
 
-    def over_budget(self, hold_id: str) -> GatewayError | None:
+    def over_budget(self, owner: LimitOwner, hold_id: str) -> GatewayError | None:
         """Return a refusal if the amount is above the tier's whole budget, None otherwise."""
         if self.tier is None or self.tier.budget_nano_usd is None:
             return None
         budget = self.tier.budget_nano_usd
         if budget >= (self.amount_nano_usd if self.covered else min(1, self.amount_nano_usd)):
             return None
-        return limit_reached(self.tier.budget_period, budget, created_s(hold_id))
+        return limit_reached(owner, self.tier.budget_period, budget, created_s(hold_id))
 
     @property
     def amount_max_nano_usd(self) -> int:
@@ -75,8 +74,9 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
 
 
 class KeyHold(Struct, frozen=True, kw_only=True):
-    """Money and tokens that a key has set aside, and what is left of its rates."""
+    """Money and tokens that a key or level has set aside, and what is left of its rates."""
 
+    owner: LimitOwner
     amount_nano_usd: int
     tokens: int
     rate_limit: RateLimit
@@ -86,42 +86,47 @@ class KeyHold(Struct, frozen=True, kw_only=True):
 class _LastSeen(Struct, frozen=True):
     """The key as the last reply had it: a guess for the next write, never a decision."""
 
-    # Unix microsecond when the rate's bucket is full again.
-    full_us: int = 0
     # Buckets to remove along with the next hold.
     stale: tuple[str, ...] = ()
     own: OwnLimits = field(default_factory=OwnLimits)
 
 
+_UNSEEN: Final = _LastSeen()
+
+
 class KeyStates:
-    """The states of all keys."""
+    """The states of all keys, members and teams."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client
         self._table = table
         self._clock = clock
-        self._last_seen: OrderedDict[str, _LastSeen] = OrderedDict()
+        self._last_seen: OrderedDict[LimitOwner, _LastSeen] = OrderedDict()
 
     async def hold(
-        self, key_id: str, hold_id: str, request: KeyHoldRequest
+        self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
     ) -> KeyHold | GatewayError:
         """Set the amount aside, or what is left of it, and count the request.
 
         Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
         """
-        if refusal := request.over_budget(hold_id):
+        if refusal := request.over_budget(owner, hold_id):
             return refusal
-        last_seen = self._last_seen.get(key_id, _LastSeen())
+        last_seen = self._last_seen.get(owner, _UNSEEN)
         own = last_seen.own
         now_us = microseconds(self._clock.now_s())
+        form = own.rate.form(now_us)
+        if last_seen is _UNSEEN and owner.level == "key":
+            # A key has a rate, most levels have none.
+            form = "idle"
         take = KeyHoldAttempt(
             amount_nano_usd=request.amount_max_nano_usd,
-            form=rate_form(last_seen.full_us, now_us),
+            form=form,
             tokens=request.tokens,
         )
         for _ in range(_WRITES_MAX):
             payload = self._hold_payload(
-                key_id,
+                owner,
                 hold_id,
                 take,
                 now_us=now_us,
@@ -136,9 +141,10 @@ class KeyStates:
                 now_us = microseconds(self._clock.now_s())
                 step = key_step(
                     None if state is None else state.within(request.tier, created_s(hold_id)),
+                    owner,
                     hold_id,
                     request.amount_nano_usd,
-                    now_us,
+                    now_us=now_us,
                     tokens=request.tokens,
                     covered=request.covered,
                 )
@@ -153,20 +159,23 @@ class KeyStates:
             else:
                 item: Item = reply["Attributes"]
                 stored = read_key_state(item)
-                self._remember(key_id, item, stored, now_us)
+                self._remember(owner, item, stored, now_us)
                 held = stored.within(request.tier, created_s(hold_id))
                 now_s = now_us / 1_000_000
                 return KeyHold(
+                    owner=owner,
                     amount_nano_usd=take.amount_nano_usd,
                     tokens=take.tokens,
                     rate_limit=held.rate.to_limit(now_us),
                     token_limit=held.token_limit(created_s(hold_id), now_s),
                 )
-        raise StoreUnavailable(f"the state of key {key_id} keeps changing", maybe_applied=False)
+        raise StoreUnavailable(
+            f"the state of {owner.level} {owner.id} keeps changing", maybe_applied=False
+        )
 
     async def top_up(
         self,
-        key_id: str,
+        owner: LimitOwner,
         hold_id: str,
         *,
         held_nano_usd: int,
@@ -179,7 +188,7 @@ class KeyStates:
         StoreUnavailable where the hold is not as it was.
         """
         names = {**_money_names(hold_id), "#on": KeyStateItem.ENABLED}
-        own = self._last_seen.get(key_id, _LastSeen()).own
+        own = self._last_seen.get(owner, _UNSEEN).own
         for _ in range(_WRITES_MAX):
             spending = budget_part(tier, own, more_nano_usd)
             now_us = microseconds(self._clock.now_s())
@@ -193,7 +202,7 @@ class KeyStates:
             }
             write = key_top_up(spending.budget)
             try:
-                await self._client.call("UpdateItem", self._update(write, key_id, names, values))
+                await self._client.call("UpdateItem", self._update(write, owner, names, values))
             except ConditionFailed as failed:
                 held = held_by(failed.item, hold_id)
                 if held == held_nano_usd + more_nano_usd:
@@ -202,7 +211,9 @@ class KeyStates:
                     return key_refused()
                 state = read_key_state(failed.item)
                 narrowed = state.within(tier, created_s(hold_id))
-                if refusal := top_up_refusal(narrowed, hold_id, more_nano_usd, now_us):
+                if refusal := top_up_refusal(
+                    narrowed, owner, hold_id, more_nano_usd, now_us=now_us
+                ):
                     return refusal
                 if held != held_nano_usd:
                     break
@@ -211,18 +222,18 @@ class KeyStates:
                 return None
         raise StoreUnavailable(f"hold {hold_id} keeps changing", maybe_applied=False)
 
-    async def note_use(self, key_id: str, *, old_secret: bool) -> None:
+    async def note_use(self, owner: LimitOwner, *, old_secret: bool) -> None:
         """Record that a key is used now; a deleted key is left alone."""
         names = {"#used": _USED[old_secret]}
         values = {":second": number(int(self._clock.now_s()))}
         try:
-            await self._client.call("UpdateItem", self._update(KEY_USED, key_id, names, values))
+            await self._client.call("UpdateItem", self._update(KEY_USED, owner, names, values))
         except ConditionFailed:
             return
 
     async def settle(
         self,
-        key_id: str,
+        owner: LimitOwner,
         hold_id: str,
         *,
         held_nano_usd: int,
@@ -243,14 +254,14 @@ class KeyStates:
                 ":d": number(held - cost_nano_usd),
                 ":t": number(unused_tokens),
             }
-            payload = self._update(KEY_SETTLE, key_id, _names(hold_id), values)
+            payload = self._update(KEY_SETTLE, owner, _names(hold_id), values)
             await self._client.call("UpdateItem", payload, attempts_max=attempts_max)
 
         await settle_whatever_is_held(settle, hold_id, held_nano_usd)
 
     def _hold_payload(
         self,
-        key_id: str,
+        owner: LimitOwner,
         hold_id: str,
         take: KeyHoldAttempt,
         *,
@@ -268,26 +279,27 @@ class KeyStates:
         values = {
             ":a": number(take.amount_nano_usd),
             ":t": number(take.tokens),
-            ":now": number(now_us),
             ":second": number(now_us // 1_000_000),
             ":one": number(1),
             **tier.values,
         }
+        if take.form != "unlimited":
+            values[":now"] = number(now_us)
         write = key_hold(take.form, len(gone), rate=tier.rate, budget=tier.budget)
-        payload = self._update(write, key_id, names, values)
+        payload = self._update(write, owner, names, values)
         payload["ReturnValues"] = "ALL_NEW"
         return payload
 
     def _update(
         self,
         write: ConditionalUpdate,
-        key_id: str,
+        owner: LimitOwner,
         names: Mapping[str, str],
         values: Mapping[str, AttributeValue],
     ) -> dict[str, object]:
         return {
             "TableName": self._table,
-            "Key": key_state_key(key_id),
+            "Key": state_key(owner),
             "UpdateExpression": write.update,
             "ConditionExpression": write.condition,
             "ExpressionAttributeNames": names,
@@ -295,10 +307,10 @@ class KeyStates:
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
 
-    def _remember(self, key_id: str, item: Item, state: KeyState, now_us: int) -> None:
+    def _remember(self, owner: LimitOwner, item: Item, state: KeyState, now_us: int) -> None:
         stale = stale_buckets(set(item), now_us // 1_000_000)
-        self._last_seen[key_id] = _LastSeen(state.rate.full_us, stale, OwnLimits.of(state))
-        self._last_seen.move_to_end(key_id)
+        self._last_seen[owner] = _LastSeen(stale, OwnLimits.of(state))
+        self._last_seen.move_to_end(owner)
         if len(self._last_seen) > _KEYS_REMEMBERED_MAX:
             self._last_seen.popitem(last=False)
 

@@ -1,12 +1,12 @@
-"""The ledger on DynamoDB: hold wallet and key at once, decide by the record, settle both.
+"""The ledger on DynamoDB: hold wallet, key and levels at once, decide by the record, settle all.
 
-A hold's id is sent once per write. After an unknown outcome both sides are released and another id
+A hold's id is sent once per write. After an unknown outcome all sides are released and another id
 is tried, because the lost write may still land under the first one.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -16,12 +16,12 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
-from tollgate.core.limits import TierLimits
+from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX
 from tollgate.stores.aws.failures import CorruptItem, StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.aws.holds import HoldUnknown
-from tollgate.stores.base import Hold
+from tollgate.stores.base import Hold, LevelHold
 from tollgate.stores.keys.states import KeyHold, KeyHoldRequest, KeyStates
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -72,7 +72,7 @@ class DynamoLedger:
         covered: bool = False,
         tier: TierLimits | None = None,
     ) -> Hold:
-        """Set money aside on wallet and key, in one round trip where both have enough."""
+        """Set money aside on wallet, key and levels, in one round trip where all have enough."""
         request = _HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
@@ -91,9 +91,9 @@ class DynamoLedger:
             raise
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Set more aside on both sides of a hold, or refuse.
+        """Set more aside on all sides of a hold, or refuse.
 
-        Where only one side took it, settling finds the amount that is really held.
+        Where only some sides took it, settling finds the amount that is really held.
         """
         with refusing_when_unavailable():
             refusals = await asyncio.gather(
@@ -105,11 +105,20 @@ class DynamoLedger:
                     more_nano_usd=more_nano_usd,
                 ),
                 self._keys.top_up(
-                    hold.key_id,
+                    _key_of(hold),
                     hold.id,
                     held_nano_usd=hold.key_nano_usd,
                     more_nano_usd=more_nano_usd,
                     tier=hold.tier,
+                ),
+                *(
+                    self._keys.top_up(
+                        _owner_of(hold, level),
+                        hold.id,
+                        held_nano_usd=level.nano_usd,
+                        more_nano_usd=more_nano_usd,
+                    )
+                    for level in hold.levels
                 ),
             )
         for refusal in refusals:
@@ -119,6 +128,9 @@ class DynamoLedger:
             hold,
             wallet_nano_usd=hold.wallet_nano_usd + more_nano_usd,
             key_nano_usd=hold.key_nano_usd + more_nano_usd,
+            levels=tuple(
+                replace(level, nano_usd=level.nano_usd + more_nano_usd) for level in hold.levels
+            ),
         )
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
@@ -152,75 +164,53 @@ class DynamoLedger:
             raise StoreUnavailable("no hold could be confirmed", maybe_applied=False)
 
     async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
-        """Try one id on both sides; return the hold, a refusal, or None for an unknown outcome."""
+        """Try one id on all sides; return the hold, a refusal, or None for an unknown outcome."""
         principal = request.principal
-        workspace_id, key_id = principal.workspace_id, principal.key_id
-        wallet, key = await asyncio.gather(
+        wallet, states = await asyncio.gather(
             _outcome(
                 self._wallets.hold(
-                    workspace_id,
+                    principal.workspace_id,
                     principal.shards,
                     hold_id,
                     request.amount_nano_usd,
                     covered=request.covered,
                 )
             ),
-            _outcome(
-                self._keys.hold(
-                    key_id,
-                    hold_id,
-                    KeyHoldRequest(
-                        amount_nano_usd=request.amount_nano_usd,
-                        tokens=request.tokens,
-                        covered=request.covered,
-                        old_secret=principal.old_secret,
-                        tier=request.tier,
-                    ),
+            asyncio.gather(
+                *(
+                    _outcome(self._keys.hold(owner, hold_id, asked))
+                    for owner, asked in _states_of(request)
                 )
             ),
         )
-        if isinstance(wallet, WalletHold) and isinstance(key, KeyHold):
-            return Hold(
-                id=hold_id,
-                workspace_id=workspace_id,
-                key_id=key_id,
-                shard=wallet.shard,
-                wallet_nano_usd=wallet.amount_nano_usd,
-                key_nano_usd=key.amount_nano_usd,
-                key_buckets=bucket_names(created_s(hold_id)),
-                key_tokens=key.tokens,
-                rate_limit=key.rate_limit,
-                token_limit=key.token_limit,
-                covered=request.covered,
-                tier=request.tier,
-                crowded=wallet.crowded,
-            )
-        await self._release(principal, hold_id, wallet, key)
-        for side in (key, wallet):
+        held = [state for state in states if isinstance(state, KeyHold)]
+        if isinstance(wallet, WalletHold) and len(held) == len(states):
+            return _whole_hold(request, hold_id, wallet, held)
+        await self._release(request, hold_id, wallet, states)
+        sides = (*states, wallet)
+        for side in sides:
             if isinstance(side, CorruptItem):
                 raise side
-        if isinstance(key, GatewayError):
-            return key
-        if not isinstance(wallet, GatewayError):
-            return None
-        if isinstance(key, KeyHold):
-            # The key has counted a request that its workspace cannot pay for.
-            wallet.rate_limit, wallet.token_limit = key.rate_limit, key.token_limit
-        return wallet
+        refusal = next((side for side in sides if isinstance(side, GatewayError)), None)
+        if refusal is not None and isinstance(states[0], KeyHold):
+            # The key has counted a request that a level above it, or the workspace, refuses.
+            key = states[0]
+            refusal.rate_limit, refusal.token_limit = key.rate_limit, key.token_limit
+        return refusal
 
     async def _release(
         self,
-        principal: Principal,
+        request: _HoldRequest,
         hold_id: str,
         wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable,
-        key: KeyHold | GatewayError | HoldUnknown | StoreUnavailable,
+        states: Sequence[KeyHold | GatewayError | HoldUnknown | StoreUnavailable],
     ) -> None:
-        """Give back what one side holds, or may hold, where the other side does not."""
+        """Give back what some sides hold, or may hold, where another side does not."""
         releases: list[Awaitable[None]] = []
         if isinstance(wallet, WalletHold | HoldUnknown):
             releases.append(
                 self._wallets.settle(
-                    principal.workspace_id,
+                    request.principal.workspace_id,
                     wallet.shard,
                     hold_id,
                     held_nano_usd=wallet.amount_nano_usd,
@@ -228,17 +218,18 @@ class DynamoLedger:
                     attempts_max=_release_attempts(wallet),
                 )
             )
-        if isinstance(key, KeyHold | HoldUnknown):
-            releases.append(
-                self._keys.settle(
-                    principal.key_id,
-                    hold_id,
-                    held_nano_usd=key.amount_nano_usd,
-                    cost_nano_usd=0,
-                    unused_tokens=key.tokens if isinstance(key, KeyHold) else 0,
-                    attempts_max=_release_attempts(key),
+        for (owner, _), state in zip(_states_of(request), states, strict=True):
+            if isinstance(state, KeyHold | HoldUnknown):
+                releases.append(
+                    self._keys.settle(
+                        owner,
+                        hold_id,
+                        held_nano_usd=state.amount_nano_usd,
+                        cost_nano_usd=0,
+                        unused_tokens=state.tokens if isinstance(state, KeyHold) else 0,
+                        attempts_max=_release_attempts(state),
+                    )
                 )
-            )
         await _settle_all(hold_id, releases)
 
     async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
@@ -254,14 +245,80 @@ class DynamoLedger:
                     crowded=hold.crowded,
                 ),
                 self._keys.settle(
-                    hold.key_id,
+                    _key_of(hold),
                     hold.id,
                     held_nano_usd=hold.key_nano_usd,
                     cost_nano_usd=cost_nano_usd,
                     unused_tokens=hold.key_tokens - tokens,
                 ),
+                *(
+                    self._keys.settle(
+                        _owner_of(hold, level),
+                        hold.id,
+                        held_nano_usd=level.nano_usd,
+                        cost_nano_usd=cost_nano_usd,
+                        unused_tokens=level.tokens - tokens,
+                    )
+                    for level in hold.levels
+                ),
             ],
         )
+
+
+def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:
+    """Return whose states a hold is written to, the key's first, and what it asks of each."""
+    principal = request.principal
+    workspace_id = principal.workspace_id
+    asked = KeyHoldRequest(
+        amount_nano_usd=request.amount_nano_usd,
+        tokens=request.tokens,
+        covered=request.covered,
+        old_secret=principal.old_secret,
+        tier=request.tier,
+    )
+    key = LimitOwner(level="key", id=principal.key_id, workspace_id=workspace_id)
+    states = [(key, asked)]
+    for level in principal.levels:
+        if level.limited:
+            owner = LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
+            # A tier limits each of its keys, and not what they spend together.
+            states.append((owner, replace(asked, tier=None, old_secret=False)))
+    return states
+
+
+def _whole_hold(
+    request: _HoldRequest, hold_id: str, wallet: WalletHold, states: Sequence[KeyHold]
+) -> Hold:
+    """Return the hold of which all sides have landed; the key's state comes first."""
+    key, *levels = states
+    return Hold(
+        id=hold_id,
+        workspace_id=request.principal.workspace_id,
+        key_id=request.principal.key_id,
+        shard=wallet.shard,
+        wallet_nano_usd=wallet.amount_nano_usd,
+        key_nano_usd=key.amount_nano_usd,
+        key_buckets=bucket_names(created_s(hold_id)),
+        key_tokens=key.tokens,
+        rate_limit=key.rate_limit,
+        token_limit=key.token_limit,
+        covered=request.covered,
+        tier=request.tier,
+        levels=tuple(
+            LevelHold(level=above, id=it.owner.id, nano_usd=it.amount_nano_usd, tokens=it.tokens)
+            for it in levels
+            if (above := it.owner.above_key) is not None
+        ),
+        crowded=wallet.crowded,
+    )
+
+
+def _key_of(hold: Hold) -> LimitOwner:
+    return LimitOwner(level="key", id=hold.key_id, workspace_id=hold.workspace_id)
+
+
+def _owner_of(hold: Hold, level: LevelHold) -> LimitOwner:
+    return LimitOwner(level=level.level, id=level.id, workspace_id=hold.workspace_id)
 
 
 async def _outcome(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:

@@ -16,18 +16,20 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import (
     decode_items,
     read_numbers_by_name,
+    read_optional_text,
     read_text,
     reads_an_item,
 )
 from tollgate.stores.aws.expressions import HAS_HOLDS, HOLDS_PROJECTION
 from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.aws.items import AnyItem, HoldingItem, KeyStateItem
+from tollgate.stores.aws.tables import owner_of_state
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.rules.sweep import (
     ExpiredHold,
-    KeyHolds,
+    StateHolds,
     SweepReport,
     WalletHolds,
     expired_holds,
@@ -86,11 +88,11 @@ class Sweeper:
                         held_nano_usd=wallet.holds[expired.id],
                         cost_nano_usd=standing.cost_nano_usd if pays else 0,
                     )
-                if expired.key is not None:
+                for state in expired.states:
                     await self._keys.settle(
-                        expired.key.key_id,
+                        state.owner,
                         expired.id,
-                        held_nano_usd=expired.key.holds[expired.id],
+                        held_nano_usd=state.holds[expired.id],
                         cost_nano_usd=standing.cost_nano_usd,
                     )
             except StoreUnavailable as unavailable:
@@ -98,7 +100,7 @@ class Sweeper:
                 return False
         return True
 
-    async def _items_with_holds(self) -> AsyncIterator[WalletHolds | KeyHolds]:
+    async def _items_with_holds(self) -> AsyncIterator[WalletHolds | StateHolds]:
         scan: dict[str, object] = {
             "TableName": self._table,
             "ConsistentRead": True,
@@ -118,18 +120,15 @@ class Sweeper:
 
 
 @reads_an_item
-def _read_holds(item: Item) -> WalletHolds | KeyHolds:
-    """Return the holds of an item of the ledger.
-
-    The table has only wallets (`W#<workspace>#<shard>`) and key states (`K#<key>`).
-    """
-    kind, _, name = read_text(item, AnyItem.PARTITION).partition("#")
+def _read_holds(item: Item) -> WalletHolds | StateHolds:
+    """Return the holds of an item of the ledger: a wallet shard, or the state of a key or level."""
+    partition = read_text(item, AnyItem.PARTITION)
     holds = read_numbers_by_name(item, HoldingItem.HOLDS)
     for hold_id in holds:
         created_s(hold_id)
-    if kind == "K":
-        return KeyHolds(
-            workspace_id=read_text(item, KeyStateItem.WORKSPACE), key_id=name, holds=holds
-        )
-    workspace_id, _, shard = name.rpartition("#")
+    # A wallet has no such attribute.
+    workspace_id = read_optional_text(item, KeyStateItem.WORKSPACE)
+    if workspace_id is not None:
+        return StateHolds(owner=owner_of_state(partition, workspace_id), holds=holds)
+    workspace_id, _, shard = partition.partition("#")[2].rpartition("#")
     return WalletHolds(workspace_id=workspace_id, shard=int(shard), holds=holds)

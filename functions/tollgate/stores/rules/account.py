@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.ids import created_s
-from tollgate.core.limits import Period, RateLimit, TierLimits
+from tollgate.core.limits import LimitOwner, Period, RateLimit, ReachedLimit, TierLimits
 from tollgate.core.money import usd_text
 from tollgate.stores.rules.periods import (
     PERIODS,
@@ -36,7 +36,7 @@ _US_PER_S: Final = 1_000_000
 _US_PER_MINUTE: Final = 60 * _US_PER_S
 _SLOT_FREE_S: Final = 1.0
 
-RateForm = Literal["idle", "busy"]
+RateForm = Literal["idle", "busy", "unlimited"]
 # Whose limit a key's write keeps to: its own where that is as narrow, else its tier's.
 TierForm = Literal["own", "tier"]
 WalletStep = Literal["hold", "hold_rest", "empty", "full", "locked"]
@@ -81,6 +81,11 @@ class RateState(Struct, frozen=True, kw_only=True):
         """The number of requests that a full bucket lets through at once."""
         return self.slack_us // self.interval_us + 2
 
+    def form(self, now_us: int) -> RateForm:
+        """Return the form of the next write of a hold, by what is known of this bucket."""
+        # No key has an interval of a microsecond.
+        return "unlimited" if self.interval_us == 1 else rate_form(self.full_us, now_us)
+
     def within(self, requests_per_minute: int) -> "RateState":
         """Return this bucket, refilled no faster than that and with room for twice as many
         requests."""
@@ -92,6 +97,8 @@ class RateState(Struct, frozen=True, kw_only=True):
 
     def take(self, form: RateForm, now_us: int) -> "RateState":
         """Return the bucket after one more request, by the form of the key's write."""
+        if form == "unlimited":
+            return self
         full_us, ready_us = (
             (now_us + self.interval_us, now_us - self.slack_us)
             if form == "idle"
@@ -114,7 +121,7 @@ class RateState(Struct, frozen=True, kw_only=True):
 
 
 class KeyState(Struct, frozen=True, kw_only=True):
-    """The state of a key, which decides about its holds."""
+    """The state of a key, or of a level above it, which decides about its holds."""
 
     enabled: bool
     expires_s: int
@@ -171,7 +178,8 @@ class KeyHoldAttempt(Struct, frozen=True, kw_only=True):
     """The next write of a key's hold."""
 
     amount_nano_usd: int
-    # Whether the write is for a full rate bucket (idle) or one that is filling (busy).
+    # Whether the write is for a full rate bucket (idle), one that is filling (busy), or for a level
+    # that has no rate.
     form: RateForm
     tokens: int = 0
 
@@ -212,14 +220,15 @@ def wallet_step(
 
 def key_step(
     state: KeyState | None,
+    owner: LimitOwner,
     hold_id: str,
     amount_nano_usd: int,
-    now_us: int,
     *,
+    now_us: int,
     tokens: int = 0,
     covered: bool = False,
 ) -> KeyHoldAttempt | GatewayError:
-    """Decide the next write on a key's state, or a refusal; None, for a missing key, is refused.
+    """Decide the next write on the state of a key or level, or a refusal, as for a missing one.
 
     A key short of tokens takes what is left, because nobody knows yet how many the answer will
     have.
@@ -227,9 +236,10 @@ def key_step(
     if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
         return key_refused()
     step = _usable_key_step(
-        state, hold_id, amount_nano_usd, now_us=now_us, tokens=tokens, covered=covered
+        state, owner, hold_id, amount_nano_usd, now_us=now_us, tokens=tokens, covered=covered
     )
-    if isinstance(step, GatewayError):
+    # The headers of a reply state the rates of its key.
+    if isinstance(step, GatewayError) and owner.level == "key":
         step.rate_limit = state.rate.to_limit(now_us)
         step.token_limit = state.token_limit(created_s(hold_id), now_us / _US_PER_S)
     return step
@@ -237,6 +247,7 @@ def key_step(
 
 def _usable_key_step(
     state: KeyState,
+    owner: LimitOwner,
     hold_id: str,
     amount_nano_usd: int,
     *,
@@ -245,47 +256,51 @@ def _usable_key_step(
     covered: bool,
 ) -> KeyHoldAttempt | GatewayError:
     if state.rate.full_us > now_us and state.rate.ready_us > now_us:
-        return AccessError(
-            ErrorCode.RATE_LIMIT_EXCEEDED,
-            f"This key allows {state.rate.requests_per_minute} requests per minute.",
-            retry_after_s=(state.rate.ready_us - now_us) / _US_PER_S,
+        rate, ready_s = state.rate.requests_per_minute, state.rate.ready_us / _US_PER_S
+        return _too_fast(
+            f"{owner.subject} allows {rate} requests per minute.",
+            owner.reach("requests", rate, resets_s=ready_s),
+            retry_after_s=ready_s - now_us / _US_PER_S,
         )
     if state.holds >= state.concurrency:
-        return AccessError(
-            ErrorCode.RATE_LIMIT_EXCEEDED,
-            f"This key allows {state.concurrency} requests at a time.",
+        return _too_fast(
+            f"{owner.subject} allows {state.concurrency} requests at a time.",
+            owner.reach("concurrency", state.concurrency),
             retry_after_s=_SLOT_FREE_S,
         )
     second = created_s(hold_id)
     remaining_tokens = state.remaining_tokens(second)
     if remaining_tokens < min(1, tokens):
-        return AccessError(
-            ErrorCode.RATE_LIMIT_EXCEEDED,
-            f"This key allows {state.tokens_per_minute} tokens per minute.",
-            retry_after_s=max(_SLOT_FREE_S, minute_ends_s(second) - now_us / _US_PER_S),
+        ends_s = minute_ends_s(second)
+        return _too_fast(
+            f"{owner.subject} allows {state.tokens_per_minute} tokens per minute.",
+            owner.reach("tokens", state.tokens_per_minute, resets_s=ends_s),
+            retry_after_s=max(_SLOT_FREE_S, ends_s - now_us / _US_PER_S),
         )
     remaining = state.remaining_nano_usd(second)
     tightest = min(PERIODS, key=lambda period: remaining[period])
     if remaining[tightest] < (amount_nano_usd if covered else min(1, amount_nano_usd)):
-        return limit_reached(tightest, state.limits_nano_usd[tightest], second)
+        limit = state.limits_nano_usd[tightest]
+        return limit_reached(owner, tightest, limit, second, remaining=remaining[tightest])
     return KeyHoldAttempt(
         amount_nano_usd=min(amount_nano_usd, remaining[tightest]),
-        form=rate_form(state.rate.full_us, now_us),
+        form=state.rate.form(now_us),
         tokens=min(tokens, remaining_tokens),
     )
 
 
 def top_up_refusal(
-    state: KeyState | None, hold_id: str, more_nano_usd: int, now_us: int
+    state: KeyState | None, owner: LimitOwner, hold_id: str, more_nano_usd: int, *, now_us: int
 ) -> GatewayError | None:
-    """Return the reason for which a key may not add so much to its hold, None if it may."""
+    """Return why a key or level may not add so much to its hold, None if it may."""
     if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
         return key_refused()
     second = created_s(hold_id)
     remaining = state.remaining_nano_usd(second)
     tightest = min(PERIODS, key=lambda period: remaining[period])
     if remaining[tightest] < more_nano_usd:
-        return limit_reached(tightest, state.limits_nano_usd[tightest], second)
+        limit = state.limits_nano_usd[tightest]
+        return limit_reached(owner, tightest, limit, second, remaining=remaining[tightest])
     return None
 
 
@@ -331,14 +346,26 @@ def too_little_to_take(amount_nano_usd: int, available_nano_usd: int) -> Request
     )
 
 
-def limit_reached(period: Period, limit_nano_usd: int, second: int) -> LedgerError:
-    """Make the refusal of a key whose limit of a period is spent or held."""
+def _too_fast(message: str, limit: ReachedLimit, *, retry_after_s: float) -> AccessError:
+    refusal = AccessError(ErrorCode.RATE_LIMIT_EXCEEDED, message, retry_after_s=retry_after_s)
+    refusal.limit = limit
+    return refusal
+
+
+def limit_reached(
+    owner: LimitOwner, period: Period, limit_nano_usd: int, second: int, *, remaining: int = 0
+) -> LedgerError:
+    """Make the refusal of a key or level whose limit of a period is spent or held."""
     ends_s = period_ends_s(period, second)
     window = "in total" if period == "total" else f"per {period}"
     again = "" if ends_s is None else f" It starts anew in {ends_s - second} s."
+    amount = f"${usd_text(limit_nano_usd)}"
     refusal = LedgerError(
         ErrorCode.KEY_LIMIT_EXCEEDED,
-        f"This key's limit of ${usd_text(limit_nano_usd)} {window} is used up.{again}",
+        f"This key's limit of {amount} {window} is used up.{again}"
+        if owner.level == "key"
+        else f"{owner.subject} has used up its limit of {amount} {window}.{again}",
     )
     refusal.resets_s = ends_s
+    refusal.limit = owner.reach(period, limit_nano_usd, remaining=remaining, resets_s=ends_s)
     return refusal

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from tollgate.core.generation import GenerationRecord, RoutingTrace
 from tollgate.core.ids import created_s
+from tollgate.core.limits import LimitOwner
 
 # After this a function that held money has ended: its timeout, and room for clocks that differ.
 FUNCTION_TIMEOUT_S: Final = 885
@@ -23,13 +24,17 @@ class WalletHolds(Struct, frozen=True, kw_only=True):
     holds: Mapping[str, int]
 
 
-class KeyHolds(Struct, frozen=True, kw_only=True):
-    """The holds of one key's state, in nano-dollars by id."""
+class StateHolds(Struct, frozen=True, kw_only=True):
+    """The holds in the state of a key, a member or a team, in nano-dollars by id."""
 
-    workspace_id: str
-    key_id: str
+    owner: LimitOwner
     # Nano-dollars by the hold's id.
     holds: Mapping[str, int]
+
+    @property
+    def workspace_id(self) -> str:
+        """The workspace of the key, the member or the team."""
+        return self.owner.workspace_id
 
 
 class ExpiredHold(Struct, frozen=True, kw_only=True):
@@ -41,14 +46,18 @@ class ExpiredHold(Struct, frozen=True, kw_only=True):
     id: str
     workspace_id: str
     wallets: Sequence[WalletHolds]
-    key: KeyHolds | None
+    states: Sequence[StateHolds]
+
+    @property
+    def key_id(self) -> str:
+        """The id of the key, empty if its side of the hold has not landed, or is settled."""
+        keys = (state.owner.id for state in self.states if state.owner.level == "key")
+        return next(keys, "")
 
     @property
     def held_nano_usd(self) -> int:
         """The amount of the side that held more."""
-        sides: list[WalletHolds | KeyHolds] = [*self.wallets]
-        if self.key is not None:
-            sides.append(self.key)
+        sides: list[WalletHolds | StateHolds] = [*self.wallets, *self.states]
         return max(side.holds[self.id] for side in sides)
 
 
@@ -63,29 +72,29 @@ class SweepReport(Struct, frozen=True, kw_only=True):
     oldest_age_s: float
 
 
-def expired_holds(items: Iterable[WalletHolds | KeyHolds], now_s: float) -> Sequence[ExpiredHold]:
+def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Sequence[ExpiredHold]:
     """Group holds whose process must be gone by their id, oldest first.
 
-    A side alone is enough to expire a hold, but only both sides together name its workspace and
+    A side alone is enough to expire a hold, but only all sides together name its workspace and
     key.
     """
     wallets: dict[str, list[WalletHolds]] = {}
-    keys: dict[str, KeyHolds] = {}
+    states: dict[str, list[StateHolds]] = {}
     for item in items:
         for hold_id in item.holds:
             if created_s(hold_id) + HOLD_LIFETIME_S < now_s:
                 if isinstance(item, WalletHolds):
                     wallets.setdefault(hold_id, []).append(item)
                 else:
-                    keys[hold_id] = item
+                    states.setdefault(hold_id, []).append(item)
     return [
         ExpiredHold(
             id=hold_id,
-            workspace_id=(keys.get(hold_id) or wallets[hold_id][0]).workspace_id,
+            workspace_id=(states.get(hold_id) or wallets[hold_id])[0].workspace_id,
             wallets=wallets.get(hold_id, ()),
-            key=keys.get(hold_id),
+            states=states.get(hold_id, ()),
         )
-        for hold_id in sorted(wallets.keys() | keys.keys())
+        for hold_id in sorted(wallets.keys() | states.keys())
     ]
 
 
@@ -99,7 +108,7 @@ def lost_record(expired: ExpiredHold) -> GenerationRecord:
         id=expired.id,
         created_s=created_s(expired.id),
         workspace_id=expired.workspace_id,
-        key_id=expired.key.key_id if expired.key else "",
+        key_id=expired.key_id,
         outcome="lost",
         streamed=False,
         catalog_sha="",

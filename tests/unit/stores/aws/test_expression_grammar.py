@@ -13,6 +13,7 @@ UPDATES = {
     "wallet grant": expressions.WALLET_GRANT,
     "key hold, idle": key_hold("idle"),
     "key hold, busy": key_hold("busy"),
+    "key hold, unlimited": key_hold("unlimited"),
     "key hold, idle, three stale buckets": key_hold("idle", 3),
     "key hold, busy, three stale buckets": key_hold("busy", 3),
     "key hold, its own limits": key_hold("idle", rate="own", budget=(2, "own")),

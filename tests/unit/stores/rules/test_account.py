@@ -7,10 +7,13 @@ from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import encode_id
+from tollgate.core.limits import LimitOwner, ReachedLimit
 from tollgate.stores.rules.account import (
     HOLDS_MAX,
     NEVER_S,
     UNLIMITED,
+    UNLIMITED_BURST,
+    UNLIMITED_RATE,
     KeyHoldAttempt,
     KeyState,
     RateState,
@@ -26,6 +29,7 @@ from tollgate.stores.rules.periods import PERIODS, Period, period_ends_s
 
 NOW_S = 1795264201
 NOW_US = NOW_S * 1_000_000
+OWNER = LimitOwner(level="key", id="key", workspace_id="acme")
 HOLD_ID = encode_id(NOW_S.to_bytes(4, "big") + bytes(7))
 
 KEY = KeyState(
@@ -74,7 +78,7 @@ def test_a_shard_says_what_to_try(state: WalletState | None, amount: int, step: 
     ],
 )
 def test_a_key_that_may_not_is_told_why(state: KeyState | None, code: ErrorCode) -> None:
-    step = key_step(state, HOLD_ID, 5, NOW_US)
+    step = key_step(state, OWNER, HOLD_ID, 5, now_us=NOW_US)
 
     assert isinstance(step, GatewayError)
     assert step.code is code
@@ -97,7 +101,7 @@ def test_a_key_that_may_not_is_told_why(state: KeyState | None, code: ErrorCode)
 def test_a_key_that_may_takes_what_is_left_of_its_limits(
     state: KeyState, take: KeyHoldAttempt
 ) -> None:
-    assert key_step(state, HOLD_ID, 5, NOW_US) == take
+    assert key_step(state, OWNER, HOLD_ID, 5, now_us=NOW_US) == take
 
 
 @given(st.text(alphabet="abc-_09", min_size=15, max_size=15), st.integers(1, 64))
@@ -136,4 +140,63 @@ def test_c61_a_rate_is_read_as_it_was_set(rpm: int) -> None:
 
 @pytest.mark.parametrize("period", PERIODS)
 def test_c94_a_limit_says_when_it_starts_anew(period: Period) -> None:
-    assert limit_reached(period, 5, NOW_S).resets_s == period_ends_s(period, NOW_S)
+    assert limit_reached(OWNER, period, 5, NOW_S).resets_s == period_ends_s(period, NOW_S)
+
+
+LIMITED = replace(KEY, limits_nano_usd={**KEY.limits_nano_usd, "day": 5_000_000_000})
+RESETS_S = period_ends_s("day", NOW_S)
+
+
+@pytest.mark.parametrize(
+    ("state", "limit", "message"),
+    [
+        (
+            replace(LIMITED, buckets={"b_20261121": -3}),
+            ReachedLimit(
+                level="team",
+                id="search",
+                kind="day",
+                limit=5_000_000_000,
+                remaining=0,
+                resets_s=RESETS_S,
+            ),
+            "Team `search` has used up its limit of $5 per day. It starts anew in 41399 s.",
+        ),
+        (
+            replace(LIMITED, concurrency=4, holds=4),
+            ReachedLimit(level="team", id="search", kind="concurrency", limit=4, remaining=0),
+            "Team `search` allows 4 requests at a time.",
+        ),
+        (
+            replace(LIMITED, tokens_per_minute=9, buckets={f"t_{NOW_S // 60}": 0}),
+            ReachedLimit(
+                level="team",
+                id="search",
+                kind="tokens",
+                limit=9,
+                remaining=0,
+                resets_s=(NOW_S // 60 + 1) * 60,
+            ),
+            "Team `search` allows 9 tokens per minute.",
+        ),
+    ],
+)
+def test_c61_a_refusal_names_its_level_and_the_limit(
+    state: KeyState, limit: ReachedLimit, message: str
+) -> None:
+    owner = LimitOwner(level="team", id="search", workspace_id="acme")
+
+    refused = key_step(state, owner, HOLD_ID, 5, now_us=NOW_US, tokens=1)
+
+    assert isinstance(refused, GatewayError)
+    assert (refused.limit, refused.message) == (limit, message)
+    # The headers of a reply have the rates of its key.
+    assert (refused.rate_limit, refused.token_limit) == (None, None)
+
+
+def test_a_level_without_a_rate_writes_none() -> None:
+    state = replace(KEY, rate=RateState.fresh(UNLIMITED_RATE, UNLIMITED_BURST))
+    assert key_step(state, OWNER, HOLD_ID, 5, now_us=NOW_US) == KeyHoldAttempt(
+        amount_nano_usd=5, form="unlimited"
+    )
+    assert state.rate.take("unlimited", NOW_US) == state.rate

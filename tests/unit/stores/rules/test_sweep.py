@@ -1,9 +1,10 @@
 """Which holds a sweeper expires."""
 
 from tollgate.core.ids import encode_id
+from tollgate.core.limits import LimitOwner
 from tollgate.stores.rules.sweep import (
     HOLD_LIFETIME_S,
-    KeyHolds,
+    StateHolds,
     WalletHolds,
     expired_holds,
     lost_record,
@@ -21,8 +22,14 @@ def wallet(**holds: int) -> WalletHolds:
     return WalletHolds(workspace_id="acme", shard=2, holds=holds)
 
 
-def key(**holds: int) -> KeyHolds:
-    return KeyHolds(workspace_id="acme", key_id="key", holds=holds)
+def key(**holds: int) -> StateHolds:
+    owner = LimitOwner(level="key", id="key", workspace_id="acme")
+    return StateHolds(owner=owner, holds=holds)
+
+
+def team(**holds: int) -> StateHolds:
+    owner = LimitOwner(level="team", id="search", workspace_id="acme")
+    return StateHolds(owner=owner, holds=holds)
 
 
 def test_the_deadline_is_the_functions_timeout_and_two_minutes() -> None:
@@ -43,11 +50,27 @@ def test_both_sides_of_a_hold_are_found_together_oldest_first() -> None:
 
     found = expired_holds([on_key, on_wallet], NOW_S)
 
-    assert [(hold.id, tuple(hold.wallets), hold.key, hold.held_nano_usd) for hold in found] == [
-        (first, (on_wallet,), on_key, 7),
-        (second, (on_wallet,), None, 5),
-        (third, (), on_key, 3),
+    assert [
+        (hold.id, tuple(hold.wallets), tuple(hold.states), hold.held_nano_usd) for hold in found
+    ] == [
+        (first, (on_wallet,), (on_key,), 7),
+        (second, (on_wallet,), (), 5),
+        (third, (), (on_key,), 3),
     ]
+
+
+def test_a_side_of_a_level_alone_is_found_and_names_no_key() -> None:
+    [found] = expired_holds([on_team := team(**{hold_id(OLD_S): 3})], NOW_S)
+
+    assert (found.states, found.workspace_id, found.key_id) == ([on_team], "acme", "")
+
+
+def test_the_key_of_a_hold_is_named_beside_its_levels() -> None:
+    both = [team(**{hold_id(OLD_S): 3}), key(**{hold_id(OLD_S): 3})]
+
+    [found] = expired_holds(both, NOW_S)
+
+    assert (list(found.states), found.key_id) == (both, "key")
 
 
 def test_a_hold_on_two_shards_is_found_on_both() -> None:
@@ -56,7 +79,7 @@ def test_a_hold_on_two_shards_is_found_on_both() -> None:
 
     (found,) = expired_holds(sides, NOW_S)
 
-    assert (tuple(found.wallets), found.key, found.workspace_id) == (tuple(sides), None, "acme")
+    assert (tuple(found.wallets), found.states, found.workspace_id) == (tuple(sides), (), "acme")
 
 
 def test_a_lost_generation_costs_nothing_and_names_what_is_known() -> None:
