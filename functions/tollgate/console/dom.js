@@ -1,7 +1,7 @@
-/** Builds elements. Text becomes text nodes, never markup; addresses of other schemes are left out. */
+/** Builds elements. Text becomes text nodes, never markup; addresses of other hosts and schemes are left out. */
 
 const SVG = "http://www.w3.org/2000/svg";
-const SAFE_ADDRESS = /^(#|\.{0,2}\/|https?:\/\/)/;
+const SAFE_ADDRESS = /^(#|\.\.?\/)/;
 
 /** Return an HTML element with attributes, handlers (`onclick`) and children. */
 export const h = (tag, attributes, ...children) =>

@@ -26,6 +26,7 @@ const main = document.getElementById("main");
 const nav = document.getElementById("nav");
 const account = document.getElementById("account");
 let leaving = new AbortController();
+let isFirst = true;
 
 async function open() {
   leaving.abort();
@@ -43,7 +44,9 @@ async function open() {
     const heading = h("h1", { tabindex: "-1" }, view.title);
     const body = h("div", { class: "view", "aria-busy": "true" }, h("p", { class: "quiet" }, "Loading …"));
     show(main, heading, body);
-    if (document.activeElement === document.body || nav.contains(document.activeElement)) heading.focus({ preventScroll: true });
+    // A page that was just opened is read from its top, a view that was gone to from its heading.
+    if (!isFirst && (document.activeElement === document.body || nav.contains(document.activeElement))) heading.focus({ preventScroll: true });
+    isFirst = false;
     document.title = `${view.title} · Tollgate`;
     const { render } = await view.load();
     const content = await render({ params, signal, go, refresh: open });

@@ -21,7 +21,7 @@ const GROUPS = {
 export async function render({ params, signal, go }) {
   const now = new Date();
   const month = /^\d{4}-\d{2}$/.test(params.get("month")) ? params.get("month") : now.toISOString().slice(0, 7);
-  const by = params.get("by") in GROUPS ? params.get("by") : "model";
+  const by = Object.hasOwn(GROUPS, params.get("by")) ? params.get("by") : "model";
   const { since, until, days } = period(month);
   const query = { since, until };
   const [activity, workspace] = await Promise.all([get("activity", query, signal), get("workspace", {}, signal).catch(() => null)]);

@@ -1,0 +1,74 @@
+"""What a person does in the console."""
+
+from dataclasses import dataclass, field
+
+from playwright.sync_api import ConsoleMessage, Error, Locator, Page
+
+from tests.local_server import LocalServer
+
+# Chromium logs each answer of an error; the console shows these itself.
+_REFUSED_BY_API = "Failed to load resource: the server responded with a status of"
+
+
+@dataclass
+class Visitor:
+    """A page, and what went wrong in it."""
+
+    page: Page
+    server: LocalServer
+    faults: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("pageerror", self._note_error)
+        self.page.on("console", self._note_message)
+
+    @property
+    def host(self) -> str:
+        """The server's address with the path under which API Gateway has it, too."""
+        return self.server.base_url.removesuffix("/v1")
+
+    def sign_in(self, key: str | None = None) -> None:
+        self.page.goto(f"{self.host}/console/")
+        self.page.get_by_label("Key", exact=True).fill(key or self.server.management_key)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.wait()
+
+    def sign_in_at(self, view: str) -> None:
+        """Open a view in a tab that has the management key already."""
+        kept = f"sessionStorage.setItem('tollgate.secret', '{self.server.management_key}')"
+        self.page.add_init_script(f"if (location.protocol !== 'about:') {kept}")
+        self.open(view)
+
+    def open(self, view: str) -> None:
+        """Open a view by its address."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.host}/console/#/{view}")
+        self.wait()
+
+    def wait(self) -> None:
+        self.page.locator(".view:not([aria-busy])").wait_for()
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name, exact=True).click()
+
+    def fill(self, **values: str) -> None:
+        """Fill in the fields of the open dialog, or of the page, by their names."""
+        dialog = self.page.locator("dialog[open]")
+        place: Locator | Page = dialog if dialog.count() else self.page
+        for name, value in values.items():
+            control = place.locator(f"[name={name}]")
+            if control.evaluate("it => it.tagName") == "SELECT":
+                control.select_option(value)
+            else:
+                control.fill(value)
+
+    @property
+    def text(self) -> str:
+        return self.page.locator("main").inner_text()
+
+    def _note_error(self, error: Error) -> None:
+        self.faults.append(str(error))
+
+    def _note_message(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"} and _REFUSED_BY_API not in message.text:
+            self.faults.append(message.text)
