@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.stores.rules.reports import BrokenInvariant, MaintenanceReport
+from tollgate.stores.rules.reports import BrokenInvariant, MaintenanceReport, WebhookReport
 from tollgate.stores.rules.sweep import SweepReport
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
@@ -44,17 +44,21 @@ def handler(event: Mapping[str, object], context: object) -> None:
         for difference in differences:
             _log.error("the books differ", extra={"fields": asdict(difference)})
     else:
-        swept, care = asyncio.run(_sweep())
+        swept, care, hooks = asyncio.run(_sweep())
         _metrics.add_metric("HoldsFound", MetricUnit.Count, swept.found)
         _metrics.add_metric("HoldsSettled", MetricUnit.Count, swept.settled)
         _metrics.add_metric("OldestHoldAge", MetricUnit.Seconds, swept.oldest_age_s)
         _metrics.add_metric("WorkspacesFailed", MetricUnit.Count, care.failed)
+        _metrics.add_metric("WebhooksSent", MetricUnit.Count, hooks.sent)
+        _metrics.add_metric("WebhooksFailed", MetricUnit.Count, hooks.failed)
     _metrics.flush_metrics()
 
 
-async def _sweep() -> tuple[SweepReport, MaintenanceReport]:
+async def _sweep() -> tuple[SweepReport, MaintenanceReport, WebhookReport]:
     async with _upkeep() as upkeep:
-        return await upkeep.sweeper.run(), await upkeep.maintenance.run()
+        swept, care = await upkeep.sweeper.run(), await upkeep.maintenance.run()
+        # What happened in this run is sent at its end.
+        return swept, care, await upkeep.webhooks.run()
 
 
 async def _audit() -> Sequence[BrokenInvariant]:

@@ -18,6 +18,7 @@ from tests.memory.stores import (
     MemoryGenerationStore,
     MemoryLedger,
 )
+from tests.memory.webhooks import MemoryWebhookStore
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.audit import Actor, AuditEntry
 from tollgate.core.clock import DAY_S, Clock
@@ -158,6 +159,7 @@ class MemoryStores(Stores):
     """The stores in memory."""
 
     books: MemoryBooks
+    webhooks: MemoryWebhookStore
 
     async def lock(self, workspace_id: str) -> None:
         self.books.lock(workspace_id)
@@ -213,6 +215,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         cooldowns=MemoryCooldownStore(clock),
         clock=clock,
         books=books,
+        webhooks=MemoryWebhookStore(books, ids, clock),
     )
 
 

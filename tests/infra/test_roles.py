@@ -83,6 +83,7 @@ PERMISSIONS: Final = {
             "dynamodb:Query",
             "dynamodb:UpdateItem",
         },
+        "CoreTable where pk begins with J#": {"dynamodb:DeleteItem"},
         "LedgerTable": {
             "dynamodb:BatchGetItem",
             "dynamodb:PutItem",
@@ -173,7 +174,7 @@ def test_no_condition_on_all_keys_is_true_without_any(any_stack: Stack) -> None:
         for statement in statements(role)
         if any("ForAllValues" in it for it in statement.get("Condition", ()))
     ]
-    assert len(conditions) == 5
+    assert len(conditions) == 6
     for condition in conditions:
         (keys,) = (it for name, it in condition.items() if name.startswith("ForAllValues"))
         assert condition["Null"] == dict.fromkeys(keys, "false")

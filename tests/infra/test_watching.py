@@ -33,7 +33,15 @@ OF_AWS: Final = {
 
 
 # Of the sweeper's, as powertools writes them.
-SWEPT: Final = {"AuditDifference", "HoldsFound", "HoldsSettled", "OldestHoldAge"}
+SWEPT: Final = {
+    "AuditDifference",
+    "HoldsFound",
+    "HoldsSettled",
+    "OldestHoldAge",
+    "WebhooksFailed",
+    "WebhooksSent",
+    "WorkspacesFailed",
+}
 CHATS: Final = {it.name for it in vars(emf).values() if isinstance(it, emf.Metric)}
 # The dimensions of metrics, for each service.
 DIMENSIONS: Final = {

@@ -9,6 +9,7 @@ from tollgate.core.audit import AuditEntry
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
+from tollgate.core.webhooks import EventDelivery, Webhook
 from tollgate.stores.credit import CreditEntry
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.stores.rules.credit_lots import Lots
@@ -103,6 +104,8 @@ class MemoryBooks(Struct):
     lots: dict[str, Lots] = field(default_factory=dict)
     credit_limits: dict[str, int] = field(default_factory=dict)
     response_days: dict[str, int | None] = field(default_factory=dict)
+    webhooks: dict[tuple[str, str], Webhook] = field(default_factory=dict)
+    deliveries: dict[str, EventDelivery] = field(default_factory=dict)
 
     def lock(self, workspace_id: str) -> None:
         """Let a workspace spend nothing any more."""

@@ -39,6 +39,7 @@ from tollgate.web.routes.models import model_routes
 from tollgate.web.routes.pages import page_routes
 from tollgate.web.routes.responses import response_routes
 from tollgate.web.routes.uploads import part_routes, upload_routes
+from tollgate.web.routes.webhooks import webhook_routes
 from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
 
@@ -76,6 +77,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         generation_routes,
         activity_routes,
         audit_routes,
+        webhook_routes,
         model_routes,
         catalog_routes,
         explanation_routes,

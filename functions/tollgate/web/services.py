@@ -12,6 +12,7 @@ from tollgate.core.files import NewFile
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.publication import Publications
+from tollgate.core.webhooks import WebhookStore
 from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import FileReader, Journal
 from tollgate.ingress.base import Ingress
@@ -55,6 +56,7 @@ class Services(Struct, frozen=True, kw_only=True):
     generations: GenerationStore
     activity: ActivityStore
     audit_log: AuditLog
+    webhooks: WebhookStore
     cooldowns: CooldownStore
     # Both are None in a deployment without a bucket for content.
     contents: ContentLog | None

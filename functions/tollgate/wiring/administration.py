@@ -14,6 +14,8 @@ from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.responses import AuditedResponses
+from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
+from tollgate.stores.webhooks.sender import EventSender
 from tollgate.wiring.stores import Stores
 
 
@@ -30,6 +32,7 @@ class Administration(Struct, frozen=True, kw_only=True):
     teams: DynamoTeamStore
     members: DynamoMemberStore
     sessions: DynamoSessionStore
+    webhooks: DynamoWebhookStore
     responses: AuditedResponses | None
     """None in a deployment without a bucket for content."""
 
@@ -53,6 +56,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         activity=DynamoActivityStore(client, tables, stores.generations, clock=clock),
         audit_log=DynamoAuditLog(client, tables),
+        webhooks=DynamoWebhookStore(client, tables, EventSender(clock), ids=ids, clock=clock),
         responses=None
         if stores.responses is None
         else AuditedResponses(client, tables, stores.responses, ids=ids, clock=clock),

@@ -37,6 +37,7 @@ def wire_services(
         generations=stores.generations,
         activity=administration.activity,
         audit_log=administration.audit_log,
+        webhooks=administration.webhooks,
         cooldowns=stores.cooldowns,
         contents=stores.contents,
         responses=administration.responses,

@@ -11,13 +11,16 @@ from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.stores.keys.writes import KeyWrites
-from tollgate.stores.money.alert_channels import SnsTopic, Webhook
+from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.budgets import AlertChannel, Budgets
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.sweeper import Sweeper
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
+from tollgate.stores.webhooks.rounds import WebhookRounds
+from tollgate.stores.webhooks.sender import EventSender
 from tollgate.wiring.aws import aws_json, signer
 from tollgate.wiring.stores import Stores
 
@@ -28,6 +31,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     sweeper: Sweeper
     maintenance: WorkspaceMaintenance
     audit: Audit
+    webhooks: WebhookRounds
     secrets: AwsJson
 
     async def aclose(self) -> None:
@@ -42,6 +46,8 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     secrets = aws_json(settings, "secretsmanager", settings.secretsmanager_endpoint_url, clock)
     channels = _alert_channels(settings, secrets, clock)
+    sender = EventSender(clock)
+    endpoints = DynamoWebhookStore(client, tables, sender, ids=ids, clock=clock)
     budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
     return Upkeep(
         sweeper=Sweeper(
@@ -70,6 +76,14 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             clock=clock,
             retention_s=settings.record_days * DAY_S,
         ),
+        webhooks=WebhookRounds(
+            client,
+            tables,
+            endpoints,
+            sender,
+            operator_workspace=settings.operator_workspace,
+            clock=clock,
+        ),
         secrets=secrets,
     )
 
@@ -82,7 +96,7 @@ def _alert_channels(settings: Settings, secrets: AwsJson, clock: Clock) -> Seque
         channels.append(SnsTopic(settings.alert_topic_arn, signer(settings, "sns", clock), url))
     if settings.alert_webhook_url:
         channels.append(
-            Webhook(
+            AlertWebhook(
                 settings.alert_webhook_url,
                 SecretReference(secret=settings.alert_webhook_secret),
                 AwsSecretStore(secrets, environment_variable, clock),

@@ -12,6 +12,7 @@ GENERATION_ID = "gen-x"
 RESPONSE_ID = "resp_x"
 FILE_ID = "file-x"
 UPLOAD_ID = "upload_x"
+WEBHOOK = "/v1/webhooks/Nx1b2c3d4e5f6g7"
 
 EVERY_KEYS_ROUTES = [
     ("GET", "/v1/key", None),
@@ -66,6 +67,17 @@ WORKSPACE_CHANGES = [
     ("DELETE", f"/v1/keys/{KEY_ID}", None),
     ("GET", f"/v1/generation/content?id={GENERATION_ID}", None),
 ]
+WEBHOOK_ROUTES = [
+    ("GET", "/v1/webhooks", None),
+    ("POST", "/v1/webhooks", {"url": "https://hooks.example/"}),
+    ("GET", WEBHOOK, None),
+    ("PATCH", WEBHOOK, {"enabled": False}),
+    ("DELETE", WEBHOOK, None),
+    ("POST", f"{WEBHOOK}/rotate", {}),
+    ("POST", f"{WEBHOOK}/test", None),
+    ("GET", f"{WEBHOOK}/deliveries", None),
+    ("POST", f"{WEBHOOK}/deliveries/evt_x/redeliver", None),
+]
 OPERATOR_LISTS = [
     ("GET", "/v1/workspaces", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}", None),
@@ -88,5 +100,5 @@ OPERATOR_CHANGES = [
 ]
 WORKSPACE_ROUTES = WORKSPACE_LISTS + WORKSPACE_CHANGES
 OPERATOR_ROUTES = OPERATOR_LISTS + OPERATOR_CHANGES
-MANAGEMENT_ROUTES = WORKSPACE_ROUTES + OPERATOR_ROUTES
+MANAGEMENT_ROUTES = WORKSPACE_ROUTES + WEBHOOK_ROUTES + OPERATOR_ROUTES
 ROUTES = EVERY_KEYS_ROUTES + RESPONSE_ROUTES + FILE_ROUTES + MANAGEMENT_ROUTES

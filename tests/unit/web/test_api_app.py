@@ -25,6 +25,8 @@ from tollgate.stores.administration import GenerationStore, NewKey
 from tollgate.web.services import Services
 
 SHARED_STORES = ["keys", "credits", "generations", "activity", "audit_log", "cooldowns", "clock"]
+SHARED_STORES += ["webhooks"]
+MISSING_STORES = ["contents", "responses", "files", "uploads", "named_files", "answers"]
 
 
 @dataclass
@@ -62,12 +64,7 @@ class Api:
     def services(self) -> Services:
         home = self.home
         services = {
-            "contents": None,
-            "responses": None,
-            "files": None,
-            "uploads": None,
-            "named_files": None,
-            "answers": None,
+            **dict.fromkeys(MISSING_STORES),
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
             **{name: getattr(home.stores, name) for name in SHARED_STORES},
             "catalogs": Always(home.catalog),
@@ -76,7 +73,6 @@ class Api:
             "errors": home.ingress,
             "ids": home.gateway.ids,
             "journal": home.journal,
-            "clock": home.stores.clock,
             "operator_workspace": "acme",
         }
         return Services(**{**services, **self.changes})

@@ -12,6 +12,7 @@ from tests.unit.web.routes import (
     OPERATOR_CHANGES,
     OPERATOR_LISTS,
     ROUTES,
+    WEBHOOK_ROUTES,
     WORKSPACE_CHANGES,
     WORKSPACE_LISTS,
 )
@@ -22,6 +23,7 @@ SERVED_BY = [
     (EVERY_KEYS_ROUTES, {"inference", "read", "management"}, {"acme", OPERATORS}),
     (WORKSPACE_LISTS, {"read", "management"}, {"acme", OPERATORS}),
     (WORKSPACE_CHANGES, {"management"}, {"acme", OPERATORS}),
+    (WEBHOOK_ROUTES, {"management"}, {"acme", OPERATORS}),
     (OPERATOR_LISTS, {"read", "management"}, {OPERATORS}),
     (OPERATOR_CHANGES, {"management"}, {OPERATORS}),
 ]

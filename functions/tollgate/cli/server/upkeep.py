@@ -66,6 +66,7 @@ async def _sweep(settings: Settings, stores: Stores) -> None:
     wired = wire_upkeep(settings, stores, SystemClock())
     _log_done("swept", asdict(await wired.sweeper.run()))
     _log_done("workspaces maintained", asdict(await wired.maintenance.run()))
+    _log_done("webhooks sent", asdict(await wired.webhooks.run()))
 
 
 async def _audit(settings: Settings, stores: Stores) -> bool:

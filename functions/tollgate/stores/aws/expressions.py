@@ -286,6 +286,17 @@ CODE_COUNT: Final = ConditionalUpdate(
     "SET n = if_not_exists(n, :zero) + :one, #ttl = :ends",
     "attribute_not_exists(n) OR n < :most",
 )
+WEBHOOK_CHANGE: Final = ConditionalUpdate("SET hook = :hook, rev = :new", "rev = :rev")
+# An endpoint that was disabled gets what happens from now on.
+WEBHOOK_ENABLE: Final = ConditionalUpdate(
+    "SET hook = :hook, rev = :new, cur = :cur REMOVE fl", "rev = :rev"
+)
+WEBHOOK_CURSOR: Final = ConditionalUpdate("SET cur = :cur", "cur < :cur")
+WEBHOOK_TAKES: Final = ConditionalUpdate("SET dl = :now REMOVE fl", IF_PRESENT)
+WEBHOOK_FAILS: Final = ConditionalUpdate("SET fl = if_not_exists(fl, :now)", IF_PRESENT)
+# One process at a time tries an event: the others find another moment of the next attempt.
+DELIVERY_CLAIM: Final = ConditionalUpdate("SET nx = :next, way = :way", "nx = :was")
+DELIVERY_NOTE: Final = ConditionalUpdate("SET way = :way", "nx = :was")
 
 ROWS_OF_PARTITION: Final = "pk = :pk AND begins_with(sk, :prefix)"
 ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"

@@ -222,6 +222,24 @@ class AuditItem(AnyItem):
     ENTRY: Final = "entry"  # S: the AuditEntry as JSON
 
 
+class WebhookItem(AnyItem):
+    """Core table: a webhook of a workspace, in one of its places."""
+
+    WEBHOOK: Final = "hook"  # S: the Webhook as JSON
+    REVISION: Final = "rev"  # N: changes of it
+    CURSOR: Final = "cur"  # N: Unix millisecond up to which entries of the audit log are taken
+    FAILING: Final = "fl"  # N: Unix second since which it takes no event, absent if it took one
+    DELIVERED: Final = "dl"  # N: Unix second at which it last took one, absent before
+
+
+class DeliveryItem(AnyItem):
+    """Core table: an event on its way to a webhook, or one that has ended."""
+
+    EVENT: Final = "event"  # S: the WebhookEvent as JSON, as it is sent
+    DELIVERY: Final = "way"  # S: the Delivery as JSON
+    NEXT: Final = "nx"  # N: Unix second of the next attempt, absent once it has ended
+
+
 class CooldownItem(AnyItem):
     """Core table: the failures of an endpoint within one window."""
 

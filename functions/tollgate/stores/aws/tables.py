@@ -149,6 +149,25 @@ def file_usage_key(workspace_id: str, key_id: str | None) -> Item:
     return _key(file_partition(workspace_id), "U" if key_id is None else f"U#{key_id}")
 
 
+def webhook_partition(workspace_id: str) -> str:
+    """Return the partition of the core table that has the webhooks of a workspace."""
+    return f"J#{workspace_id}"
+
+
+def webhook_key(workspace_id: str, place: int) -> Item:
+    """Return the key of one of the places for a workspace's webhooks in the core table."""
+    return _key(webhook_partition(workspace_id), f"E#{place}")
+
+
+def delivery_key(workspace_id: str, webhook_id: str, event_id: str, *, pending: bool) -> Item:
+    """Return the key of an event's delivery in the core table, in the order of time.
+
+    Those that are pending have rows of their own, which are all that a round reads.
+    """
+    kind = "P" if pending else "D"
+    return _key(webhook_partition(workspace_id), f"{kind}#{webhook_id}#{event_id}")
+
+
 def wallet_key(workspace_id: str, shard: int) -> Item:
     """Return the key of one shard of a workspace's money in the ledger table."""
     return _key(f"W#{workspace_id}#{shard}", "B")

@@ -27,6 +27,7 @@ from tollgate.stores.aws.tables import Tables, alert_key, all_rows, get_items, k
 from tollgate.stores.keys.rows import is_gone, month_used_nano_usd
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.rules.periods import bucket_names
+from tollgate.stores.webhooks.posting import DeliveryFailed
 
 _log = logging.getLogger(__name__)
 
@@ -36,10 +37,6 @@ KEPT_S: Final = 400 * DAY_S
 _SENT_WITHIN_S: Final = 3 * DAY_S
 # Longer than the timeout of a channel, shorter than the five minutes between rounds.
 _LEASE_S: Final = 120
-
-
-class DeliveryFailed(Exception):
-    """A channel did not take an alert, which the next round sends again."""
 
 
 class AlertChannel(Protocol):

@@ -20,6 +20,25 @@ class MaintenanceReport(Struct, frozen=True, kw_only=True):
     failed: int
 
 
+class WebhookReport(Struct, frozen=True, kw_only=True):
+    """The counts of one round of webhooks."""
+
+    # Events that endpoints took.
+    sent: int = 0
+    # Attempts that failed; most are repeated.
+    failed: int = 0
+    # Workspaces that wait for the next round.
+    waiting: int = 0
+
+    def __add__(self, other: "WebhookReport") -> "WebhookReport":
+        """Return the counts of both."""
+        return WebhookReport(
+            sent=self.sent + other.sent,
+            failed=self.failed + other.failed,
+            waiting=self.waiting + other.waiting,
+        )
+
+
 class BrokenInvariant(Struct, frozen=True, kw_only=True):
     """An invariant of the books that does not hold."""
 

@@ -28,7 +28,7 @@ _READERS = {
 }
 # Words that are attributes' names too, where they stand for something else: the periods of limits,
 # the settings of a key, the fields of an alert, the parameter of an error,
-# whose limit a hold keeps to.
+# whose limit a hold keeps to, the actor of an event.
 _OTHER_MEANINGS = {
     ("keys/rows.py", "label"),
     ("keys/rows.py", "labels"),
@@ -45,6 +45,7 @@ _OTHER_MEANINGS = {
     ("rules/audit_entries.py", "label"),
     ("rules/key_settings.py", "tier"),
     ("rules/periods.py", "month"),
+    ("rules/webhook_events.py", "id"),
 }
 
 

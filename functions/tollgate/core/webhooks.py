@@ -1,0 +1,146 @@
+"""Webhooks of workspaces: their endpoints, the events they get, and each delivery."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Final, Literal, Protocol
+
+from msgspec import Struct, field
+
+from tollgate.core.audit import Actor
+
+WEBHOOKS_MAX: Final = 10
+DELIVERIES_MAX: Final = 100
+TEST_EVENT: Final = "webhook.test"
+# Two states of a delivery last; `pending` is tried again.
+DeliveryStatus = Literal["pending", "delivered", "failed"]
+
+
+class Webhook(Struct, frozen=True, kw_only=True):
+    """An endpoint that gets the events of one workspace."""
+
+    id: str
+    workspace_id: str
+    url: str
+    events: tuple[str, ...]
+    """Globs of the types of events that it gets."""
+    created_s: int
+    description: str = ""
+    enabled: bool = True
+    disabled_reason: str | None = None
+    """The reason for which the gateway disabled it, None if it did not."""
+    secret: str
+    old_secret: str | None = None
+    """The secret from before the last rotation, which signs too until `old_secret_ends_s`."""
+    old_secret_ends_s: int = 0
+
+    def wants(self, type_: str) -> bool:
+        """Return whether the endpoint gets events of a type."""
+        return any(fnmatchcase(type_, glob) for glob in self.events)
+
+    def secrets(self, now_s: float) -> tuple[str, ...]:
+        """Return the secrets that sign at a moment, the newest first."""
+        old = self.old_secret if now_s < self.old_secret_ends_s else None
+        return (self.secret,) if old is None else (self.secret, old)
+
+
+class WebhookHealth(Struct, frozen=True, kw_only=True):
+    """The answers of an endpoint so far."""
+
+    delivered_s: int | None = None
+    """The moment at which it last took an event."""
+    failing_since_s: int | None = None
+    """The moment since which it has taken none, None if it took the last one."""
+
+
+class ShownWebhook(Struct, frozen=True, kw_only=True):
+    """A webhook and its health."""
+
+    webhook: Webhook
+    health: WebhookHealth
+
+
+class WebhookSettings(Struct, frozen=True, kw_only=True):
+    """The settings of a webhook, which may be changed."""
+
+    url: str
+    events: tuple[str, ...] = ("*",)
+    description: str = ""
+    enabled: bool = True
+
+
+class WebhookEvent(Struct, frozen=True, kw_only=True):
+    """Something that happened in a workspace; the same event always has the same id."""
+
+    id: str
+    """`evt_`, Unix milliseconds, a dot and a random part: ids sort by time."""
+    type: str
+    workspace_id: str
+    created_at: str
+    data: Mapping[str, object] = field(default_factory=dict)
+
+
+class EventDelivery(Struct, frozen=True, kw_only=True):
+    """One event on its way to one endpoint."""
+
+    event_id: str
+    type: str
+    status: DeliveryStatus
+    queued_s: int
+    """The moment from which it is tried, for three days."""
+    attempts: int = 0
+    attempted_s: int | None = None
+    next_s: int | None = None
+    """The moment of the next attempt, None if there is none."""
+    answer: str = ""
+    """The HTTP status of the last attempt, or the failure without one."""
+
+
+class WebhookStore(Protocol):
+    """The webhooks of all workspaces."""
+
+    async def create(self, workspace_id: str, settings: WebhookSettings, *, by: Actor) -> Webhook:
+        """Create a webhook; raise RequestError where the workspace has as many as it may."""
+
+    async def list(self, workspace_id: str) -> Sequence[ShownWebhook]:
+        """Return the webhooks of a workspace, oldest first."""
+
+    async def get(self, workspace_id: str, webhook_id: str) -> ShownWebhook | None:
+        """Return a webhook of this workspace, None if there is none."""
+
+    async def change(
+        self,
+        workspace_id: str,
+        webhook_id: str,
+        edit: Callable[[WebhookSettings], WebhookSettings],
+        *,
+        by: Actor,
+    ) -> ShownWebhook | None:
+        """Replace the settings by what `edit` returns for them; None if there is no such one."""
+
+    async def rotate(
+        self, workspace_id: str, webhook_id: str, *, grace_s: int, by: Actor
+    ) -> Webhook | None:
+        """Make a new secret, beside which the old one signs for `grace_s`; None without one."""
+
+    async def delete(self, workspace_id: str, webhook_id: str, *, by: Actor) -> bool:
+        """Delete a webhook, False if there is none."""
+
+    async def send_test(self, workspace_id: str, webhook_id: str) -> EventDelivery | None:
+        """Send a test now, and once; None if there is no such webhook."""
+
+    async def deliveries(
+        self, workspace_id: str, webhook_id: str
+    ) -> Sequence[EventDelivery] | None:
+        """Return the latest deliveries, latest first; None if there is no such webhook."""
+
+    async def redeliver(
+        self, workspace_id: str, webhook_id: str, event_id: str
+    ) -> EventDelivery | None:
+        """Make an event due again that is delivered or was given up; None if there is none."""
+
+
+def iso_ms(at_ms: int) -> str:
+    """Return a Unix millisecond in ISO 8601."""
+    moment = datetime.fromtimestamp(at_ms // 1_000, UTC).replace(microsecond=at_ms % 1_000 * 1_000)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

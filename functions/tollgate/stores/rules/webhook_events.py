@@ -1,0 +1,80 @@
+"""Events of webhooks, made from what is stored along with each change; and when to try again."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.audit import AuditEntry
+from tollgate.core.clock import DAY_S
+from tollgate.core.webhooks import WebhookEvent, iso_ms
+
+EVENT_PREFIX: Final = "evt_"
+BUDGET_EVENT: Final = "budget.threshold_reached"
+# An event is tried for so long; an endpoint that took none for so long is disabled.
+TRIED_FOR_S: Final = 3 * DAY_S
+_FIRST_WAIT_S: Final = 240
+_WAIT_MAX_S: Final = 8 * 3600
+# Last words of actions that no ending turns into what has happened.
+_IRREGULAR: Final = {
+    "adjustment": "adjusted",
+    "canary": "canary_changed",
+    "grow": "grown",
+    "rollback": "rolled_back",
+}
+
+
+class BudgetAlert(Struct, frozen=True, kw_only=True):
+    """An alert of a budget, as it is stored."""
+
+    id: str
+    workspace_id: str
+    created_at: str
+    data: dict[str, object]
+
+
+def event_type(entry: AuditEntry) -> str:
+    """Return the type of the event that an entry is: `key.create` becomes `key.created`."""
+    kind, _, verb = entry.action.rpartition(".")
+    disabled = entry.after.get("disabled")
+    if entry.action == "key.change" and disabled is not None:
+        return "key.disabled" if disabled == "true" else "key.enabled"
+    done = _IRREGULAR.get(verb) or f"{verb.removesuffix('e')}ed"
+    return f"{kind}.{done}"
+
+
+def event_of_entry(entry: AuditEntry, workspace_id: str) -> WebhookEvent:
+    """Return the event of an entry of the audit log, for a workspace that may read the entry.
+
+    The network address of the actor, and a request's id, stay in the log.
+    """
+    actor = entry.actor
+    return WebhookEvent(
+        id=EVENT_PREFIX + entry.id,
+        type=event_type(entry),
+        workspace_id=workspace_id,
+        created_at=iso_ms(entry.at_ms),
+        data={
+            "actor": {"type": actor.kind, "id": actor.id, "name": actor.name},
+            "target": entry.target,
+            "target_name": entry.target_name,
+            "before": dict(entry.before),
+            "after": dict(entry.after),
+        },
+    )
+
+
+def event_of_alert(alert: BudgetAlert, created_s: int) -> WebhookEvent:
+    """Return the event of an alert of a budget."""
+    return WebhookEvent(
+        id=f"{EVENT_PREFIX}{created_s * 1_000:013d}.{alert.id.removeprefix(EVENT_PREFIX)}",
+        type=BUDGET_EVENT,
+        workspace_id=alert.workspace_id,
+        created_at=iso_ms(created_s * 1_000),
+        data=alert.data,
+    )
+
+
+def next_try_s(attempts: int, now_s: int) -> int:
+    """Return when an event is due again after so many attempts: 4 minutes, doubled, 8 hours at
+    most."""
+    return now_s + min(_WAIT_MAX_S, _FIRST_WAIT_S << min(attempts - 1, 10))

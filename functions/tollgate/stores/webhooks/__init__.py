@@ -1,0 +1,1 @@
+"""Webhooks of workspaces: their endpoints, and the deliveries of events."""

@@ -1,0 +1,282 @@
+"""Rounds of the webhooks: find what happened, and send what is due.
+
+The audit log is the outbox: an entry is written along with its change, so that no event is lost or
+made up. A round reads entries from a while before the last round's end on, since entries with
+earlier ids may land after later ones; a delivery has the id of its event, so that none is made
+twice. An event is sent at least once.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import json
+from msgspec.structs import replace
+
+from tollgate.core.audit import SWEEPER, AuditFilter
+from tollgate.core.clock import DAY_S, Clock
+from tollgate.core.errors import LedgerError
+from tollgate.core.webhooks import EventDelivery, Webhook, WebhookEvent
+from tollgate.stores.aws.attributes import Item, number, string
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import decode_items, read_text, reads_an_item
+from tollgate.stores.aws.expressions import (
+    DELIVERY_CLAIM,
+    DELIVERY_NOTE,
+    IF_ABSENT,
+    WEBHOOK_CURSOR,
+    WEBHOOK_FAILS,
+    WEBHOOK_TAKES,
+    ConditionalUpdate,
+)
+from tollgate.stores.aws.failures import (
+    ConditionFailed,
+    StoreUnavailable,
+    refusing_when_unavailable,
+)
+from tollgate.stores.aws.items import AnyItem, BudgetAlertItem
+from tollgate.stores.aws.tables import (
+    WORKSPACE_NAMES,
+    Tables,
+    all_rows,
+    delivery_key,
+    get_item,
+    webhook_key,
+)
+from tollgate.stores.records.audit_log import DynamoAuditLog
+from tollgate.stores.rules.reports import WebhookReport
+from tollgate.stores.rules.webhook_events import (
+    TRIED_FOR_S,
+    BudgetAlert,
+    event_of_alert,
+    event_of_entry,
+    next_try_s,
+)
+from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
+from tollgate.stores.webhooks.posting import DeliveryFailed
+from tollgate.stores.webhooks.rows import (
+    StoredDelivery,
+    StoredWebhook,
+    delivery_rows,
+    encode_delivery,
+    encode_way,
+    new_delivery,
+    read_delivery,
+)
+from tollgate.stores.webhooks.sender import EventSender
+
+_log = logging.getLogger(__name__)
+
+# Longer than a transaction is repeated, and than clocks differ.
+_OVERLAP_S: Final = 600
+# Of entries that one round reads, so that a round after a long pause has an end.
+_WINDOW_S: Final = DAY_S
+_ENTRIES: Final = 500
+# To one webhook in one round; after some failures in a row the others wait.
+_SENT_MAX: Final = 50
+_FAILURES_MAX: Final = 3
+_WORKSPACES_AT_ONCE: Final = 16
+# No workspace is begun later: the function that runs this ends some time.
+_BEGUN_WITHIN_S: Final = 60.0
+
+
+class WebhookRounds:
+    """Sends the events of all workspaces; several rounds at a time do no harm."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        endpoints: DynamoWebhookStore,
+        sender: EventSender,
+        *,
+        operator_workspace: str,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._table = tables.core
+        self._endpoints = endpoints
+        self._sender = sender
+        self._audit_log = DynamoAuditLog(client, tables)
+        self._operator_workspace = operator_workspace
+        self._clock = clock
+
+    async def run(self) -> WebhookReport:
+        """Visit every workspace once."""
+        with refusing_when_unavailable():
+            names = await all_rows(self._client, self._table, WORKSPACE_NAMES, "W#")
+        until_s = self._clock.monotonic_s() + _BEGUN_WITHIN_S
+        slots = asyncio.Semaphore(_WORKSPACES_AT_ONCE)
+
+        async def visit(name: Item) -> WebhookReport:
+            workspace_id = read_text(name, AnyItem.SORT).removeprefix("W#")
+            async with slots:
+                if self._clock.monotonic_s() > until_s:
+                    return WebhookReport(waiting=1)
+                try:
+                    return await self._visit(workspace_id)
+                except (StoreUnavailable, LedgerError) as unavailable:
+                    _log.warning("webhooks of %s have to wait: %s", workspace_id, unavailable)
+                    return WebhookReport(waiting=1)
+
+        return sum(await asyncio.gather(*map(visit, names)), start=WebhookReport())
+
+    async def _visit(self, workspace_id: str) -> WebhookReport:
+        found = [it for it in await self._endpoints.read_all(workspace_id) if it.webhook.enabled]
+        rounds = [self._serve(stored) for stored in found]
+        return sum(await asyncio.gather(*rounds), start=WebhookReport())
+
+    async def _serve(self, stored: StoredWebhook) -> WebhookReport:
+        await self._queue(stored)
+        return await self._send_due(stored)
+
+    async def _queue(self, stored: StoredWebhook) -> None:
+        """Make deliveries of what happened since the last round, then move the cursor."""
+        webhook, now_s = stored.webhook, int(self._clock.now_s())
+        since_s = max(stored.cursor_ms // 1_000 - _OVERLAP_S, webhook.created_s)
+        until_s = min(stored.cursor_ms // 1_000 + _WINDOW_S, now_s + 1)
+        async for event in self._events(webhook.workspace_id, since_s, until_s):
+            if webhook.wants(event.type):
+                await self._put(webhook, new_delivery(event, now_s))
+        values = {":cur": number(min(until_s, now_s) * 1_000)}
+        await self._update(webhook_key(webhook.workspace_id, stored.place), WEBHOOK_CURSOR, values)
+
+    async def _events(
+        self, workspace_id: str, since_s: int, until_s: int
+    ) -> AsyncIterator[WebhookEvent]:
+        scopes: Sequence[str | None] = (workspace_id,)
+        if workspace_id == self._operator_workspace:
+            # A catalog is of no workspace.
+            scopes = (workspace_id, None)
+        for scope in scopes:
+            before: str | None = None
+            wanted = AuditFilter(since_s=since_s, until_s=until_s)
+            while True:
+                page = await self._audit_log.page(scope, wanted, limit=_ENTRIES, before=before)
+                for entry in page.found:
+                    if entry.workspace_id == scope:
+                        yield event_of_entry(entry, workspace_id)
+                before = page.next
+                if before is None:
+                    break
+        rows = await all_rows(self._client, self._table, f"W#{workspace_id}", "E#")
+        for alert in decode_items(_read_alert, rows)[0]:
+            created_s = int(datetime.fromisoformat(alert.created_at).timestamp())
+            if since_s <= created_s < until_s:
+                yield event_of_alert(alert, created_s)
+
+    async def _put(self, webhook: Webhook, pending: StoredDelivery) -> None:
+        """Put a pending delivery, unless the event has one or had one."""
+        event_id = pending.delivery.event_id
+        ended = delivery_key(webhook.workspace_id, webhook.id, event_id, pending=False)
+        if await get_item(self._client, self._table, ended) is not None:
+            return
+        put = {
+            "TableName": self._table,
+            "Item": encode_delivery(webhook, pending),
+            "ConditionExpression": IF_ABSENT,
+        }
+        try:
+            await self._client.call("PutItem", put)
+        except ConditionFailed:
+            return
+
+    async def _send_due(self, stored: StoredWebhook) -> WebhookReport:
+        webhook, now_s = stored.webhook, int(self._clock.now_s())
+        partition, prefix = delivery_rows(webhook, pending=True)
+        rows = await all_rows(self._client, self._table, partition, prefix)
+        sent = failed = in_a_row = 0
+        for pending in decode_items(read_delivery, rows)[0]:
+            due_s = pending.delivery.next_s
+            if due_s is None or due_s > now_s:
+                continue
+            if sent + failed == _SENT_MAX or in_a_row == _FAILURES_MAX:
+                break
+            claimed = await self._claim(webhook, pending)
+            if claimed is None:
+                continue
+            if await self._send(stored, claimed):
+                sent, in_a_row = sent + 1, 0
+            else:
+                failed, in_a_row = failed + 1, in_a_row + 1
+        return WebhookReport(sent=sent, failed=failed)
+
+    async def _claim(self, webhook: Webhook, pending: StoredDelivery) -> StoredDelivery | None:
+        """Set the next attempt of a delivery; None if another process did."""
+        now_s = int(self._clock.now_s())
+        was, attempts = pending.delivery, pending.delivery.attempts + 1
+        claimed = replace(
+            was, attempts=attempts, attempted_s=now_s, next_s=next_try_s(attempts, now_s)
+        )
+        values = {
+            ":was": number(was.next_s or 0),
+            ":next": number(claimed.next_s or 0),
+            ":way": string(encode_way(claimed)),
+        }
+        key = delivery_key(webhook.workspace_id, webhook.id, was.event_id, pending=True)
+        if not await self._update(key, DELIVERY_CLAIM, values):
+            return None
+        return replace(pending, delivery=claimed)
+
+    async def _send(self, stored: StoredWebhook, claimed: StoredDelivery) -> bool:
+        """Send a delivery and note how it ended; return whether it was taken."""
+        webhook, delivery = stored.webhook, claimed.delivery
+        key = webhook_key(webhook.workspace_id, stored.place)
+        now = {":now": number(int(self._clock.now_s()))}
+        try:
+            status = await self._sender.send(webhook, delivery.event_id, claimed.event)
+        except DeliveryFailed as refused:
+            _log.warning("webhook %s did not take %s: %s", webhook.id, delivery.event_id, refused)
+            await self._update(key, WEBHOOK_FAILS, now)
+            await self._give_up_or_wait(stored, replace(delivery, answer=str(refused)), claimed)
+            return False
+        await self._update(key, WEBHOOK_TAKES, now)
+        done = replace(delivery, status="delivered", next_s=None, answer=f"HTTP {status}")
+        await self._end(webhook, replace(claimed, delivery=done))
+        return True
+
+    async def _give_up_or_wait(
+        self, stored: StoredWebhook, delivery: EventDelivery, claimed: StoredDelivery
+    ) -> None:
+        webhook, now_s = stored.webhook, int(self._clock.now_s())
+        if delivery.queued_s + TRIED_FOR_S > now_s:
+            values = {":was": number(delivery.next_s or 0), ":way": string(encode_way(delivery))}
+            key = delivery_key(webhook.workspace_id, webhook.id, delivery.event_id, pending=True)
+            await self._update(key, DELIVERY_NOTE, values)
+            return
+        failed = replace(delivery, status="failed", next_s=None)
+        await self._end(webhook, replace(claimed, delivery=failed))
+        since_s = stored.health.failing_since_s
+        if since_s is not None and since_s + TRIED_FOR_S <= now_s:
+            reason = f"It took no event for {TRIED_FOR_S // DAY_S} days: {delivery.answer}."
+            await self._endpoints.disable(webhook, reason, by=SWEEPER)
+
+    async def _end(self, webhook: Webhook, ended: StoredDelivery) -> None:
+        """Keep a delivery that has ended; a crash in between sends it once more."""
+        item = encode_delivery(webhook, ended)
+        await self._client.call("PutItem", {"TableName": self._table, "Item": item})
+        event_id = ended.delivery.event_id
+        key = delivery_key(webhook.workspace_id, webhook.id, event_id, pending=True)
+        await self._client.call("DeleteItem", {"TableName": self._table, "Key": key})
+
+    async def _update(self, key: Item, write: ConditionalUpdate, values: Item) -> bool:
+        """Write if the condition holds; return whether it did."""
+        payload = {
+            "TableName": self._table,
+            "Key": key,
+            "UpdateExpression": write.update,
+            "ConditionExpression": write.condition,
+            "ExpressionAttributeValues": values,
+        }
+        try:
+            await self._client.call("UpdateItem", payload)
+        except ConditionFailed:
+            return False
+        return True
+
+
+@reads_an_item
+def _read_alert(item: Item) -> BudgetAlert:
+    return json.decode(read_text(item, BudgetAlertItem.EVENT), type=BudgetAlert)

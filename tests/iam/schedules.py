@@ -1,0 +1,81 @@
+"""Work that is left to schedules, and the schedules."""
+
+import sys
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Final
+
+from tests.clocks import ShiftedClock
+from tests.deployed_functions import FUNCTIONS
+from tests.deployment import Deployment, environment, open_stores
+from tests.stores import TESTER, record_of
+from tollgate.core.clock import DAY_S
+from tollgate.core.ids import IdSource
+from tollgate.core.webhooks import WebhookSettings
+from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
+from tollgate.stores.rules.webhook_events import TRIED_FOR_S
+from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
+from tollgate.stores.webhooks.rounds import WebhookRounds
+from tollgate.stores.webhooks.sender import EventSender
+from tollgate.wiring.stores import Stores
+
+# More holds than one shard should have, so that maintenance adds shards.
+CROWD: Final = 70
+
+
+async def leave_work(deployment: Deployment) -> None:
+    """Leave to schedules a hold of a dead process, a crowded wallet, a spent budget and a day."""
+    workspace, operator = await deployment.workspace(), await deployment.operator()
+    settings = {"budget": 0.0001, "pause_at_budget": True}
+    path = f"/v1/workspaces/{workspace.id}"
+    answer = await deployment.ask("PATCH", path, operator, body=settings)
+    assert answer.status == 200, answer.body
+    yesterday = ShiftedClock(-2 * DAY_S)
+    dead = ShiftedClock(-HOLD_LIFETIME_S - 60)
+    async with (
+        aclosing(open_stores(deployment.settings, yesterday)) as earlier,
+        aclosing(open_stores(deployment.settings, dead)) as before,
+    ):
+        principal = await deployment.stores.keys.authenticate(workspace.inference.secret)
+        hold = await earlier.ledger.hold(principal, 1_000_000)
+        await earlier.ledger.settle(hold, record_of(hold, 500_000))
+        await leave_an_event(earlier, workspace.id)
+        await before.ledger.hold(principal, 1_000_000)
+        # One after the other: a busy machine would not confirm them all in time at once.
+        for _ in range(CROWD):
+            await deployment.stores.ledger.hold(principal, 1)
+
+
+async def leave_an_event(stores: Stores, workspace_id: str) -> None:
+    """Leave an event that its webhook has not taken for as long as it is tried."""
+    clock = ShiftedClock(-TRIED_FOR_S - 60)
+    client, tables, sender = stores.client, stores.tables, EventSender(clock)
+    webhooks = DynamoWebhookStore(client, tables, sender, ids=IdSource(clock), clock=clock)
+    settings = WebhookSettings(url="https://hooks.invalid/")
+    await webhooks.create(workspace_id, settings, by=TESTER)
+    rounds = WebhookRounds(client, tables, webhooks, sender, operator_workspace="", clock=clock)
+    assert (await rounds.run()).failed
+
+
+async def run_on_schedule(deployment: Deployment, scheduled: Mapping[str, str]) -> None:
+    """Run the sweeper, the roll-up and then the audit, as their schedules do."""
+    variables = environment(deployment.settings, endpoint_url=deployment.proxy.url)
+    for name, event in (
+        ("sweeper", {}),
+        ("rollup", {}),
+        ("sweeper", {"task": "audit"}),
+    ):
+        function = deployment.emulator.functions.get(name)
+        if function is None:
+            function = await deployment.emulator.start_function(
+                name=name,
+                command=[sys.executable, "-m", "awslambdaric", f"{name}.handler"],
+                env={**variables, **scheduled},
+                mode="BUFFERED",
+                timeout_s=240,
+                routes=[],
+                task_root=FUNCTIONS,
+            )
+        invocation = function.invoke(event)
+        await invocation.finished.wait()
+        assert invocation.error is None, function.log
