@@ -72,6 +72,9 @@ class Settings(BaseSettings):
     # The name, in Secrets Manager, of the secret that signs alerts to the webhook.
     alert_webhook_secret: str | None = None
     sns_endpoint_url: str | None = None
+    # The file that says whom an issuer of identities signs in, and as whom; without it callers have
+    # keys alone.
+    sign_in_file: Path | None = None
     # Separated by commas.
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
     # Days that records of generations are kept. A roll-up closes a day within four weeks, so that

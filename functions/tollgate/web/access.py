@@ -1,11 +1,11 @@
 """The one table of routes and the keys that each of them serves."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, get_args
 
 from msgspec import Struct
 
-from tollgate.core.principal import KeyRole
+from tollgate.core.principal import MemberRole, Role
 from tollgate.ingress.formats import RESPONSES
 from tollgate.web.paths import OPENAPI, STREAMING_PATHS
 
@@ -14,7 +14,7 @@ class Access(Struct, frozen=True, kw_only=True):
     """The keys that a route serves."""
 
     # Roles of the keys that are served. A route without any serves everybody and reads no key.
-    roles: frozenset[KeyRole] = frozenset()
+    roles: frozenset[Role] = frozenset()
     # Whether only keys of the operator's workspace are served.
     operator: bool = False
     # Whether a caller who sends no key is served too.
@@ -33,6 +33,9 @@ _CONTENT: Final = Access(roles=_MANAGER.roles | METERED.roles)
 _CATALOG: Final = Access(roles=_EVERY_KEY.roles, keyless=True)
 _OPERATOR: Final = Access(roles=_MANAGER.roles, operator=True)
 _OPERATORS_READER: Final = Access(roles=_READER.roles, operator=True)
+
+# Of the app that signs people in: callers who have signed in, and programs that have not yet.
+_SIGNED_IN: Final = Access(roles=frozenset(get_args(MemberRole)), notes_use=False)
 
 # By method and path. A route that is missing here cannot be declared.
 ACCESS: Final[Mapping[tuple[str, str], Access]] = {
@@ -98,4 +101,21 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/workspaces/{workspace_id}/keys"): _OPERATORS_READER,
     ("POST", "/v1/workspaces/{workspace_id}/keys"): _OPERATOR,
     ("PATCH", "/v1/workspaces/{workspace_id}/keys/{key_id}"): _OPERATOR,
+    ("GET", "/.well-known/oauth-authorization-server"): _OPEN,
+    ("GET", "/oauth/authorize"): _OPEN,
+    ("GET", "/oauth/callback"): _OPEN,
+    ("POST", "/oauth/device_authorization"): _OPEN,
+    ("POST", "/oauth/token"): _OPEN,
+    ("POST", "/oauth/revoke"): _OPEN,
+    ("GET", "/device"): _OPEN,
+    ("POST", "/device"): _OPEN,
+    ("GET", "/healthz"): _OPEN,
+    ("GET", "/readyz"): _OPEN,
+    ("POST", "/v1/session"): _OPEN,
+    ("GET", "/v1/session"): _SIGNED_IN,
+    ("DELETE", "/v1/session"): _SIGNED_IN,
+    ("GET", "/managed/settings"): _SIGNED_IN,
+    ("POST", "/v1/logs"): _SIGNED_IN,
+    ("POST", "/v1/metrics"): _SIGNED_IN,
+    ("POST", "/v1/traces"): _SIGNED_IN,
 }

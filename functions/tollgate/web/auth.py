@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from tollgate.core.errors import AccessError, ErrorCode
-from tollgate.core.principal import KeyRole, Principal
+from tollgate.core.principal import Principal, Role
 from tollgate.stores.base import KeyDirectory
 
 
@@ -13,7 +13,7 @@ def has_key(headers: Mapping[str, str]) -> bool:
 
 
 async def authenticate(
-    keys: KeyDirectory, headers: Mapping[str, str], roles: Collection[KeyRole]
+    keys: KeyDirectory, headers: Mapping[str, str], roles: Collection[Role]
 ) -> Principal:
     """Return the holder of the key in the `Authorization: Bearer` header, or in `x-api-key`.
 

@@ -3,26 +3,39 @@
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tollgate.core.files import LOCAL_UPLOADS
+from tollgate.web.login_paths import LOGIN_PATHS
 from tollgate.web.paths import STREAMING_PATHS, canonical_path
 
 
 class LocalApp:
     """Sends paths of the streaming function to the chat app and everything else to the api app.
 
-    `uploads` takes contents by signed addresses, where no bucket does.
+    `uploads` takes contents by signed addresses, where no bucket does. `login` signs people in.
     """
 
-    def __init__(self, chat: ASGIApp, api: ASGIApp, uploads: ASGIApp | None = None) -> None:
+    def __init__(
+        self,
+        chat: ASGIApp,
+        api: ASGIApp,
+        uploads: ASGIApp | None = None,
+        login: ASGIApp | None = None,
+    ) -> None:
         self._chat = chat
         self._api = api
+        self._login = login
         self._uploads = uploads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._uploads is not None and _is_upload(scope):
             await self._uploads(scope, receive, send)
             return
-        streamed = scope["type"] == "http" and canonical_path(scope["path"]) in STREAMING_PATHS
-        await (self._chat if streamed else self._api)(scope, receive, send)
+        await self._app_of(scope)(scope, receive, send)
+
+    def _app_of(self, scope: Scope) -> ASGIApp:
+        path = canonical_path(scope["path"]) if scope["type"] == "http" else None
+        if path in STREAMING_PATHS:
+            return self._chat
+        return self._login if self._login is not None and path in LOGIN_PATHS else self._api
 
 
 def _is_upload(scope: Scope) -> bool:

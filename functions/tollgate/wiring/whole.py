@@ -9,6 +9,7 @@ from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
 from tollgate.web.local_app import LocalApp
 from tollgate.web.local_uploads import local_uploads_app
+from tollgate.web.login_app import login_app
 from tollgate.web.request_services import Gateways
 from tollgate.web.services import Catalogs
 from tollgate.wiring.administration import wire_administration
@@ -16,6 +17,7 @@ from tollgate.wiring.explained_tools import wire_explained_tools
 from tollgate.wiring.files import Files
 from tollgate.wiring.generation import wire_chat_app
 from tollgate.wiring.limits import wire_web_limits
+from tollgate.wiring.login import wire_login_services
 from tollgate.wiring.services import wire_services
 from tollgate.wiring.stores import Stores
 
@@ -45,4 +47,7 @@ def wire_whole_app(
     chat = wire_chat_app(stores, gateways, limits, clock=clock, journal=journal)
     local = None if files is None else files.local
     uploads = None if local is None else local_uploads_app(local, limits, IdSource(clock))
-    return LocalApp(chat, api_app(services, limits), uploads)
+    login = login_app(
+        wire_login_services(settings, stores, administration, clock=clock, journal=journal), limits
+    )
+    return LocalApp(chat, api_app(services, limits), uploads, login)

@@ -10,6 +10,8 @@ from starlette.types import ASGIApp, Message
 
 from tests.asgi import Exchange, exchange
 from tests.gateways import Always
+from tests.unit.login.signing_in import house
+from tests.unit.web.browsing import Browser
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import api
@@ -123,5 +125,7 @@ async def test_c8_a_body_is_given_up_at_the_first_byte_above_the_limit() -> None
 async def test_c91_the_table_of_access_has_every_route_and_no_other() -> None:
     document = (await (await api())("GET", OPENAPI)).json
     served = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
+    sign_in = Browser(house()).app.routes
+    served |= {(method, it.path) for it in sign_in for method in it.methods - {"HEAD"}}
     pages = {("GET", "/"), ("GET", "/console"), ("GET", "/console/{file}")}
     assert served | pages | {("GET", OPENAPI)} == set(ACCESS)

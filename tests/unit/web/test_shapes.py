@@ -75,6 +75,7 @@ def test_c1_a_path_has_one_canonical_spelling(path: str, canonical: str) -> None
         ({"type": "http", "path": "/api/v1/chat/completions/"}, "chat"),
         ({"type": "http", "path": "/api/v1//chat/completions"}, "chat"),
         ({"type": "http", "path": "/v1/chat"}, "api"),
+        ({"type": "http", "path": "/api/v1/session"}, "login"),
         ({"type": "lifespan"}, "api"),
     ],
 )
@@ -87,7 +88,7 @@ async def test_c1_the_local_server_joins_both_apps(scope: dict[str, str], expect
 
         return called
 
-    await LocalApp(app("chat"), app("api"))(scope, None, None)  # type: ignore[arg-type]
+    await LocalApp(app("chat"), app("api"), login=app("login"))(scope, None, None)  # type: ignore[arg-type]
     assert reached == [expected]
 
 

@@ -24,6 +24,7 @@ from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
+from tollgate.login.configuration import InvalidSignIn
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
@@ -85,7 +86,10 @@ def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
         listen_on("127.0.0.1", port, other_port=_OTHER_PORT) as listener,
         ministack(state) as store,
     ):
-        asyncio.run(_serve(options, source, catalog, listener=listener, store=store))
+        try:
+            asyncio.run(_serve(options, source, catalog, listener=listener, store=store))
+        except InvalidSignIn as invalid:
+            raise click.ClickException(f"The sign-in file cannot be served: {invalid}") from invalid
 
 
 async def _serve(

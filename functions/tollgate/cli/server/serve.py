@@ -12,6 +12,7 @@ from tollgate.cli.server.server import Server, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
+from tollgate.login.configuration import InvalidSignIn
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
@@ -47,6 +48,8 @@ def serve(host: str, port: int, drain_s: int) -> None:
                 f"There is no {missing.filename}: `tollgate compile` writes it,"
                 " and TOLLGATE_CATALOG_FILE says where it is."
             ) from missing
+        except InvalidSignIn as invalid:
+            raise click.ClickException(f"The sign-in file cannot be served: {invalid}") from invalid
 
 
 async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> None:

@@ -1,0 +1,86 @@
+"""The services behind the routes that sign people in."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from starlette.requests import Request
+
+from tollgate.core.audit import Actor
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
+from tollgate.engine.gateway import Journal
+from tollgate.ingress.base import Ingress
+from tollgate.login.browser import BrowserSignIn
+from tollgate.login.codes import CodeStore
+from tollgate.login.configuration import SignIn
+from tollgate.login.grants import Grants
+from tollgate.login.issuer import Issuer
+from tollgate.login.people import People
+from tollgate.stores.base import KeyDirectory
+from tollgate.stores.people import MemberStore, SessionStore
+from tollgate.web.access import ACCESS
+from tollgate.web.auth import authenticate
+from tollgate.web.request_id import request_id_of
+
+
+class Login(Struct, frozen=True, kw_only=True):
+    """The parts that sign people in by the configured issuer."""
+
+    sign_in: SignIn
+    issuer: Issuer
+    people: People
+    browser: BrowserSignIn
+    grants: Grants
+    codes: CodeStore
+    members: MemberStore
+    sessions: SessionStore
+
+
+class LoginServices(Struct, frozen=True, kw_only=True):
+    """The services of the app that signs people in."""
+
+    # None where no issuer is configured.
+    login: Login | None
+    keys: KeyDirectory
+    # Renders every error of the api.
+    errors: Ingress
+    ids: IdSource
+    journal: Journal
+    clock: Clock
+
+    def configured(self) -> Login:
+        """Return what signs people in; raise RequestError(not_found) where no issuer is."""
+        if self.login is None:
+            raise RequestError(
+                ErrorCode.NOT_FOUND,
+                "Sign-in is not configured here: callers use API keys. The operator may set "
+                "TOLLGATE_SIGN_IN_FILE.",
+            )
+        return self.login
+
+    async def admit(self, request: Request) -> Principal:
+        """Return the caller of a route, as the table of access says; raise AccessError."""
+        access = ACCESS[request.method, request.scope["path"]]
+        return await authenticate(self.keys, request.headers, access.roles)
+
+
+def person(request: Request) -> Actor:
+    """Return the actor of what a sign-in changes, before the member is known."""
+    return Actor(
+        kind="process",
+        id="sign-in",
+        origin=address_of(request),
+        request_id=request_id_of(request.scope),
+    )
+
+
+def address_of(request: Request) -> str | None:
+    """Return the network address that a request came from."""
+    return request.client.host if request.client else None
+
+
+def presented_secret(headers: Mapping[str, str]) -> str:
+    """Return the secret of a request that was authenticated."""
+    return headers.get("authorization", "").partition(" ")[2].strip() or headers["x-api-key"]
