@@ -52,10 +52,11 @@ def local_server(
     by_make: bool = False,
     routing: Path | None = None,
     extra: Mapping[str, str] | None = None,
+    port: int = 0,
 ) -> Iterator[LocalServer]:
     """Start it, wait until it is ready, and end its whole process group afterwards."""
     ready_file = state / "ready.json"
-    options = ["--port", "0", "--state", str(state), "--ready-file", str(ready_file)]
+    options = ["--port", str(port), "--state", str(state), "--ready-file", str(ready_file)]
     if routing is not None:
         options += ["--routing", str(routing)]
     command = [str(TOLLGATE), "dev", *options]

@@ -53,6 +53,9 @@ _ENTRIES: Final = {
         "catalog.import_config", "import_commands", "Convert the config of another gateway."
     ),
     "keys": _Entry("gateway.keys", "keys", "Make, list, rotate and stop keys."),
+    "login": _Entry("gateway.login", "login", "Sign in by your identity provider."),
+    "logout": _Entry("gateway.login", "logout", "End your session."),
+    "token": _Entry("gateway.login", "token", "Print a token of your session, for agents."),
     "plan": _Entry("routing.plan", "plan", "Show what a change of routing does, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the tables of a stack on any host."),
     "spend": _Entry("gateway.spend", "spend", "Show what a month cost, by team or model."),

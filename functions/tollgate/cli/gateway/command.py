@@ -29,8 +29,16 @@ def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
     @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
     @wraps(command)
     def call_with_gateway(*args: _Params.args, **kwargs: _Params.kwargs) -> None:
-        url, secret = kwargs.pop("url"), kwargs.pop("secret")
-        kwargs["api"] = gateway(str(url), None if secret is None else str(secret))
+        url, secret = str(kwargs.pop("url")), kwargs.pop("secret")
+        kwargs["api"] = gateway(url, str(secret) if secret else _session_token(url))
         command(*args, **kwargs)
 
     return call_with_gateway
+
+
+def _session_token(url: str) -> str | None:
+    """Return a token of the user's own session, None if the user is not signed in."""
+    # Imported here: callers with a key need none of it.
+    from tollgate.cli.gateway.login import session_token
+
+    return session_token(url)

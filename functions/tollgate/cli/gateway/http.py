@@ -20,7 +20,8 @@ Query = Mapping[str, str | int | Sequence[str] | None]
 
 # The next step after an error, by its status.
 _NEXT_STEPS: Final = {
-    401: "Set TOLLGATE_KEY to a key that works; `tollgate dev` prints one for a local gateway.",
+    401: "Set TOLLGATE_KEY to a key that works (`tollgate dev` prints one for a local gateway), or "
+    "run `tollgate login`.",
     403: "Set TOLLGATE_KEY to a management key; `tollgate dev` prints one for a local gateway.",
     404: "`tollgate keys ls` and `tollgate generations ls` list what exists.",
     402: "`tollgate credits show` shows the balance, `tollgate credits add` adds to it.",
@@ -107,7 +108,7 @@ def gateway(url: str, key: str | None) -> Api:
             f"{url} is no http or https URL.\nSet TOLLGATE_URL to the gateway's base URL."
         )
     if not key:
-        raise click.ClickException(f"There is no key.\n{_NEXT_STEPS[403]}")
+        raise click.ClickException(f"There is no key.\n{_NEXT_STEPS[401]}")
     return Api(url.rstrip("/"), key)
 
 

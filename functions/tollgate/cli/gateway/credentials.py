@@ -1,0 +1,85 @@
+"""The sign-ins of this machine's user, in a file that nobody else may read."""
+
+import fcntl
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+from msgspec import Struct
+
+_FILE: Final = "credentials.json"
+_LOCK: Final = "credentials.lock"
+
+
+class Credential(Struct, frozen=True, kw_only=True):
+    """A session with a gateway, and what opens the next one."""
+
+    access_token: str
+    # Unix second at which the session ends, and the seconds that it lasts in all.
+    expires_s: int
+    lifetime_s: int
+    refresh_token: str | None = None
+
+
+class CredentialFile:
+    """The file of credentials by the address of their gateway, locked while it is in use."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / _FILE
+
+    def find(self, gateway: str) -> Credential | None:
+        """Return the credential of a gateway, None without one."""
+        return self._read().get(gateway)
+
+    def put(self, gateway: str, credential: Credential) -> None:
+        """Keep the credential of a gateway in place of an older one."""
+        self._write({**self._read(), gateway: credential})
+
+    def drop(self, gateway: str) -> None:
+        """Forget the credential of a gateway."""
+        self._write({name: it for name, it in self._read().items() if name != gateway})
+
+    def _read(self) -> dict[str, Credential]:
+        try:
+            handle = os.open(self._file, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return {}
+        except OSError as failed:
+            raise click.ClickException(f"{self._file}: {failed.strerror}") from failed
+        with open(handle, "rb") as file:
+            if stat.S_IMODE(os.fstat(handle).st_mode) & 0o077:
+                raise click.ClickException(
+                    f"{self._file} may be read by others: `chmod 600 {self._file}`, and sign in "
+                    "again, because somebody may have copied it."
+                )
+            try:
+                return msgspec.json.decode(file.read(), type=dict[str, Credential])
+            except msgspec.DecodeError as broken:
+                raise click.ClickException(
+                    f"{self._file} is not readable; delete it, and sign in again."
+                ) from broken
+
+    def _write(self, credentials: dict[str, Credential]) -> None:
+        written = self._file.with_suffix(".part")
+        written.unlink(missing_ok=True)
+        handle = os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump(msgspec.to_builtins(credentials), file)
+        written.replace(self._file)
+
+
+@contextmanager
+def open_credentials() -> Iterator[CredentialFile]:
+    """Lock the user's credentials: agents run their helpers in parallel, and a token works once."""
+    folder = Path(click.get_app_dir("tollgate"))
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+    with open(handle, "rb+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield CredentialFile(folder)

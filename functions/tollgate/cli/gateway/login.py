@@ -1,0 +1,137 @@
+"""`tollgate login`, `token` and `logout`: a person's own session in place of a stored key."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+from tollgate.cli.gateway.credentials import Credential, CredentialFile, open_credentials
+from tollgate.cli.gateway.http import gateway
+from tollgate.cli.gateway.sign_in import (
+    Declined,
+    find_endpoints,
+    gateway_root,
+    has_browser,
+    renew_session,
+    revoke,
+    sign_in_by_device,
+    sign_in_by_listener,
+)
+from tollgate.core.clock import Clock, SystemClock
+from tollgate.core.ids import IdSource
+
+# Agents keep a token for five minutes before they ask again.
+_LEFT_S_MIN: Final = 420
+
+
+def _at_gateway(command: Callable[..., None]) -> Callable[..., None]:
+    """Pass a command the address of its gateway as `url`."""
+
+    @click.option(
+        "--url",
+        envvar="TOLLGATE_URL",
+        default="http://localhost:8787/api/v1",
+        show_default=True,
+        show_envvar=True,
+        help="Base URL of the gateway.",
+    )
+    @wraps(command)
+    def called(*, url: str, **given: Any) -> None:
+        command(url=url.rstrip("/"), **given)
+
+    return called
+
+
+@click.command()
+@click.option("--device", is_flag=True, help="Confirm a code in a browser on any machine.")
+@_at_gateway
+def login(url: str, *, device: bool) -> None:
+    """Sign in by your identity provider."""
+    clock, root = SystemClock(), gateway_root(url)
+    endpoints = find_endpoints(root)
+    if device or not has_browser():
+        credential = sign_in_by_device(endpoints, clock=clock)
+    else:
+        credential = sign_in_by_listener(endpoints, clock=clock, ids=IdSource(clock))
+    with open_credentials() as credentials:
+        credentials.put(root, credential)
+    session = gateway(f"{root}/v1", credential.access_token).get("/session")["data"]
+    click.echo(
+        f"Signed in as {session['member_id']} ({session['role']} of {session['workspace_id']})."
+    )
+    if credential.refresh_token is None:
+        click.echo("The session ends in an hour at most, and cannot be renewed.", err=True)
+
+
+@click.command()
+@_at_gateway
+def token(url: str) -> None:
+    """Print a token of your session, renewed if it ends soon, and nothing else.
+
+    It is what an agent's helper prints: apiKeyHelper of Claude Code, auth.command of Codex.
+    """
+    found = session_token(url)
+    if found is None:
+        raise click.ClickException(f"You are not signed in to {url}: run `tollgate login`.")
+    click.echo(found)
+
+
+@click.command()
+@_at_gateway
+def logout(url: str) -> None:
+    """End your session, here and at the gateway."""
+    root = gateway_root(url)
+    with open_credentials() as credentials:
+        credential = credentials.find(root)
+        if credential is None:
+            click.echo(f"You were not signed in to {url}.")
+            return
+        credentials.drop(root)
+    try:
+        if credential.refresh_token is not None:
+            revoke(find_endpoints(root), credential.refresh_token)
+        gateway(f"{root}/v1", credential.access_token).delete("/session")
+    except click.ClickException as failed:
+        click.echo(f"The gateway still knows the session for an hour: {failed.message}", err=True)
+    click.echo(f"Signed out of {url}.")
+
+
+def session_token(url: str) -> str | None:
+    """Return a token of the user's session that lasts for some minutes, None without a sign-in."""
+    clock, root = SystemClock(), gateway_root(url)
+    with open_credentials() as credentials:
+        credential = credentials.find(root)
+        if credential is None:
+            return None
+        return _renew(credentials, root, credential, clock).access_token
+
+
+def _renew(
+    credentials: CredentialFile, root: str, credential: Credential, clock: Clock
+) -> Credential:
+    """Return a credential that lasts; raise ClickException if the person has to sign in again."""
+    left_s = credential.expires_s - clock.now_s()
+    if left_s >= min(_LEFT_S_MIN, credential.lifetime_s / 2):
+        return credential
+    if credential.refresh_token is None:
+        if left_s > 0:
+            return credential
+        raise click.ClickException("Your session has ended: run `tollgate login`.")
+    try:
+        renewed = renew_session(find_endpoints(root), credential.refresh_token, clock=clock)
+    except Declined as declined:
+        if declined.code == "invalid_grant":
+            credentials.drop(root)
+            raise click.ClickException(
+                f"Your sign-in has ended: run `tollgate login`. {declined.message}"
+            ) from declined
+        if left_s > 0:
+            return credential
+        raise
+    except click.ClickException:
+        if left_s > 0:
+            return credential
+        raise
+    credentials.put(root, renewed)
+    return renewed
