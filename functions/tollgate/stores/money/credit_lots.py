@@ -33,7 +33,7 @@ from tollgate.stores.rules.credit_lots import (
 )
 
 # Other writers may change lots or shards meanwhile, but not for ever.
-ROUNDS_MAX: Final = 5
+CHANGES_MAX: Final = 5
 
 
 class CreditLots:
@@ -60,7 +60,7 @@ class CreditLots:
         twice. Two reads that agree about every shard's grants had no move between them.
         """
         before = await self._wallets.items(workspace_id, shards)
-        for _ in range(ROUNDS_MAX):
+        for _ in range(CHANGES_MAX):
             after = await self._wallets.items(workspace_id, shards)
             if _granted_by_shard(before) == _granted_by_shard(after):
                 return sums_of(after)
@@ -95,7 +95,7 @@ class CreditLots:
         What cannot be taken yet, because it is held, is left to the next call.
         """
         entries = 0
-        for _ in range(ROUNDS_MAX):
+        for _ in range(CHANGES_MAX):
             stored = await self.read(workspace_id)
             now_s = self._clock.now_s()
             workspace = workspace_key(workspace_id)

@@ -27,7 +27,7 @@ from tollgate.stores.aws.tables import (
 )
 from tollgate.stores.credit import ENTRIES_PAGE_MAX, Balance, CreditEntry
 from tollgate.stores.money.credit_items import read_entry
-from tollgate.stores.money.credit_lots import ROUNDS_MAX, CreditLots, sums_of
+from tollgate.stores.money.credit_lots import CHANGES_MAX, CreditLots, sums_of
 from tollgate.stores.money.credit_writes import CreditWriter
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
@@ -77,7 +77,7 @@ class DynamoCreditStore:
         """Write an entry once for its id, together with its change of the balance."""
         with refusing_when_unavailable():
             shards = await self._find_shards(entry, by)
-            for _ in range(ROUNDS_MAX):
+            for _ in range(CHANGES_MAX):
                 lots = await self._lots.plan(entry, shards)
                 outcome = await self._write_on_any(entry, shards, by, lots)
                 if outcome is not None:
@@ -166,7 +166,7 @@ class DynamoCreditStore:
     async def set_credit_limit(self, workspace_id: str, limit_nano_usd: int, *, by: Actor) -> bool:
         """Lend a workspace so much; return False, and change nothing, if that was lent before."""
         with refusing_when_unavailable():
-            for _ in range(ROUNDS_MAX):
+            for _ in range(CHANGES_MAX):
                 workspace = await self._workspaces.read(workspace_id)
                 if workspace is None:
                     raise RequestError(
