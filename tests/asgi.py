@@ -48,7 +48,8 @@ class Exchange:
             error = body["error"] | {"request_id": body["request_id"]}
         else:
             [error] = body.values()
-        assert set(error) == {"message", "type", "code", "param", "request_id"}
+        # Only the refusal of a limit states which one it was.
+        assert set(error) - {"limit"} == {"message", "type", "code", "param", "request_id"}
         assert error["request_id"] == self.headers["x-request-id"]
         assert isinstance(error, dict)
         return error
