@@ -12,6 +12,7 @@ from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
 from tests.memory.credits import MemoryCreditStore
 from tests.memory.keys import MemoryKeyStore
+from tests.memory.statements import MemoryStatementStore
 from tests.memory.stores import (
     MemoryAuditLog,
     MemoryCooldownStore,
@@ -32,6 +33,7 @@ from tollgate.stores.administration import (
     KeyStore,
     KeySummary,
     NewKey,
+    StatementStore,
 )
 from tollgate.stores.aws.attributes import number, string
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, AwsReply, JsonService
@@ -47,6 +49,7 @@ from tollgate.stores.membership.teams import DynamoTeamStore
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.ledger import DynamoLedger
+from tollgate.stores.money.statements import DynamoStatementStore
 from tollgate.stores.money.sweeper import Sweeper
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
@@ -110,6 +113,7 @@ class Stores:
     credits: CreditStore
     generations: GenerationStore
     activity: ActivityStore
+    statements: StatementStore
     audit_log: AuditLog
     cooldowns: CooldownStore
     clock: TestClock
@@ -211,6 +215,7 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         credits=MemoryCreditStore(books, clock),
         generations=MemoryGenerationStore(books),
         activity=MemoryActivityStore(books),
+        statements=MemoryStatementStore(books, clock),
         audit_log=MemoryAuditLog(books),
         cooldowns=MemoryCooldownStore(clock),
         clock=clock,
@@ -231,6 +236,7 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
         client, tables, key_states, clock=clock, prefix=PREFIX, publications=publications
     )
     keys = DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX)
+    activity = DynamoActivityStore(client, tables, generations, clock=clock)
     return DynamoStores(
         ledger=DynamoLedger(wallets, key_states, generations, ids=ids, clock=clock),
         keys=keys,
@@ -241,7 +247,10 @@ def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> Dynamo
         ),
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
         generations=generations,
-        activity=DynamoActivityStore(client, tables, generations, clock=clock),
+        activity=activity,
+        statements=DynamoStatementStore(
+            client, tables, workspaces=workspaces, activity=activity, clock=clock
+        ),
         audit_log=DynamoAuditLog(client, tables),
         cooldowns=DynamoCooldownStore(client, tables.core, clock),
         clock=clock,

@@ -41,7 +41,7 @@ _ENTRIES: Final = {
     "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs, show their prices."),
     "check": _Entry("routing.check", "check", "Report the errors of a routing file."),
     "compile": _Entry("routing.compile", "compile_file", "Write the catalog that functions read."),
-    "credits": _Entry("gateway.credits", "credit", "Show, add, refund and adjust money."),
+    "credits": _Entry("gateway.credits", "credit", "Show, add, pay, refund and adjust money."),
     "dev": _Entry("server.dev", "dev", "Serve the gateway on this machine."),
     "doctor": _Entry("stack.doctor", "doctor", "Report whether a deployed stack works."),
     "explain": _Entry("routing.explain", "explain", "Show where a request would go, and why."),
@@ -59,6 +59,7 @@ _ENTRIES: Final = {
     "plan": _Entry("routing.plan", "plan", "Show what a change of routing does, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the tables of a stack on any host."),
     "spend": _Entry("gateway.spend", "spend", "Show what a month cost, by team or model."),
+    "statement": _Entry("gateway.statement", "statement", "Show the money of a month."),
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
     "workspaces": _Entry(
         "gateway.workspaces", "workspaces", "Make, list, budget and lock workspaces."

@@ -27,6 +27,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.pages import Page
 from tollgate.core.principal import Admission, KeyRole
+from tollgate.core.statement import Month, Statement
 from tollgate.stores.base import KeyDirectory
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings, check_days
@@ -258,6 +259,13 @@ class ActivityStore(Protocol):
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
         """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
+
+
+class StatementStore(Protocol):
+    """The statements of workspaces."""
+
+    async def statement(self, workspace_id: str, month: Month) -> Statement:
+        """Return the statement of a month that has begun; all zero for an unknown workspace."""
 
 
 class UploadStore(Protocol):

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from tollgate.core.audit import Actor
 from tollgate.core.pages import Page
+from tollgate.core.statement import UsageGroup
 from tollgate.stores.rules.credit_lots import Lot
 
 # Only an expiry is always negative. A credit line is the change of what the operator lends.
@@ -50,6 +51,8 @@ class CreditEntry(Struct, frozen=True, kw_only=True):
     generation_id: str | None = None
     # Unix second at which a grant expires, None for one that does not.
     expires_s: int | None = None
+    # The usage that is refunded; None for another kind of entry, and for refunds from before this.
+    refunded: UsageGroup | None = None
 
     def __post_init__(self) -> None:
         if self.amount_nano_usd <= 0 and not (self.kind in _TAKING and self.amount_nano_usd):

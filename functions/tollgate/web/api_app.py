@@ -38,6 +38,7 @@ from tollgate.web.routes.keys import key_routes, workspace_key_routes
 from tollgate.web.routes.models import model_routes
 from tollgate.web.routes.pages import page_routes
 from tollgate.web.routes.responses import response_routes
+from tollgate.web.routes.statements import statement_routes
 from tollgate.web.routes.uploads import part_routes, upload_routes
 from tollgate.web.routes.webhooks import webhook_routes
 from tollgate.web.routes.workspaces import workspace_routes
@@ -76,6 +77,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         credit_routes,
         generation_routes,
         activity_routes,
+        statement_routes,
         audit_routes,
         webhook_routes,
         model_routes,

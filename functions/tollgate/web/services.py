@@ -25,6 +25,7 @@ from tollgate.stores.administration import (
     GenerationStore,
     KeyStore,
     ResponseStore,
+    StatementStore,
     UploadStore,
     Workspace,
     WorkspaceStore,
@@ -55,6 +56,7 @@ class Services(Struct, frozen=True, kw_only=True):
     credits: CreditStore
     generations: GenerationStore
     activity: ActivityStore
+    statements: StatementStore
     audit_log: AuditLog
     webhooks: WebhookStore
     cooldowns: CooldownStore

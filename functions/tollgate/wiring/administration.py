@@ -10,6 +10,7 @@ from tollgate.stores.membership.members import DynamoMemberStore
 from tollgate.stores.membership.sessions import DynamoSessionStore
 from tollgate.stores.membership.teams import DynamoTeamStore
 from tollgate.stores.money.credits import DynamoCreditStore
+from tollgate.stores.money.statements import DynamoStatementStore
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
@@ -28,6 +29,7 @@ class Administration(Struct, frozen=True, kw_only=True):
     workspaces: Workspaces
     credits: DynamoCreditStore
     activity: DynamoActivityStore
+    statements: DynamoStatementStore
     audit_log: DynamoAuditLog
     teams: DynamoTeamStore
     members: DynamoMemberStore
@@ -44,6 +46,7 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     prefix = settings.key_prefix
     keys = DynamoKeyStore(stores.keys, client, tables, ids=ids, clock=clock, prefix=prefix)
+    activity = DynamoActivityStore(client, tables, stores.generations, clock=clock)
     return Administration(
         keys=keys,
         teams=DynamoTeamStore(client, tables, stores.generations, ids=ids, clock=clock),
@@ -54,7 +57,10 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
         operator_workspace=settings.operator_workspace,
         workspaces=workspaces,
         credits=DynamoCreditStore(client, tables, wallets, workspaces, ids=ids, clock=clock),
-        activity=DynamoActivityStore(client, tables, stores.generations, clock=clock),
+        activity=activity,
+        statements=DynamoStatementStore(
+            client, tables, workspaces=workspaces, activity=activity, clock=clock
+        ),
         audit_log=DynamoAuditLog(client, tables),
         webhooks=DynamoWebhookStore(client, tables, EventSender(clock), ids=ids, clock=clock),
         responses=None

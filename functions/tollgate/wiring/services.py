@@ -36,6 +36,7 @@ def wire_services(
         credits=administration.credits,
         generations=stores.generations,
         activity=administration.activity,
+        statements=administration.statements,
         audit_log=administration.audit_log,
         webhooks=administration.webhooks,
         cooldowns=stores.cooldowns,

@@ -57,6 +57,7 @@ WORKSPACE_LISTS = [
     ("GET", "/v1/credits", None),
     ("GET", "/v1/credits/ledger", None),
     ("GET", "/v1/generations", None),
+    ("GET", "/v1/statement", None),
     ("GET", "/v1/activity", None),
     ("GET", "/v1/audit", None),
 ]
@@ -82,6 +83,7 @@ OPERATOR_LISTS = [
     ("GET", "/v1/workspaces", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}/credits", None),
+    ("GET", f"/v1/workspaces/{WORKSPACE}/statement", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}/keys", None),
 ]
 OPERATOR_CHANGES = [

@@ -66,6 +66,7 @@ class Api:
         services = {
             **dict.fromkeys(MISSING_STORES),
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
+            "statements": home.stores.statements,
             **{name: getattr(home.stores, name) for name in SHARED_STORES},
             "catalogs": Always(home.catalog),
             "publications": MemoryPublications(),

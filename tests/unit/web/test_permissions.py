@@ -227,6 +227,7 @@ OWN = {
         "caller_labels_left_out": False,
         "last_record_at": None,
     },
+    "/v1/statement": [],
 }
 
 
@@ -260,6 +261,9 @@ async def test_c60_c64_c67_a_management_key_never_reaches_another_workspace(
             shown["data"] = len(ids)
         if path == "/v1/activity":
             shown["live_days"] = len(shown["live_days"])
+        if path == "/v1/statement":
+            assert shown["data"]["workspace_id"] == workspace
+            shown = shown["data"]["lines"]
         assert (reply.status, shown) == (200, OWN[path])
 
 

@@ -142,6 +142,8 @@ def show_ledger(api: Api, style: OutputStyle) -> None:
     found = list(api.pages("/credits/ledger", {}, "cursor"))
     rows = [
         {name: exact(entry[name]) if name == "amount" else entry[name] or "" for name in _ENTRIES}
+        # A table leaves out years, which say most of an end.
+        | {"expires_at": (entry["expires_at"] or "").removesuffix("T00:00:00Z")}
         for entry in found
     ]
     show(rows, _ENTRIES, style, data=found, shape=_entry_shape)

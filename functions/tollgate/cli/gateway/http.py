@@ -51,6 +51,10 @@ class Api(Struct, frozen=True):
         """Send GET and return the reply; numbers with a decimal point become Decimal."""
         return self._send("GET", path, query or {}, None)
 
+    def text(self, path: str, query: Query) -> str:
+        """Send GET and return a reply that is no JSON, such as CSV, as it is."""
+        return self._exchange("GET", path, query, None).decode()
+
     def post(self, path: str, body: Mapping[str, object], query: Query | None = None) -> Any:
         """Send POST and return the reply."""
         return self._send("POST", path, query or {}, body)
@@ -80,6 +84,15 @@ class Api(Struct, frozen=True):
         raise click.ClickException(f"{path} has more than {_PAGES_MAX} pages: narrow the request.")
 
     def _send(self, method: str, path: str, query: Query, body: Mapping[str, object] | None) -> Any:
+        content = self._exchange(method, path, query, body)
+        try:
+            return json.loads(content, parse_float=Decimal)
+        except ValueError as failed:
+            raise self._unanswered(failed) from failed
+
+    def _exchange(
+        self, method: str, path: str, query: Query, body: Mapping[str, object] | None
+    ) -> bytes:
         parameters = urlencode({name: value for name, value in query.items() if value}, doseq=True)
         url = f"{self.url}{quote(path)}" + (f"?{parameters}" if parameters else "")
         request = urllib.request.Request(  # noqa: S310 - `gateway` lets http and https pass
@@ -90,15 +103,19 @@ class Api(Struct, frozen=True):
         )
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as reply:  # noqa: S310
-                return json.loads(reply.read(_REPLY_BYTES_MAX), parse_float=Decimal)
+                content: bytes = reply.read(_REPLY_BYTES_MAX)
+                return content
         except urllib.error.HTTPError as refused:
             raise Refused(refused.code, _refusal(refused)) from refused
         except (OSError, ValueError) as failed:
-            reason = getattr(failed, "reason", failed)
-            raise click.ClickException(
-                f"{self.url} does not answer: {reason}.\n"
-                "Set TOLLGATE_URL to the gateway's base URL, or start one: `tollgate dev`."
-            ) from failed
+            raise self._unanswered(failed) from failed
+
+    def _unanswered(self, failed: Exception) -> click.ClickException:
+        reason = getattr(failed, "reason", failed)
+        return click.ClickException(
+            f"{self.url} does not answer: {reason}.\n"
+            "Set TOLLGATE_URL to the gateway's base URL, or start one: `tollgate dev`."
+        )
 
 
 def gateway(url: str, key: str | None) -> Api:

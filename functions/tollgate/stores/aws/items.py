@@ -185,6 +185,7 @@ class CreditEntryItem(AnyItem):
     CREATED: Final = "at"  # N: Unix second
     GENERATION: Final = "gen"  # S: id of the refunded generation, absent otherwise
     EXPIRES: Final = "ex"  # N: Unix second at which a grant expires, absent if it does not
+    REFUNDED: Final = "use"  # S: the UsageGroup of a refund as JSON, absent otherwise
 
 
 class CreditLotsItem(AnyItem):

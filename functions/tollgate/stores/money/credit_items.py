@@ -4,6 +4,7 @@ from typing import cast
 
 from msgspec import json
 
+from tollgate.core.statement import UsageGroup
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.decoding import (
     read_number,
@@ -45,12 +46,15 @@ def entry_item(entry: CreditEntry, place: str) -> Item:
         item[CreditEntryItem.GENERATION] = string(entry.generation_id)
     if entry.expires_s is not None:
         item[CreditEntryItem.EXPIRES] = number(entry.expires_s)
+    if entry.refunded is not None:
+        item[CreditEntryItem.REFUNDED] = string(json.encode(entry.refunded).decode())
     return item
 
 
 @reads_an_item
 def read_entry(item: Item) -> CreditEntry:
     """Return the entry of an item."""
+    refunded = read_optional_text(item, CreditEntryItem.REFUNDED)
     return CreditEntry(
         id=read_text(item, CreditEntryItem.ID),
         workspace_id=read_text(item, CreditEntryItem.WORKSPACE),
@@ -61,6 +65,7 @@ def read_entry(item: Item) -> CreditEntry:
         created_s=read_number(item, CreditEntryItem.CREATED),
         generation_id=read_optional_text(item, CreditEntryItem.GENERATION),
         expires_s=read_optional_number(item, CreditEntryItem.EXPIRES),
+        refunded=None if refunded is None else json.decode(refunded, type=UsageGroup),
     )
 
 

@@ -32,7 +32,7 @@ from tollgate.stores.aws.decoding import (
     read_text,
     reads_an_item,
 )
-from tollgate.stores.aws.expressions import IS_WORKSPACE, PARTITION_PROJECTION, ROWS_BETWEEN
+from tollgate.stores.aws.expressions import IS_WORKSPACE, PARTITION_PROJECTION
 from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import ActivityItem, AnyItem, ClosedDayItem
 from tollgate.stores.aws.tables import (
@@ -40,7 +40,8 @@ from tollgate.stores.aws.tables import (
     Tables,
     activity_key,
     closed_day_key,
-    workspace_key,
+    rows_between,
+    workspace_partition,
 )
 
 _log = logging.getLogger(__name__)
@@ -202,22 +203,8 @@ class DynamoActivityStore:
         return [_read_row(item) for item in await self._between(workspace_id, low, high)]
 
     async def _between(self, workspace_id: str, low: str, high: str) -> list[Item]:
-        query: dict[str, object] = {
-            "TableName": self._tables.core,
-            "KeyConditionExpression": ROWS_BETWEEN,
-            "ExpressionAttributeValues": {
-                ":pk": workspace_key(workspace_id)[AnyItem.PARTITION],
-                ":low": string(low),
-                ":high": string(high),
-            },
-        }
-        items: list[Item] = []
-        while True:
-            reply = await self._client.call("Query", query)
-            items += reply["Items"]
-            if "LastEvaluatedKey" not in reply:
-                return items
-            query["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+        partition = workspace_partition(workspace_id)
+        return await rows_between(self._client, self._tables.core, partition, low=low, high=high)
 
     async def _workspaces(self) -> AsyncIterator[str]:
         scan: dict[str, object] = {

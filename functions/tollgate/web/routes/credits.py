@@ -13,6 +13,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd, usd, usd_text
 from tollgate.core.principal import Principal
+from tollgate.core.statement import UsageGroup
 from tollgate.stores.credit import ENTRIES_PAGE_MAX, CreditEntry, EntryKind
 from tollgate.web.admission import By, Caller, admitted_router
 from tollgate.web.credit_shapes import CreditsObject, CreditsReply, WorkspaceId
@@ -214,10 +215,14 @@ def _check_same(requested: CreditEntry, written: CreditEntry | None) -> None:
     if any(getattr(requested, name) != getattr(written, name) for name in same):
         raise RequestError(
             ErrorCode.IDEMPOTENCY_MISMATCH,
-            f"{requested.id} names a {written.kind} of ${usd_text(written.amount_nano_usd)} that "
-            "was written before; nothing was added.",
+            f"{requested.id} names a {written.kind} of ${usd_text(written.amount_nano_usd)}"
+            f"{_ends(written)} that was written before; nothing was added.",
             param="id",
         )
+
+
+def _ends(entry: CreditEntry) -> str:
+    return "" if entry.expires_s is None else f" until {moment(entry.expires_s):%Y-%m-%d %H:%M} UTC"
 
 
 async def _refund(services: Services, workspace_id: str, body: RefundBody) -> CreditEntry:
@@ -251,4 +256,5 @@ async def _refund(services: Services, workspace_id: str, body: RefundBody) -> Cr
         note=body.note,
         created_s=services.now_s(),
         generation_id=bare,
+        refunded=UsageGroup.of(record.labels, record.model, record.provider),
     )

@@ -1,0 +1,96 @@
+"""`tollgate statement`: the money of a workspace in a month, to read, to print or to import."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import click
+
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
+from tollgate.cli.tables import OutputStyle, as_json, exact, show
+
+_MOVES: Final = (
+    "opening_balance",
+    "grants",
+    "payments",
+    "refunds",
+    "adjustments",
+    "expiries",
+    "usage",
+    "closing_balance",
+)
+# Shown even if they are 0.
+_ALWAYS: Final = ("opening_balance", "usage", "closing_balance")
+_GROUPS: Final = ("team", "member", "model", "provider_name")
+_AMOUNTS: Final = ("net", "cost", "refunded")
+_COUNTS: Final = ("requests", "failed", "prompt_tokens", "completion_tokens")
+
+
+@click.command()
+@click.option("--month", metavar="YYYY-MM", help="The UTC month; the current one by default.")
+@click.option(
+    "--workspace",
+    "workspace_id",
+    metavar="ID",
+    help="Workspace, for its operator; that of the key by default.",
+)
+@click.option("--html", is_flag=True, help="Print a page to print or to send.")
+@calls_gateway
+def statement(
+    api: Api, style: OutputStyle, *, month: str | None, workspace_id: str | None, html: bool
+) -> None:
+    """Show the balances, entries and usage of a month, net of refunds.
+
+    In CSV, the amounts of all rows but the last add up to the last.
+    """
+    path = f"/workspaces/{workspace_id}/statement" if workspace_id else "/statement"
+    if html or style == "csv":
+        text = api.text(path, {"month": month, "format": "html" if html else "csv"})
+        # As bytes: text would get the newlines of the platform in place of those of CSV.
+        click.echo(text.encode(), nl=False)
+        return
+    found = api.get(path, {"month": month})["data"]
+    if style == "json":
+        click.echo(as_json(found))
+        return
+    balance = ({"": name, "usd": exact(amount)} for name, amount in _balance(found))
+    show(balance, ("", "usd"), style)
+    click.echo()
+    columns = (*(name for name in _GROUPS if _is_told_apart(found, name)), *_AMOUNTS, *_COUNTS)
+    show([_line(line) for line in found["lines"]], columns, style)
+    for remark in _remarks(found):
+        click.echo(remark, err=True)
+
+
+def _balance(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name in _MOVES:
+        if found[name] or name in _ALWAYS:
+            yield name, -found[name] if name == "usage" else found[name]
+    if found["credit_limit"]:
+        yield "owed", max(0, -found["closing_balance"])
+        yield "credit_limit", found["credit_limit"]
+
+
+def _is_told_apart(found: Mapping[str, Any], name: str) -> bool:
+    """Return whether any line has a value of this field, or there are no lines."""
+    return not found["lines"] or any(line[name] for line in found["lines"])
+
+
+def _line(line: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        **{name: line[name] or "-" for name in _GROUPS},
+        **{name: exact(line[name]) for name in _AMOUNTS},
+        **{name: str(line[name]) for name in _COUNTS},
+    }
+
+
+def _remarks(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is not final about a statement, a line for each remark."""
+    if found["status"] == "open":
+        yield f"{found['month']} is not closed: figures may still change."
+    if found["partial_days"]:
+        yield f"Not every record is counted of {', '.join(found['partial_days'])}."
+    if found["missing_days"]:
+        yield f"Nothing is known of {', '.join(found['missing_days'])}."
+    if found["summed"]:
+        yield f"Summed over {', '.join(found['summed'])}, because of too many lines."

@@ -1,0 +1,132 @@
+"""Make statements from entries and activity; pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.activity import Activity, ActivityRow
+from tollgate.core.statement import Month, Statement, StatementLine, UsageGroup
+from tollgate.stores.credit import CreditEntry
+
+# A reply of Lambda that is not streamed has 6 MB at most.
+LINES_MAX: Final = 4_000
+# Summed up one after the other while there are too many lines.
+_SUMMED: Final = ("member", "provider", "team")
+_LENT: Final = "credit_line"
+
+
+class Spending(Struct, frozen=True, kw_only=True):
+    """The cost of all days before a month, and how much is known of them."""
+
+    cost_nano_usd: int = 0
+    live_days: tuple[str, ...] = ()
+    partial_days: tuple[str, ...] = ()
+    missing_days: tuple[str, ...] = ()
+
+
+def sum_by_group(rows: Iterable[ActivityRow]) -> tuple[ActivityRow, ...]:
+    """Sum the rows of some days that are one line of a statement."""
+    sums: dict[UsageGroup, ActivityRow] = {}
+    for row in rows:
+        group = UsageGroup.of(row.labels, row.model, row.provider)
+        known = sums.get(group)
+        sums[group] = (
+            row
+            if known is None
+            else replace(
+                known,
+                requests=known.requests + row.requests,
+                failed=known.failed + row.failed,
+                cost_nano_usd=known.cost_nano_usd + row.cost_nano_usd,
+                usage=known.usage.plus(row.usage),
+            )
+        )
+    return tuple(sums.values())
+
+
+def make_statement(
+    workspace_id: str,
+    month: Month,
+    *,
+    entries: Iterable[CreditEntry],
+    before: Spending,
+    activity: Activity,
+    now_s: float,
+) -> Statement:
+    """Return the statement of a month from all entries until its end and its days' activity."""
+    opening, lent = -before.cost_nano_usd, 0
+    sums: dict[str, int] = {}
+    lines: dict[UsageGroup, StatementLine] = {}
+    for entry in entries:
+        if entry.created_s >= month.until_s:
+            continue
+        if entry.kind == _LENT:
+            lent += entry.amount_nano_usd
+        elif entry.created_s < month.since_s:
+            opening += entry.amount_nano_usd
+        else:
+            sums[entry.kind] = sums.get(entry.kind, 0) + entry.amount_nano_usd
+            if entry.refunded is not None:
+                _add(
+                    lines,
+                    StatementLine(group=entry.refunded, refunded_nano_usd=entry.amount_nano_usd),
+                )
+    for row in activity.rows:
+        _add(
+            lines,
+            StatementLine(
+                group=UsageGroup.of(row.labels, row.model, row.provider),
+                requests=row.requests,
+                failed=row.failed,
+                input_tokens=row.usage.input_tokens,
+                output_tokens=row.usage.output_tokens or 0,
+                cost_nano_usd=row.cost_nano_usd,
+            ),
+        )
+    summed, kept = _fit(list(lines.values()))
+    unsettled = {
+        name: (*getattr(before, name), *getattr(activity, name))
+        for name in ("live_days", "partial_days", "missing_days")
+    }
+    return Statement(
+        workspace_id=workspace_id,
+        month=month.name,
+        since_s=month.since_s,
+        until_s=month.until_s,
+        final=month.until_s <= now_s and not any(unsettled.values()),
+        opening_nano_usd=opening,
+        entries_nano_usd=sums,
+        lines=tuple(sorted(kept, key=_dearest_first)),
+        credit_limit_nano_usd=lent,
+        summed=summed,
+        made_s=int(now_s),
+        **unsettled,
+    )
+
+
+def _add(lines: dict[UsageGroup, StatementLine], line: StatementLine) -> None:
+    known = lines.get(line.group)
+    lines[line.group] = line if known is None else known.plus(line, line.group)
+
+
+def _fit(lines: Sequence[StatementLine]) -> tuple[tuple[str, ...], Sequence[StatementLine]]:
+    """Return the lines, with the parts of their groups that are summed up to make them few."""
+    summed: tuple[str, ...] = ()
+    for part in _SUMMED:
+        if len(lines) <= LINES_MAX:
+            break
+        summed = (*summed, part)
+        fewer: dict[UsageGroup, StatementLine] = {}
+        for line in lines:
+            group = replace(line.group, **{part: None})
+            _add(fewer, replace(line, group=group))
+        lines = list(fewer.values())
+    return summed, lines
+
+
+def _dearest_first(line: StatementLine) -> tuple[int, tuple[str, ...]]:
+    group = line.group
+    names = (group.team, group.member, group.model, group.provider)
+    return -line.net_nano_usd, tuple(name or "" for name in names)

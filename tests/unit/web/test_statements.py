@@ -1,0 +1,122 @@
+"""Statements by the api: as JSON, as CSV, and as a page that runs nothing.
+
+Keeps C64.
+"""
+
+import csv
+import io
+import re
+from decimal import Decimal
+from html.parser import HTMLParser
+
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.web.routes import GENERATION_ID, WORKSPACE
+from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
+
+HOSTILE = "<script>alert('x')</script>&\"'"
+PATH = "/v1/statement"
+
+
+async def billed() -> Tenants:
+    """A workspace with a generation of a team that has a hostile name, and a refund of half."""
+    them = await tenants()
+    books = them.home.stores.books
+    [(place, record)] = books.records.items()
+    books.records[place] = replace(record, labels={"team": HOSTILE, "member": "ana"})
+    refund = {"generation_id": GENERATION_ID, "workspace_id": WORKSPACE, "amount": "0.00003"}
+    operator = f"{OPERATORS} management"
+    assert (await them.ask(operator, "POST", "/v1/credits/refunds", refund)).status == 200
+    return them
+
+
+class Page(HTMLParser):
+    """The tags and the texts of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+async def test_c64_a_statement_has_usage_by_team_and_member_net_of_refunds() -> None:
+    them = await billed()
+    found = (await them.ask("acme read", "GET", PATH, None)).json["data"]
+    assert (found["workspace_id"], found["status"]) == ("acme", "open")
+    [line] = found["lines"]
+    assert (line["team"], line["member"], line["requests"]) == (HOSTILE, "ana", 1)
+    assert (line["cost"], line["refunded"], line["net"]) == (0.00006, 0.00003, 0.00003)
+    moves = ("opening_balance", "grants", "payments", "refunds", "adjustments", "expiries")
+    total = sum(Decimal(str(found[name])) for name in moves) - Decimal(str(found["usage"]))
+    assert total == Decimal(str(found["closing_balance"]))
+    shown = (await them.ask("acme read", "GET", "/v1/credits", None)).json["data"]
+    assert found["closing_balance"] == shown["available"]
+
+
+async def test_c64_the_amounts_of_a_csv_statement_add_up_to_its_last_row() -> None:
+    them = await billed()
+    reply = await them.ask("acme read", "GET", f"{PATH}?format=csv", None)
+    assert reply.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(reply.body.decode())))
+    assert [row["type"] for row in rows] == [
+        "opening_balance",
+        "grant",
+        "usage",
+        "closing_balance_open",
+    ]
+    amounts = [Decimal(row["amount"]) for row in rows]
+    assert sum(amounts[:-1]) == amounts[-1]
+    assert rows[2]["team"] == HOSTILE
+
+
+async def test_c64_a_page_runs_no_script_and_shows_hostile_names_as_text() -> None:
+    them = await billed()
+    reply = await them.ask("acme read", "GET", f"{PATH}?format=html", None)
+    assert reply.headers["content-type"].startswith("text/html")
+    policy = reply.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src" not in policy
+    text = reply.body.decode()
+    page = Page(text)
+    assert page.tags.isdisjoint({"script", "img", "link", "iframe", "a", "form"})
+    assert not {name for name in page.attributes if name.startswith("on") or name == "style"}
+    assert HOSTILE in "".join(page.texts)
+    assert "<script" not in text
+    assert "not closed" in text
+
+
+async def test_c64_the_style_of_a_page_is_the_one_that_its_policy_names() -> None:
+    import base64
+    import hashlib
+
+    them = await billed()
+    reply = await them.ask("acme read", "GET", f"{PATH}?format=html", None)
+    [style] = re.findall(r"<style>(.*?)</style>", reply.body.decode(), re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in reply.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("month", ["2026-13", "next", "2999-01", ""])
+async def test_c64_a_month_that_is_none_or_to_come_is_400_and_named(month: str) -> None:
+    them = await tenants()
+    reply = await them.ask("acme read", "GET", f"{PATH}?month={month or '%20'}", None)
+    assert (reply.status, reply.error["param"]) == (400, "month")
+
+
+async def test_c64_the_operator_reads_the_statement_of_any_workspace() -> None:
+    them = await billed()
+    path = "/v1/workspaces/acme/statement"
+    found = (await them.ask(f"{OPERATORS} read", "GET", path, None)).json["data"]
+    assert (found["workspace_id"], len(found["lines"])) == ("acme", 1)
+    missing = await them.ask(f"{OPERATORS} read", "GET", "/v1/workspaces/missing/statement", None)
+    assert missing.status == 404
