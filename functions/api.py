@@ -1,6 +1,7 @@
 """The buffered function: Lambda's own runtime client calls `handler`."""
 
 from mangum import Mangum
+from mangum.adapter import DEFAULT_TEXT_MIME_TYPES
 
 from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
@@ -36,4 +37,10 @@ _services = wire_services(
     journal=_journal,
 )
 _openapi = _settings.openapi_file.read_bytes() if _settings.openapi_file else None
-handler = Mangum(api_app(_services, wire_web_limits(_settings), openapi=_openapi), lifespan="off")
+handler = Mangum(
+    api_app(_services, wire_web_limits(_settings), openapi=_openapi),
+    lifespan="off",
+    # Other types are sent as base64, which API Gateway decodes for `Accept` of the template's
+    # BinaryMediaTypes alone.
+    text_mime_types=[*DEFAULT_TEXT_MIME_TYPES, "image/svg+xml"],
+)

@@ -192,3 +192,15 @@ def test_a_gateway_that_is_away_is_said_with_what_to_do(visitor: Visitor) -> Non
     visitor.page.get_by_text("Nothing was spent in 2026-10.").wait_for()
     assert visitor.faults == ["Failed to load resource: net::ERR_FAILED"]
     visitor.faults.clear()
+
+
+def test_the_reference_shows_every_route_and_asks_for_no_key(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.host}/docs/")
+    chat = page.locator('[data-path="/v1/chat/completions"]')
+    chat.wait_for()
+    assert page.url == f"{visitor.host}/docs"
+    chat.click()
+    page.get_by_text("Request body").first.wait_for()
+    for name in ("Try it out", "Authorize"):
+        assert page.get_by_role("button", name=name).count() == 0

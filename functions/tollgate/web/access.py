@@ -44,6 +44,8 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/"): _OPEN,
     ("GET", "/console"): _OPEN,
     ("GET", "/console/{file}"): _OPEN,
+    ("GET", "/docs"): _OPEN,
+    ("GET", "/docs/{file}"): _OPEN,
     ("GET", "/v1/health/live"): _OPEN,
     ("GET", "/v1/health/ready"): _OPEN,
     ("GET", "/v1/models"): _CATALOG,

@@ -37,6 +37,7 @@ from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes, workspace_key_routes
 from tollgate.web.routes.models import model_routes
 from tollgate.web.routes.pages import page_routes
+from tollgate.web.routes.reference import reference_routes
 from tollgate.web.routes.responses import response_routes
 from tollgate.web.routes.statements import statement_routes
 from tollgate.web.routes.uploads import part_routes, upload_routes
@@ -86,6 +87,7 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         response_routes,
         health_routes,
         page_routes,
+        reference_routes,
     ):
         app.include_router(routes(services))
     app.include_router(file_routes(services, body_bytes_max=limits.body_bytes_max))

@@ -128,4 +128,5 @@ async def test_c91_the_table_of_access_has_every_route_and_no_other() -> None:
     sign_in = Browser(house()).app.routes
     served |= {(method, it.path) for it in sign_in for method in it.methods - {"HEAD"}}
     pages = {("GET", "/"), ("GET", "/console"), ("GET", "/console/{file}")}
+    pages |= {("GET", "/docs"), ("GET", "/docs/{file}")}
     assert served | pages | {("GET", OPENAPI)} == set(ACCESS)

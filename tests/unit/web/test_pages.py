@@ -10,6 +10,7 @@ import pytest
 
 from tests.asgi import Exchange
 from tests.unit.web.test_api_app import api
+from tollgate.web.routes import reference
 from tollgate.web.routes.pages import FOLDER, PAGE_HEADERS
 
 BYTES_MAX = 100_000
@@ -95,3 +96,27 @@ async def test_c1_the_console_without_its_slash_is_sent_there_by_a_relative_addr
 @pytest.mark.parametrize("name", ["nothing.js", "..", "%2e%2e%2fpaths.py", "__init__.py"])
 async def test_only_the_files_of_the_console_are_served(name: str) -> None:
     assert (await get(f"/console/{name}")).status == 404
+
+
+async def test_the_reference_has_a_policy_of_its_own_and_runs_nothing_of_another_host() -> None:
+    reply = await get("/docs")
+    policy = reply.headers["content-security-policy"]
+    assert (reply.status, reply.headers["x-frame-options"]) == (200, "DENY")
+    assert "unsafe" not in policy
+    assert "script-src 'self'; style-src 'self'" in policy
+    for file in ("swagger-ui-bundle.js", "swagger-ui.css", "reference.js"):
+        assert (await get(f"/docs/{file}")).status == 200
+    assert (await get("/docs/redoc.standalone.js")).status == 404
+
+
+@pytest.mark.parametrize(("path", "place"), [("/docs", "v1/"), ("/docs/", "../v1/")])
+async def test_without_the_viewer_the_reference_is_the_document(
+    monkeypatch: pytest.MonkeyPatch, path: str, place: str
+) -> None:
+    # As in a function, which does not carry the package.
+    monkeypatch.setattr(reference, "_VIEWER", "no_such_package")
+    reference._files.cache_clear()
+    reply = await get(path)
+    assert (reply.status, reply.headers["location"]) == (302, f"{place}openapi.json")
+    assert (await get("/docs/swagger-ui.css")).status == 404
+    reference._files.cache_clear()

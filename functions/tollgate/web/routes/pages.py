@@ -38,7 +38,9 @@ PAGE_HEADERS: Final[Mapping[str, str]] = {
 }
 
 
-class _Page(Struct, frozen=True):
+class PageFile(Struct, frozen=True):
+    """A static file as it is sent."""
+
     content: bytes
     media_type: str
     etag: str
@@ -70,18 +72,24 @@ def _reply(request: Request, name: str) -> Response:
     page = _pages().get(name)
     if page is None:
         raise RequestError(ErrorCode.NOT_FOUND, "The console has no such file.")
-    headers = {**PAGE_HEADERS, "etag": page.etag}
+    return reply_page(request, page, PAGE_HEADERS)
+
+
+def reply_page(request: Request, page: PageFile, headers: Mapping[str, str]) -> Response:
+    """Return a file, or 304 to a browser that has it."""
+    headers = {**headers, "etag": page.etag}
     if page.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     return Response(page.content, media_type=page.media_type, headers=headers)
 
 
+def read_page(file: Path) -> PageFile:
+    """Read a file, whose name states its type."""
+    content = file.read_bytes()
+    return PageFile(content, _TYPES[file.suffix], f'"{sha256(content).hexdigest()[:32]}"')
+
+
 @cache
-def _pages() -> Mapping[str, _Page]:
+def _pages() -> Mapping[str, PageFile]:
     """Return the files by name, read at the first request: other cold starts do not need them."""
-    pages = {}
-    for file in FOLDER.iterdir():
-        content = file.read_bytes()
-        etag = f'"{sha256(content).hexdigest()[:32]}"'
-        pages[file.name] = _Page(content, _TYPES[file.suffix], etag)
-    return pages
+    return {file.name: read_page(file) for file in FOLDER.iterdir()}
