@@ -12,6 +12,7 @@ from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
 from tests.memory.credits import MemoryCreditStore
 from tests.memory.keys import MemoryKeyStore
+from tests.memory.people import MemoryMemberStore, MemoryTeamStore
 from tests.memory.statements import MemoryStatementStore
 from tests.memory.stores import (
     MemoryAuditLog,
@@ -164,6 +165,8 @@ class MemoryStores(Stores):
 
     books: MemoryBooks
     webhooks: MemoryWebhookStore
+    teams: MemoryTeamStore
+    members: MemoryMemberStore
 
     async def lock(self, workspace_id: str) -> None:
         self.books.lock(workspace_id)
@@ -221,6 +224,8 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
         clock=clock,
         books=books,
         webhooks=MemoryWebhookStore(books, ids, clock),
+        teams=MemoryTeamStore(books, ids, clock),
+        members=MemoryMemberStore(books, ids, clock),
     )
 
 

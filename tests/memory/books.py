@@ -6,11 +6,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.audit import AuditEntry
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
 from tollgate.core.webhooks import EventDelivery, Webhook
 from tollgate.stores.credit import CreditEntry
+from tollgate.stores.people import Member, Team
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.stores.rules.credit_lots import Lots
 from tollgate.stores.rules.key_names import KeyName
@@ -92,6 +94,13 @@ class MemoryKey(Struct):
             self.rate = RateState.fresh(settings.requests_per_minute, settings.burst)
 
 
+class MemorySession(Struct):
+    """A session of a member, which spends by the member's session key."""
+
+    key_id: str
+    expires_s: int
+
+
 class MemoryBooks(Struct):
     """Everything that is kept."""
 
@@ -106,10 +115,33 @@ class MemoryBooks(Struct):
     response_days: dict[str, int | None] = field(default_factory=dict)
     webhooks: dict[tuple[str, str], Webhook] = field(default_factory=dict)
     deliveries: dict[str, EventDelivery] = field(default_factory=dict)
+    teams: dict[tuple[str, str], Team] = field(default_factory=dict)
+    members: dict[tuple[str, str], Member] = field(default_factory=dict)
+    # By their secrets.
+    sessions: dict[str, MemorySession] = field(default_factory=dict)
 
     def lock(self, workspace_id: str) -> None:
         """Let a workspace spend nothing any more."""
         self.wallets.setdefault(workspace_id, MemoryWallet()).locked = True
+
+    def check_belonging(
+        self, workspace_id: str, *, team_id: str | None = None, member_id: str | None = None
+    ) -> None:
+        """Raise RequestError for a team or a member that is not there."""
+        team = self.teams.get((workspace_id, team_id or ""))
+        if team_id is not None and (team is None or team.deleted_s is not None):
+            raise _missing("team", team_id)
+        member = self.members.get((workspace_id, member_id or ""))
+        if member_id is not None and (member is None or member.removed_s is not None):
+            raise _missing("member", member_id)
+
+
+def _missing(level: str, id_: str) -> RequestError:
+    return RequestError(
+        ErrorCode.INVALID_REQUEST,
+        f"There is no {level} {id_} in this workspace.",
+        param=f"{level}_id",
+    )
 
 
 def _period_of(bucket: str) -> Period:

@@ -11,10 +11,11 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
-from tollgate.core.principal import Principal
+from tollgate.core.principal import LimitLevel, Principal
 from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey, OldSecret
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
 from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
+from tollgate.stores.people import Team
 from tollgate.stores.rules.account import RateState, key_refused
 from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange, new_entry
 from tollgate.stores.rules.key_names import KeyName, refuse_taken_name
@@ -36,27 +37,56 @@ class MemoryKeyStore:
         if not is_well_formed(secret, self._prefix):
             raise key_refused()
         digest, now_s = secret_hash(secret), self._clock.now_s()
+        session = self._books.sessions.get(secret)
+        if session is not None:
+            if session.expires_s <= now_s or session.key_id not in self._books.keys:
+                raise key_refused()
+            return self._principal(self._books.keys[session.key_id], session=True)
         for key in self._books.keys.values():
             old = key.old is not None and key.old[0] == digest and now_s < key.old[2]
             if digest == key.digest or old:
                 break
         else:
             raise key_refused()
-        expires_s = key.settings.expires_s
-        if key.settings.disabled or (expires_s is not None and expires_s <= now_s):
+        return self._principal(key, old_secret=old)
+
+    def _principal(
+        self, key: MemoryKey, *, old_secret: bool = False, session: bool = False
+    ) -> Principal:
+        settings, workspace_id = key.settings, key.workspace_id
+        expires_s = settings.expires_s
+        if settings.disabled or (expires_s is not None and expires_s <= self._clock.now_s()):
             raise key_refused()
+        member = self._books.members.get((workspace_id, settings.member_id or ""))
+        team_id = settings.team_id or (member.team_id if member else None)
+        team = self._books.teams.get((workspace_id, team_id or ""))
+        if (settings.member_id and (member is None or member.removed_s is not None)) or (
+            team_id and (team is None or team.deleted_s is not None)
+        ):
+            raise key_refused()
+        levels = [it for it in (member, team) if it is not None]
+        tiers = [it.tier for it in (settings, *levels) if it.tier is not None]
+        named = {"team": team_id, "member": settings.member_id}
         return Principal(
             key_id=key.id,
-            workspace_id=key.workspace_id,
-            role=key.role,
-            label=key.settings.label,
-            tier=key.settings.tier,
-            models=key.settings.models,
-            labels=key.settings.labels,
-            old_secret=old,
-            content_days=key.settings.content_days,
-            response_days=key.settings.response_days
-            or self._books.response_days.get(key.workspace_id),
+            workspace_id=workspace_id,
+            role=member.role if session and member else key.role,
+            label=settings.label,
+            tier=tiers[0] if tiers else None,
+            models=settings.models,
+            labels={**settings.labels, **{name: it for name, it in named.items() if it}},
+            old_secret=old_secret,
+            content_days=settings.content_days,
+            response_days=settings.response_days or self._books.response_days.get(workspace_id),
+            team_id=team_id,
+            member_id=settings.member_id,
+            levels=tuple(
+                LimitLevel(
+                    level="team" if isinstance(it, Team) else "member", id=it.id, models=it.models
+                )
+                for it in levels
+            ),
+            session=session,
         )
 
     async def note_use(self, principal: Principal) -> None:
@@ -67,6 +97,7 @@ class MemoryKeyStore:
     async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
         """Create a key."""
         refuse_taken_name(await self.names(new.workspace_id), new.label)
+        self._books.check_belonging(new.workspace_id, team_id=new.team_id, member_id=new.member_id)
         secret = new_secret(self._prefix, self._ids.random_bytes)
         key = MemoryKey(
             id=self._ids.new_id(),
@@ -118,6 +149,11 @@ class MemoryKeyStore:
         old, new = key.settings, edit(key.settings)
         if new.label != old.label:
             refuse_taken_name(await self.names(workspace_id), new.label)
+        self._books.check_belonging(
+            workspace_id,
+            team_id=None if new.team_id == old.team_id else new.team_id,
+            member_id=None if new.member_id == old.member_id else new.member_id,
+        )
         if new != old:
             key.change(new)
             self._note(by, "key.change", key, before=old, after=new)

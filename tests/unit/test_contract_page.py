@@ -105,7 +105,7 @@ def test_no_route_that_is_served_is_named_as_not_built() -> None:
     routes = {path.removeprefix("/v1") for _, path in ACCESS}
     page = CONTRACT.read_text(encoding="utf-8")
     missing = re.findall(r"^  - Not built: (.*?)(?=^(?:  )?- |^#)", page, re.M | re.S)
-    assert len(missing) > 3
+    assert len(missing) > 1
     assert routes & {name for text in missing for name in re.findall(r"`([^`]+)`", text)} == set()
 
 

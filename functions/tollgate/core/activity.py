@@ -11,6 +11,9 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord, Outcome
 from tollgate.core.usage import Usage
 
+# Labels of a key that have the ids of its team and of its member.
+TEAM_LABEL: Final = "team"
+MEMBER_LABEL: Final = "member"
 CALLER_LABELS_MAX: Final = 1_000
 # In place of a value that a day has no room for; no caller can state it.
 OTHERS: Final = "(others)"
@@ -29,6 +32,8 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
     outcome: Outcome | None = None
     cost_min_nano_usd: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
+    # The member that the key had; a label that a caller states does not count as one.
+    member_id: str | None = None
 
     def accepts(self, record: GenerationRecord) -> bool:
         """Return whether the filter selects a record, whose time is not checked."""
@@ -39,6 +44,7 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
             and self.outcome in (None, record.outcome)
             and self.cost_min_nano_usd <= record.cost_nano_usd
             and self.labels.items() <= record.all_labels.items()
+            and self.member_id in (None, record.labels.get(MEMBER_LABEL))
         )
 
     @property
@@ -79,6 +85,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
             and wanted.provider in (None, self.provider)
             and wanted.key_id in (None, self.key_id)
             and wanted.labels.items() <= self.all_labels.items()
+            and wanted.member_id in (None, self.labels.get(MEMBER_LABEL))
         )
 
     @property

@@ -5,19 +5,21 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-ActorKind = Literal["key", "aws", "process"]
+ActorKind = Literal["key", "session", "aws", "process"]
 
 
 class Actor(Struct, frozen=True, kw_only=True):
-    """The cause of a change: a key, an AWS identity, or a process of the gateway's own."""
+    """The cause of a change: a key, a signed-in member, an AWS identity, or a process of ours."""
 
     kind: ActorKind
-    # Id of the key, ARN of the identity, or name of the process.
+    # Id of the key, also that of a session; ARN of the identity, or name of the process.
     id: str
     # Name of the key at that time, None for another kind.
     name: str | None = None
     # Workspace of the key, None for another kind.
     workspace_id: str | None = None
+    # Member that the key or the session belongs to, None for a key that stands alone.
+    member_id: str | None = None
     # Network address that the request came from, None if there was no request.
     origin: str | None = None
     request_id: str | None = None
@@ -51,7 +53,7 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
 
     since_s: int
     until_s: int
-    # Id or name of the actor and of the target; None accepts all.
+    # Id or name of the actor, or its member; id or name of the target. None accepts all.
     actor: str | None = None
     target: str | None = None
 
@@ -62,6 +64,6 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
         target = (entry.target, entry.target_name, entry.before.get("name"))
         return (
             self.since_s * 1_000 <= entry.at_ms < self.until_s * 1_000
-            and self.actor in (None, actor.id, actor.name)
+            and self.actor in (None, actor.id, actor.name, actor.member_id)
             and (self.target is None or self.target in target)
         )

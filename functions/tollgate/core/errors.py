@@ -54,6 +54,7 @@ class ErrorCode(StrEnum):
     CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"
     IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
+    TEAM_IN_USE = "team_in_use"
     CONTENT_FILTER = "content_filter"
     INTERNAL_ERROR = "internal_error"
 

@@ -30,6 +30,8 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     workspace_id: str
     # The key that uploaded it, whose storage it takes.
     key_id: str
+    # The member that the key had then, None for a key that stood alone.
+    member_id: str | None = None
     filename: str
     purpose: FilePurpose
     # As its first bytes show it.
@@ -64,6 +66,8 @@ class NewFile(Struct, frozen=True, kw_only=True):
 
     workspace_id: str
     key_id: str
+    # The member of the key, None for a key that stands alone.
+    member_id: str | None = None
     filename: str
     purpose: FilePurpose
     media_type: str

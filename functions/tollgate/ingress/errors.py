@@ -39,6 +39,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.NOT_FOUND: 404,
     ErrorCode.METHOD_NOT_ALLOWED: 405,
     ErrorCode.IDEMPOTENCY_CONFLICT: 409,
+    ErrorCode.TEAM_IN_USE: 409,
     ErrorCode.PAYLOAD_TOO_LARGE: 413,
     ErrorCode.FILE_TOO_LARGE: 413,
     ErrorCode.IDEMPOTENCY_MISMATCH: 422,

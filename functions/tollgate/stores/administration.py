@@ -274,6 +274,9 @@ class UploadStore(Protocol):
     async def create(self, new: NewFile, size_bytes: int) -> PartialUpload:
         """Make room for a file; raise AccessError if its key or workspace has none."""
 
+    async def file(self, workspace_id: str, upload_id: str) -> StoredFile | None:
+        """Return the file of an upload that is pending or completed, None if there is none."""
+
     async def add_part(self, workspace_id: str, upload_id: str, content: bytes) -> str | None:
         """Keep a part and return its id; None if no such upload is pending."""
 
@@ -326,6 +329,7 @@ class FileStore(Protocol):
         limit: int,
         after: str | None = None,
         purpose: FilePurpose | None = None,
+        member_id: str | None = None,
         oldest_first: bool = False,
     ) -> Page[StoredFile]:
         """Return a page of a workspace's files, from the one after the file `after`.

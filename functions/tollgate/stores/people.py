@@ -17,6 +17,8 @@ from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 PEOPLE_PAGE_MAX: Final = 100
 SESSION_S_MAX: Final = 3_600
+# The name of a member's session key is this and the id of the member.
+SESSION_KEY_PREFIX: Final = "session:"
 
 
 class LevelSpending(Struct, frozen=True, kw_only=True):

@@ -1,36 +1,77 @@
-"""The one table of routes and the keys that each of them serves."""
+"""The one table of routes and the callers that each of them serves."""
 
 from collections.abc import Mapping
 from typing import Final, get_args
 
 from msgspec import Struct
 
-from tollgate.core.principal import MemberRole, Role
+from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.ingress.formats import RESPONSES
 from tollgate.web.paths import OPENAPI, STREAMING_PATHS
 
 
 class Access(Struct, frozen=True, kw_only=True):
-    """The keys that a route serves."""
+    """The callers that a route serves."""
 
-    # Roles of the keys that are served. A route without any serves everybody and reads no key.
+    # Roles that are served. A route without any serves everybody and reads no key.
     roles: frozenset[Role] = frozenset()
-    # Whether only keys of the operator's workspace are served.
+    # Of these, the roles whose members reach their own things alone.
+    own: frozenset[Role] = frozenset()
+    # Whether only callers of the operator's workspace are served.
     operator: bool = False
     # Whether a caller who sends no key is served too.
     keyless: bool = False
     # Whether a call is noted as the last use of the key.
     notes_use: bool = True
 
+    def is_limited(self, principal: Principal) -> bool:
+        """Return whether a caller reaches nothing on the route but its member's own things.
 
-METERED: Final = Access(roles=frozenset({"inference"}))
+        A key that stands alone is the workspace's, and reaches what the workspace has.
+        """
+        return principal.member_id is not None and principal.role in self.own
+
+
+# Roles that a caller of each role may give to members, and take away from them. The operator may
+# give all.
+GIVEN_ROLES: Final[Mapping[Role, frozenset[MemberRole]]] = {
+    "owner": frozenset(get_args(MemberRole)),
+    "admin": frozenset(get_args(MemberRole)) - {"owner"},
+    "management": frozenset(get_args(MemberRole)) - {"owner"},
+}
+# Roles of the keys that a caller of each role may make.
+GIVEN_KEYS: Final[Mapping[Role, frozenset[KeyRole]]] = {
+    "owner": frozenset(get_args(KeyRole)),
+    "admin": frozenset(get_args(KeyRole)),
+    "management": frozenset(get_args(KeyRole)),
+    "developer": frozenset({"inference"}),
+}
+# Settings that members change of their own keys, which an administrator limits and enables.
+OWN_KEY_SETTINGS: Final = ("label", "disabled")
+
+# Settings that members change of themselves; owners change all.
+OWN_MEMBER_SETTINGS: Final = ("display_name", "email")
+
+_DEVELOPER: Final[frozenset[Role]] = frozenset({"developer"})
+_MONEY: Final[frozenset[Role]] = frozenset({"billing"})
+# A key of a member shows what its member sees; one that stands alone shows its workspace's.
+_OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
+
+METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}))
 _OPEN: Final = Access()
-_MANAGER: Final = Access(roles=frozenset({"management"}))
-_READER: Final = Access(roles=_MANAGER.roles | {"read"})
-_EVERY_KEY: Final = Access(roles=_READER.roles | {"inference"})
-# Responses and files are content, which keys of the role `read` do not see.
-_CONTENT: Final = Access(roles=_MANAGER.roles | METERED.roles)
-_CATALOG: Final = Access(roles=_EVERY_KEY.roles, keyless=True)
+_MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))
+_READER: Final = Access(roles=_MANAGER.roles | {"read", "viewer"})
+_ACCOUNTANT: Final = Access(roles=_READER.roles | _MONEY)
+_EVERYBODY: Final = Access(roles=frozenset({*get_args(KeyRole), *get_args(MemberRole)}))
+# Members see themselves and their team, and what they have used.
+_PEOPLE: Final = Access(roles=_ACCOUNTANT.roles | _DEVELOPER, own=_OWN)
+_KEY_READER: Final = Access(roles=_READER.roles | _DEVELOPER, own=_OWN)
+_KEY_CHANGER: Final = Access(roles=_MANAGER.roles | _DEVELOPER, own=_OWN)
+_RECORD: Final = Access(roles=_EVERYBODY.roles, own=_OWN)
+# Responses and files are content, which the roles `read`, `viewer` and `billing` do not see.
+_CONTENT: Final = Access(roles=_MANAGER.roles | METERED.roles, own=_OWN)
+_KEPT_CONTENT: Final = Access(roles=_MANAGER.roles | _DEVELOPER, own=_OWN)
+_CATALOG: Final = Access(roles=_EVERYBODY.roles, keyless=True)
 _OPERATOR: Final = Access(roles=_MANAGER.roles, operator=True)
 _OPERATORS_READER: Final = Access(roles=_READER.roles, operator=True)
 
@@ -52,7 +93,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/models/{author}/{slug}/endpoints"): _CATALOG,
     ("GET", "/v1/models/{name}"): _CATALOG,
     ("GET", "/v1/catalog"): _READER,
-    ("POST", "/v1/route/explain"): Access(roles=_EVERY_KEY.roles, notes_use=False),
+    ("POST", "/v1/route/explain"): Access(roles=_EVERYBODY.roles, notes_use=False),
     ("GET", f"{RESPONSES.path}/{{response_id}}"): _CONTENT,
     ("DELETE", f"{RESPONSES.path}/{{response_id}}"): _CONTENT,
     ("GET", f"{RESPONSES.path}/{{response_id}}/input_items"): _CONTENT,
@@ -67,26 +108,36 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("POST", "/v1/uploads/{upload_id}/parts"): _CONTENT,
     ("POST", "/v1/uploads/{upload_id}/complete"): _CONTENT,
     ("POST", "/v1/uploads/{upload_id}/cancel"): _CONTENT,
-    ("GET", "/v1/key"): _EVERY_KEY,
-    ("GET", "/v1/keys"): _READER,
-    ("POST", "/v1/keys"): _MANAGER,
-    ("GET", "/v1/keys/{key_id}"): _READER,
-    ("PATCH", "/v1/keys/{key_id}"): _MANAGER,
-    ("DELETE", "/v1/keys/{key_id}"): _MANAGER,
-    ("POST", "/v1/keys/{key_id}/rotate"): _MANAGER,
-    ("GET", "/v1/credits"): _READER,
-    ("GET", "/v1/credits/ledger"): _READER,
+    ("GET", "/v1/key"): _EVERYBODY,
+    ("GET", "/v1/keys"): _KEY_READER,
+    ("POST", "/v1/keys"): _KEY_CHANGER,
+    ("GET", "/v1/keys/{key_id}"): _KEY_READER,
+    ("PATCH", "/v1/keys/{key_id}"): _KEY_CHANGER,
+    ("DELETE", "/v1/keys/{key_id}"): _KEY_CHANGER,
+    ("POST", "/v1/keys/{key_id}/rotate"): _KEY_CHANGER,
+    ("GET", "/v1/teams"): _PEOPLE,
+    ("POST", "/v1/teams"): _MANAGER,
+    ("GET", "/v1/teams/{team_id}"): _PEOPLE,
+    ("PATCH", "/v1/teams/{team_id}"): _MANAGER,
+    ("DELETE", "/v1/teams/{team_id}"): _MANAGER,
+    ("GET", "/v1/members"): _PEOPLE,
+    ("POST", "/v1/members"): _MANAGER,
+    ("GET", "/v1/members/{member_id}"): _PEOPLE,
+    ("PATCH", "/v1/members/{member_id}"): _MANAGER,
+    ("DELETE", "/v1/members/{member_id}"): _MANAGER,
+    ("GET", "/v1/credits"): _ACCOUNTANT,
+    ("GET", "/v1/credits/ledger"): _ACCOUNTANT,
     ("POST", "/v1/credits/grants"): _OPERATOR,
     ("POST", "/v1/credits/payments"): _OPERATOR,
     ("POST", "/v1/credits/adjustments"): _OPERATOR,
     ("POST", "/v1/credits/refunds"): _OPERATOR,
-    ("GET", "/v1/generation"): _EVERY_KEY,
-    ("GET", "/v1/generation/content"): _MANAGER,
-    ("GET", "/v1/generations"): _READER,
-    ("GET", "/v1/statement"): _READER,
-    ("GET", "/v1/activity"): _READER,
-    ("GET", "/v1/audit"): _READER,
-    ("GET", "/v1/workspace"): _READER,
+    ("GET", "/v1/generation"): _RECORD,
+    ("GET", "/v1/generation/content"): _KEPT_CONTENT,
+    ("GET", "/v1/generations"): _PEOPLE,
+    ("GET", "/v1/activity"): _PEOPLE,
+    ("GET", "/v1/audit"): _ACCOUNTANT,
+    ("GET", "/v1/workspace"): _ACCOUNTANT,
+    ("GET", "/v1/statement"): _ACCOUNTANT,
     ("GET", "/v1/webhooks"): _MANAGER,
     ("POST", "/v1/webhooks"): _MANAGER,
     ("GET", "/v1/webhooks/{webhook_id}"): _MANAGER,
@@ -105,6 +156,9 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("GET", "/v1/workspaces/{workspace_id}/keys"): _OPERATORS_READER,
     ("POST", "/v1/workspaces/{workspace_id}/keys"): _OPERATOR,
     ("PATCH", "/v1/workspaces/{workspace_id}/keys/{key_id}"): _OPERATOR,
+    ("GET", "/v1/workspaces/{workspace_id}/members"): _OPERATORS_READER,
+    ("POST", "/v1/workspaces/{workspace_id}/members"): _OPERATOR,
+    ("PATCH", "/v1/workspaces/{workspace_id}/members/{member_id}"): _OPERATOR,
     ("GET", "/.well-known/oauth-authorization-server"): _OPEN,
     ("GET", "/oauth/authorize"): _OPEN,
     ("GET", "/oauth/callback"): _OPEN,

@@ -10,13 +10,15 @@ from typing_extensions import override
 
 from tollgate.core.audit import Actor
 from tollgate.core.principal import Principal
-from tollgate.web.access import ACCESS
+from tollgate.web.access import ACCESS, Access
+from tollgate.web.own import Own
 from tollgate.web.reply import read_body
 from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
 
 BODY_BYTES_MAX: Final = 1_000_000
 _PRINCIPAL: Final = "tollgate.principal"
+_OWN: Final = "tollgate.own"
 _WITH_BODY: Final = frozenset({"PATCH", "POST", "PUT"})
 
 
@@ -39,7 +41,10 @@ def admitted_router(
             access = ACCESS[method, self.path_format]
 
             async def admit(request: Request) -> Response:
-                request.scope[_PRINCIPAL] = await services.admit(request.headers, access)
+                principal = await services.admit(request.headers, access)
+                request.scope[_PRINCIPAL] = principal
+                if principal is not None:
+                    request.scope[_OWN] = _own_of(principal, access)
                 if method not in _WITH_BODY:
                     return await handle(request)
                 body = await read_body(request.receive, body_bytes_max)
@@ -63,12 +68,33 @@ async def _caller(request: Request) -> Principal:
 Caller = Annotated[Principal, Depends(_caller)]
 
 
+def _own_of(principal: Principal, access: Access) -> Own:
+    """Return the part of its workspace that a route shows a caller."""
+    if not access.is_limited(principal):
+        return Own(workspace_id=principal.workspace_id)
+    return Own(
+        workspace_id=principal.workspace_id,
+        member_id=principal.member_id,
+        team_id=principal.team_id,
+    )
+
+
+async def _own(request: Request) -> Own:
+    own: Own = request.scope[_OWN]
+    return own
+
+
+# The part of the workspace that the caller reaches on this route.
+OwnThings = Annotated[Own, Depends(_own)]
+
+
 async def _actor(request: Request, principal: Caller) -> Actor:
     return Actor(
-        kind="key",
+        kind="session" if principal.session else "key",
         id=principal.key_id,
         name=principal.label,
         workspace_id=principal.workspace_id,
+        member_id=principal.member_id,
         origin=request.client.host if request.client else None,
         request_id=request_id_of(request.scope),
     )

@@ -35,11 +35,13 @@ from tollgate.web.routes.files import file_routes
 from tollgate.web.routes.generations import generation_routes
 from tollgate.web.routes.health import health_routes
 from tollgate.web.routes.keys import key_routes, workspace_key_routes
+from tollgate.web.routes.members import member_routes, workspace_member_routes
 from tollgate.web.routes.models import model_routes
 from tollgate.web.routes.pages import page_routes
 from tollgate.web.routes.reference import reference_routes
 from tollgate.web.routes.responses import response_routes
 from tollgate.web.routes.statements import statement_routes
+from tollgate.web.routes.teams import team_routes
 from tollgate.web.routes.uploads import part_routes, upload_routes
 from tollgate.web.routes.webhooks import webhook_routes
 from tollgate.web.routes.workspaces import workspace_routes
@@ -75,6 +77,9 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
         key_routes,
         workspace_routes,
         workspace_key_routes,
+        team_routes,
+        member_routes,
+        workspace_member_routes,
         credit_routes,
         generation_routes,
         activity_routes,

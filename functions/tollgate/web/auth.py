@@ -1,9 +1,10 @@
 """Authentication of a request by its headers."""
 
 from collections.abc import Collection, Mapping
+from typing import get_args
 
 from tollgate.core.errors import AccessError, ErrorCode
-from tollgate.core.principal import Principal, Role
+from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.stores.base import KeyDirectory
 
 
@@ -31,8 +32,12 @@ async def authenticate(
         )
     principal = await keys.authenticate(secret.strip())
     if principal.role not in roles:
-        needed = " or ".join(sorted(roles))
-        raise AccessError(
-            ErrorCode.PERMISSION_DENIED, f"This needs a key of role {needed}, not {principal.role}."
-        )
+        raise AccessError(ErrorCode.PERMISSION_DENIED, _explain_refusal(principal, roles))
     return principal
+
+
+def _explain_refusal(principal: Principal, roles: Collection[Role]) -> str:
+    """Return which roles of the caller's kind, key or member, would be served."""
+    kind, mine = ("member", MemberRole) if principal.session else ("key", KeyRole)
+    needed = " or ".join(sorted(role for role in get_args(mine) if role in roles))
+    return f"This needs a {kind} of role {needed}, not {principal.role}."

@@ -67,6 +67,7 @@ def read_upload(body: bytes, content_type: str, principal: Principal, *, bytes_m
         file=NewFile(
             workspace_id=principal.workspace_id,
             key_id=principal.key_id,
+            member_id=principal.member_id,
             filename=filename,
             purpose=fields.purpose,
             media_type=media_type,

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, Self, TypeVar
 
 from msgspec.structs import replace
-from pydantic import BaseModel, Field, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, RequestError
@@ -13,10 +13,18 @@ from tollgate.core.limits import Period
 from tollgate.core.money import nano_usd, usd
 from tollgate.core.principal import KeyRole
 from tollgate.routing.schema import KeyTierSection
-from tollgate.stores.administration import CreatedKey, KeySummary, NewKey, OldSecret
+from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey, OldSecret
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, RATE_MAX, KeySettings
 from tollgate.stores.rules.periods import PERIODS
-from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, moment
+from tollgate.web.shapes import (
+    Body,
+    Moment,
+    PositiveUsd,
+    Unreadable,
+    Usd,
+    moment,
+    moment_or_none,
+)
 
 KeyLabel = Annotated[str, Field(min_length=1, max_length=64)]
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -63,6 +71,13 @@ class Limits(Body):
             for period in PERIODS
             if (limit := getattr(self, period)) is not None
         }
+
+    def change(self, limits: Mapping[Period, int]) -> dict[Period, int]:
+        """Return limits with these in place of theirs; a period that is null loses its limit."""
+        kept = {
+            period: limit for period, limit in limits.items() if period not in self.model_fields_set
+        }
+        return {**kept, **self.nano_usd()}
 
 
 class Labels(Body):
@@ -143,12 +158,9 @@ class KeyChangeBody(Body):
     def edit(self, settings: KeySettings) -> KeySettings:
         """Return the settings with these changes."""
         sent = self.model_fields_set
-        limits = dict(settings.limits_nano_usd)
+        limits = settings.limits_nano_usd
         if self.limits is not None:
-            limits |= self.limits.nano_usd()
-            for period in PERIODS:
-                if period in self.limits.model_fields_set and not getattr(self.limits, period):
-                    limits.pop(period, None)
+            limits = self.limits.change(limits)
         labels = dict(settings.labels)
         if self.labels is not None:
             labels |= self.labels.by_name()
@@ -188,7 +200,7 @@ class OldSecretObject(BaseModel):
         return cls(
             label=f"…{old.last_four}",
             expires_at=moment(old.expires_s),
-            last_used_at=_moment_or_none(old.last_used_s),
+            last_used_at=moment_or_none(old.last_used_s),
         )
 
 
@@ -226,20 +238,20 @@ class KeyObject(BaseModel):
             role=key.role,
             disabled=key.disabled,
             created_at=moment(key.created_s),
-            expires_at=_moment_or_none(key.expires_s),
+            expires_at=moment_or_none(key.expires_s),
             models=None if key.models is None else list(key.models),
             limits={period: usd(limit) for period, limit in key.limits_nano_usd.items()},
             limits_remaining={
                 period: usd(remaining) for period, remaining in key.remaining_nano_usd.items()
             },
             limits_reset_at={
-                period: _moment_or_none(resets_s) for period, resets_s in key.resets_s.items()
+                period: moment_or_none(resets_s) for period, resets_s in key.resets_s.items()
             },
             usage=usd(key.spent_nano_usd),
             held=usd(key.held_nano_usd),
             limits_usage={period: usd(used) for period, used in key.used_nano_usd.items()},
             labels=dict(key.labels),
-            last_used_at=_moment_or_none(key.last_used_s),
+            last_used_at=moment_or_none(key.last_used_s),
             old_secret=OldSecretObject.of(key.old_secret) if key.old_secret else None,
             **{name: getattr(key, name) for name in PLAIN_SETTINGS},
         )
@@ -260,6 +272,25 @@ class NewKeyReply(KeyReply):
     def of(cls, created: CreatedKey) -> "NewKeyReply":
         """Return the reply to a request that made a secret."""
         return cls(data=KeyObject.of(created.summary), key=created.secret)
+
+
+class KeysQuery(BaseModel):
+    """Filter of keys, and the page to return."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    team: Annotated[str, Field(max_length=64)] | None = Field(
+        None, description="id of the team that a key names"
+    )
+    member: Annotated[str, Field(max_length=128)] | None = Field(
+        None, description="id of the member that a key belongs to"
+    )
+    cursor: str | None = Field(None, description="the `next_cursor` of the previous page")
+    limit: Annotated[int, Field(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX
+
+    def accepts(self, key: KeySummary) -> bool:
+        """Return whether the list has a key."""
+        return self.team in (None, key.team_id) and self.member in (None, key.member_id)
 
 
 class KeysReply(BaseModel):
@@ -290,7 +321,3 @@ def refuse_unknown_tier(tier: str | None, tiers: Mapping[str, KeyTierSection]) -
 
 def _second(at: datetime | None) -> int | None:
     return None if at is None else int(at.timestamp())
-
-
-def _moment_or_none(unix_s: int | None) -> datetime | None:
-    return None if unix_s is None else moment(unix_s)

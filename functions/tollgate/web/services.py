@@ -1,6 +1,6 @@
 """The stores behind the api routes, and the authorization of callers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -32,9 +32,11 @@ from tollgate.stores.administration import (
 )
 from tollgate.stores.base import CooldownStore
 from tollgate.stores.credit import CreditStore
-from tollgate.stores.rules.key_names import find_key_id
+from tollgate.stores.people import MemberStore, TeamStore
+from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.web.access import Access
 from tollgate.web.auth import authenticate, has_key
+from tollgate.web.own import Own
 
 if TYPE_CHECKING:
     from tollgate.engine.kept_answers import AnswerStore
@@ -52,6 +54,8 @@ class Services(Struct, frozen=True, kw_only=True):
     """The stores and catalogs that the api routes use."""
 
     keys: KeyStore
+    teams: TeamStore
+    members: MemberStore
     workspaces: WorkspaceStore
     credits: CreditStore
     generations: GenerationStore
@@ -87,14 +91,31 @@ class Services(Struct, frozen=True, kw_only=True):
         """Return the key tiers of the live catalog by name."""
         return (await self.catalogs.for_key(None)).key_tiers
 
-    async def find_key_id(self, workspace_id: str, key: str | None) -> str | None:
+    async def find_key_id(self, key: str | None, own: Own) -> str | None:
         """Return the id of the key that a query names by its name or id; None if it names none.
 
-        Raises RequestError if there is no such key, or several have the name.
+        Raises RequestError if the caller reaches no such key, or several have the name.
         """
         if key is None:
             return None
-        return find_key_id(await self.keys.names(workspace_id), key, param="key")
+        names = (
+            await self.keys.names(own.workspace_id)
+            if own.is_all
+            else [name async for name in self._own_names(own)]
+        )
+        return find_key_id(names, key, param="key")
+
+    async def _own_names(self, own: Own) -> AsyncIterator[KeyName]:
+        """Yield the names of a member's keys: the error of an unknown one names those near it."""
+        after: str | None = None
+        while True:
+            page = await self.keys.list(own.workspace_id, after=after)
+            for key in page.found:
+                if own.has_key(key):
+                    yield KeyName(key.id, key.label)
+            after = page.next
+            if after is None:
+                return
 
     async def find_workspace(self, workspace_id: str) -> Workspace:
         """Return a workspace; raise RequestError(not_found) if there is none with this id."""

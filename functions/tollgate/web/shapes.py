@@ -27,3 +27,8 @@ class Body(BaseModel):
 def moment(unix_s: int) -> datetime:
     """Return a Unix second as a UTC datetime, which JSON shows as ISO 8601."""
     return datetime.fromtimestamp(unix_s, tz=UTC)
+
+
+def moment_or_none(unix_s: int | None) -> datetime | None:
+    """Return a Unix second as a UTC datetime, None for None."""
+    return None if unix_s is None else moment(unix_s)

@@ -32,6 +32,8 @@ def wire_services(
     formats = Ingresses(ids)
     return Services(
         keys=administration.keys,
+        teams=administration.teams,
+        members=administration.members,
         workspaces=administration.workspaces,
         credits=administration.credits,
         generations=stores.generations,

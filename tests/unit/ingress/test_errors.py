@@ -43,6 +43,7 @@ CONTRACT = {
     "document_unreadable": (400, "invalid_request_error"),
     "document_too_large": (400, "invalid_request_error"),
     "idempotency_conflict": (409, "invalid_request_error"),
+    "team_in_use": (409, "invalid_request_error"),
     "idempotency_mismatch": (422, "invalid_request_error"),
     "internal_error": (500, "server_error"),
     "model_not_found": (404, "not_found_error"),

@@ -2,8 +2,8 @@
 
 A key of the role `read` may use the lists; contents are beside the changes, which it may not use.
 
-KEY_ID, WORKSPACE and GENERATION_ID stand for a resource: none of that name exists, and a test that
-needs an existing one replaces them.
+The names in capitals stand for a resource: none of that name exists, and a test that needs an
+existing one replaces them.
 """
 
 KEY_ID = "Na1b2c3d4e5f6g7"
@@ -12,6 +12,8 @@ GENERATION_ID = "gen-x"
 RESPONSE_ID = "resp_x"
 FILE_ID = "file-x"
 UPLOAD_ID = "upload_x"
+TEAM_ID = "team-x"
+MEMBER_ID = "member-x"
 WEBHOOK = "/v1/webhooks/Nx1b2c3d4e5f6g7"
 
 EVERY_KEYS_ROUTES = [
@@ -49,25 +51,45 @@ FILE_ROUTES = [
     ("POST", f"/v1/uploads/{UPLOAD_ID}/complete", {"part_ids": ["part_x"]}),
     ("POST", f"/v1/uploads/{UPLOAD_ID}/cancel", None),
 ]
-WORKSPACE_LISTS = [
-    ("GET", "/v1/workspace", None),
+SETUP_LISTS = [
     ("GET", "/v1/catalog", None),
+]
+KEY_LISTS = [
     ("GET", "/v1/keys", None),
     ("GET", f"/v1/keys/{KEY_ID}", None),
+]
+PEOPLE_LISTS = [
+    ("GET", "/v1/teams", None),
+    ("GET", f"/v1/teams/{TEAM_ID}", None),
+    ("GET", "/v1/members", None),
+    ("GET", f"/v1/members/{MEMBER_ID}", None),
+    ("GET", "/v1/generations", None),
+    ("GET", "/v1/activity", None),
+]
+MONEY_LISTS = [
+    ("GET", "/v1/statement", None),
+    ("GET", "/v1/workspace", None),
     ("GET", "/v1/credits", None),
     ("GET", "/v1/credits/ledger", None),
-    ("GET", "/v1/generations", None),
-    ("GET", "/v1/statement", None),
-    ("GET", "/v1/activity", None),
     ("GET", "/v1/audit", None),
 ]
-WORKSPACE_CHANGES = [
+WORKSPACE_LISTS = SETUP_LISTS + KEY_LISTS + PEOPLE_LISTS + MONEY_LISTS
+KEY_CHANGES = [
     ("POST", "/v1/keys", {"name": "new"}),
     ("PATCH", f"/v1/keys/{KEY_ID}", {"disabled": True}),
     ("POST", f"/v1/keys/{KEY_ID}/rotate", {}),
     ("DELETE", f"/v1/keys/{KEY_ID}", None),
     ("GET", f"/v1/generation/content?id={GENERATION_ID}", None),
 ]
+PEOPLE_CHANGES = [
+    ("POST", "/v1/teams", {"id": "new"}),
+    ("PATCH", f"/v1/teams/{TEAM_ID}", {"limits": {"day": 5}}),
+    ("DELETE", f"/v1/teams/{TEAM_ID}", None),
+    ("POST", "/v1/members", {"id": "new"}),
+    ("PATCH", f"/v1/members/{MEMBER_ID}", {"limits": {"day": 5}}),
+    ("DELETE", f"/v1/members/{MEMBER_ID}", None),
+]
+WORKSPACE_CHANGES = KEY_CHANGES + PEOPLE_CHANGES
 WEBHOOK_ROUTES = [
     ("GET", "/v1/webhooks", None),
     ("POST", "/v1/webhooks", {"url": "https://hooks.example/"}),
@@ -85,12 +107,15 @@ OPERATOR_LISTS = [
     ("GET", f"/v1/workspaces/{WORKSPACE}/credits", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}/statement", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}/keys", None),
+    ("GET", f"/v1/workspaces/{WORKSPACE}/members", None),
 ]
 OPERATOR_CHANGES = [
     ("POST", "/v1/workspaces", {"id": "new"}),
     ("PATCH", f"/v1/workspaces/{WORKSPACE}", {"locked": True}),
     ("POST", f"/v1/workspaces/{WORKSPACE}/keys", {"name": "new"}),
     ("PATCH", f"/v1/workspaces/{WORKSPACE}/keys/{KEY_ID}", {"disabled": True}),
+    ("POST", f"/v1/workspaces/{WORKSPACE}/members", {"id": "new", "role": "owner"}),
+    ("PATCH", f"/v1/workspaces/{WORKSPACE}/members/{MEMBER_ID}", {"role": "billing"}),
     ("POST", "/v1/credits/grants", {"id": "g", "amount": 1, "workspace_id": WORKSPACE}),
     ("POST", "/v1/credits/payments", {"id": "p", "amount": 1, "workspace_id": WORKSPACE}),
     ("POST", "/v1/credits/adjustments", {"id": "a", "amount": -1, "workspace_id": WORKSPACE}),

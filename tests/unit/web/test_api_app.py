@@ -24,8 +24,6 @@ from tollgate.ingress.formats import Ingresses
 from tollgate.stores.administration import GenerationStore, NewKey
 from tollgate.web.services import Services
 
-SHARED_STORES = ["keys", "credits", "generations", "activity", "audit_log", "cooldowns", "clock"]
-SHARED_STORES += ["webhooks"]
 MISSING_STORES = ["contents", "responses", "files", "uploads", "named_files", "answers"]
 
 
@@ -62,12 +60,11 @@ class Api:
 
     @property
     def services(self) -> Services:
-        home = self.home
+        home, known = self.home, Services.__struct_fields__
         services = {
             **dict.fromkeys(MISSING_STORES),
             "workspaces": MemoryWorkspaceStore(home.stores.books, home.stores.clock),
-            "statements": home.stores.statements,
-            **{name: getattr(home.stores, name) for name in SHARED_STORES},
+            **{it: store for it, store in vars(home.stores).items() if it in known},
             "catalogs": Always(home.catalog),
             "publications": MemoryPublications(),
             "formats": Ingresses(home.gateway.ids),
@@ -181,6 +178,7 @@ async def test_c60_a_key_is_made_shown_once_listed_and_disabled() -> None:
     assert secret.encode() not in listed.body
     own = (await call("GET", "/v1/key", key=secret)).json["data"]
     assert own.pop("last_used_at") is not None
+    assert (own.pop("levels"), own.pop("tightest")["remaining"]) == ([], 0.1)
     assert own == {name: it for name, it in shown.items() if name != "last_used_at"}
     path = f"/v1/keys/{shown['id']}"
     disabled = await call("PATCH", path, key=call.management, content={"disabled": True})

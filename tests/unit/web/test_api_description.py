@@ -48,6 +48,8 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
         "/resp_x": "/{response_id}",
         "/file-x": "/{file_id}",
         "/upload_x": "/{upload_id}",
+        "/team-x": "/{team_id}",
+        "/member-x": "/{member_id}",
         "/Nx1b2c3d4e5f6g7": "/{webhook_id}",
         "/evt_x": "/{event_id}",
     }

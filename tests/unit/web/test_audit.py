@@ -43,6 +43,7 @@ async def test_c90_an_entry_names_the_key_the_request_and_where_it_came_from() -
         "actor_type": "key",
         "actor": own["id"],
         "actor_name": "admin",
+        "actor_member_id": None,
         "actor_workspace_id": "acme",
         "origin": "127.0.0.1",
         "request_id": changed.headers["x-request-id"],
@@ -58,6 +59,7 @@ async def test_c90_an_entry_names_the_key_the_request_and_where_it_came_from() -
     ("caller", "method", "path", "content"),
     [
         *(("acme management", *route) for route in WORKSPACE_CHANGES if route[0] != "GET"),
+        *(("acme owner", *route) for route in WORKSPACE_CHANGES if route[0] != "GET"),
         *((f"{OPERATORS} management", *route) for route in OPERATOR_CHANGES),
     ],
 )
@@ -65,6 +67,8 @@ async def test_c90_every_route_that_changes_something_makes_one_entry_of_its_cal
     caller: str, method: str, path: str, content: object
 ) -> None:
     them = await tenants()
+    if caller.endswith("owner"):
+        await them.sign_in("acme", "owner")
     if path.endswith("adjustments"):
         grant = {"id": "first", "amount": 5, "workspace_id": "acme"}
         await them.ask(f"{OPERATORS} management", "POST", "/v1/credits/grants", grant)
@@ -75,6 +79,20 @@ async def test_c90_every_route_that_changes_something_makes_one_entry_of_its_cal
     own = (await them.ask(caller, "GET", "/v1/key", None)).json["data"]
     assert entry.actor.id == own["id"]
     assert entry.actor.request_id == reply.headers["x-request-id"]
+    signed_in = caller.endswith("owner")
+    assert (entry.actor.kind, entry.actor.member_id) == (
+        ("session", "the-owner") if signed_in else ("key", None)
+    )
+
+
+async def test_c90_entries_are_found_by_the_member_that_made_them() -> None:
+    them = await tenants()
+    await them.sign_in("acme", "owner")
+    await disabled(them, "acme owner")
+    [entry] = await listed(them, "acme read", "actor=the-owner")
+    assert (entry["actor_type"], entry["actor_member_id"]) == ("session", "the-owner")
+    assert entry["actor_name"] == "session:the-owner"
+    assert await listed(them, "acme read", "actor=the-admin") == []
 
 
 async def test_c90_a_tenant_sees_the_operator_but_not_where_it_sits() -> None:

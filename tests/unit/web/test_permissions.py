@@ -12,60 +12,32 @@ import pytest
 
 from tests.asgi import Exchange
 from tests.gateways import House
+from tests.memory.people import MemorySessionStore
 from tests.memory.workspaces import MemoryWorkspaceStore
-from tests.stores import TESTER
+from tests.stores import PREFIX, TESTER
 from tests.unit.routing.catalogs import catalog, endpoint, model
 from tests.unit.web.routes import (
     EVERY_KEYS_ROUTES,
     GENERATION_ID,
     KEY_ID,
+    MEMBER_ID,
     OPERATOR_LISTS,
     OPERATOR_ROUTES,
     RESPONSE_ID,
     RESPONSE_ROUTES,
+    TEAM_ID,
     WORKSPACE,
     WORKSPACE_LISTS,
     WORKSPACE_ROUTES,
 )
+from tests.unit.web.stored_content import KeptContents, KeptResponse
 from tests.unit.web.test_api_app import Api, api
-from tollgate.core.audit import Actor
-from tollgate.core.principal import KeyRole
+from tollgate.core.principal import KeyRole, MemberRole
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.stores.administration import NewKey, WorkspaceSettings
+from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 OPERATORS = "platform"
-CONTENT = {"id": GENERATION_ID, "request": {"model": "kept words"}, "choices": []}
-
-
-class KeptContents:
-    """A content log that holds the content of one workspace's generation."""
-
-    def __init__(self, workspace_id: str, generation_id: str) -> None:
-        self._place = (workspace_id, generation_id)
-
-    async def keep(self, *_: Any, **__: Any) -> None:
-        raise AssertionError("the api keeps no content")
-
-    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        found = (workspace_id, generation_id) == self._place
-        return json.dumps(CONTENT).encode() if found else None
-
-
-class KeptResponse:
-    """A store of responses that holds the one of one workspace's generation."""
-
-    def __init__(self, workspace_id: str, generation_id: str) -> None:
-        self._place = (workspace_id, generation_id)
-        self.deleted = False
-
-    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        found = (workspace_id, generation_id) == self._place and not self.deleted
-        return b'{"response":{"output":[]},"input":[]}' if found else None
-
-    async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:
-        found = await self.get(workspace_id, generation_id) is not None
-        self.deleted = self.deleted or found
-        return found
 
 
 class Tenants:
@@ -79,12 +51,27 @@ class Tenants:
     def home(self) -> House:
         return self.call.home
 
+    async def sign_in(self, workspace: str, role: MemberRole) -> str:
+        """Add a member of a role, `the-<role>`, and open a session: the caller's name."""
+        stores, member_id = self.home.stores, f"the-{role}"
+        settings = MemberSettings(role=role)
+        await self.call.services.members.create(workspace, member_id, settings, by=TESTER)
+        sessions = MemorySessionStore(
+            stores.books, self.home.gateway.ids, stores.clock, stores.keys, PREFIX
+        )
+        session = await sessions.open(workspace, member_id, lifetime_s=3_600, by=TESTER)
+        assert session is not None
+        self.secrets[f"{workspace} {role}"] = session.secret
+        return f"{workspace} {role}"
+
     async def ask(self, caller: str, method: str, path: str, content: object) -> Exchange:
         """Call a route as one of the keys, with the placeholders filled in from `acme`."""
         names = {
             KEY_ID: self.home.principal.key_id,
             WORKSPACE: "acme",
             GENERATION_ID: f"gen-{self.home.record.id}",
+            TEAM_ID: "search",
+            MEMBER_ID: "ana",
             RESPONSE_ID: f"resp_{self.home.record.id}",
         }
         body = json.dumps(content)
@@ -138,6 +125,9 @@ async def tenants() -> Tenants:
     for workspace, role in roles:
         new = NewKey(workspace_id=workspace, label=f"{workspace} {role}", role=role)
         secrets[new.label] = (await call.home.stores.keys.create(new, by=TESTER)).secret
+    services = call.services
+    await services.teams.create("acme", "search", LevelSettings(), by=TESTER)
+    await services.members.create("acme", "ana", MemberSettings(role="viewer"), by=TESTER)
     return Tenants(call, secrets)
 
 
@@ -216,6 +206,8 @@ OWN = {
         }
     },
     "/v1/credits/ledger": {"data": [], "next_cursor": None, "unreadable": []},
+    "/v1/teams": {"data": [], "next_cursor": None, "unreadable": []},
+    "/v1/members": {"data": [], "next_cursor": None, "unreadable": []},
     "/v1/generations": {"data": [], "next_cursor": None, "unreadable": []},
     "/v1/activity": {
         "data": [],
@@ -239,6 +231,11 @@ async def test_c60_c64_c67_a_management_key_never_reaches_another_workspace(
     them = await tenants()
     before = await them.state()
     reply = await them.ask(f"{workspace} management", method, path, content)
+    if method == "POST" and path in ("/v1/members", "/v1/teams"):
+        books = them.home.stores.books
+        made_people = books.teams if path.endswith("teams") else books.members
+        assert made_people[workspace, "new"].id == reply.json["data"]["id"]
+        return
     if (method, path) == ("POST", "/v1/keys"):
         made = them.home.stores.books.keys[reply.json["data"]["id"]]
         assert made.workspace_id == workspace

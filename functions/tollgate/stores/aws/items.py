@@ -290,6 +290,7 @@ class FileItem(AnyItem):
     """Core table: an uploaded file, whose content is an object."""
 
     KEY: Final = "kid"  # S: id of the key that uploaded it
+    MEMBER: Final = "mb"  # S: id of the member that the key had, absent for a key without one
     FILENAME: Final = "fn"  # S: as it is shown
     PURPOSE: Final = "pu"  # S: a FilePurpose
     MEDIA_TYPE: Final = "mt"  # S: media type, by its content

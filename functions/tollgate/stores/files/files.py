@@ -156,6 +156,7 @@ class DynamoFileStore:
             id=FILE_PREFIX + self._ids.new_id(),
             workspace_id=new.workspace_id,
             key_id=new.key_id,
+            member_id=new.member_id,
             filename=new.filename,
             purpose=new.purpose,
             media_type=new.media_type,
@@ -218,6 +219,7 @@ class DynamoFileStore:
         limit: int,
         after: str | None = None,
         purpose: FilePurpose | None = None,
+        member_id: str | None = None,
         oldest_first: bool = False,
     ) -> Page[StoredFile]:
         """Return a page of a workspace's files, from the one after the file `after`."""
@@ -237,7 +239,11 @@ class DynamoFileStore:
                     backwards=not oldest_first,
                 )
                 files, gone, names = sort_files(rows, self._clock.now_s())
-                found += await self._arrived(it for it in files if purpose in (None, it.purpose))
+                found += await self._arrived(
+                    it
+                    for it in files
+                    if purpose in (None, it.purpose) and member_id in (None, it.member_id)
+                )
                 corrupt += names
                 for file in gone[:_REMOVED_MAX]:
                     await self.remove_quietly(file)

@@ -13,6 +13,7 @@ from tollgate.stores.aws.decoding import (
     read_number,
     read_numbers_by_name,
     read_optional_number,
+    read_optional_text,
     read_text,
     reads_an_item,
 )
@@ -74,6 +75,8 @@ def encode_file(file: StoredFile) -> Item:
         FileItem.SIZE: number(file.size_bytes),
         FileItem.CREATED: number(file.created_s),
     }
+    if file.member_id is not None:
+        item[FileItem.MEMBER] = string(file.member_id)
     if file.expires_s is not None:
         item[FileItem.EXPIRES] = number(file.expires_s)
     if file.awaited_until_s is not None:
@@ -94,6 +97,7 @@ def decode_file(item: Item) -> StoredFile:
         id=FILE_PREFIX + read_text(item, AnyItem.SORT).removeprefix(ROWS),
         workspace_id=read_text(item, AnyItem.PARTITION).removeprefix(ROWS),
         key_id=read_text(item, FileItem.KEY),
+        member_id=read_optional_text(item, FileItem.MEMBER),
         filename=read_text(item, FileItem.FILENAME),
         purpose=cast(FilePurpose, purpose),
         media_type=read_text(item, FileItem.MEDIA_TYPE),

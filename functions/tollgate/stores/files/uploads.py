@@ -73,6 +73,12 @@ class DynamoUploadStore:
         until_s = int(self._clock.now_s()) + UPLOAD_EXPIRES_S
         return _pending(await self._files.await_parts(new, size_bytes, until_s))
 
+    async def file(self, workspace_id: str, upload_id: str) -> StoredFile | None:
+        """Return the file of an upload that is pending or completed, None if there is none."""
+        with refusing_when_unavailable():
+            found = await self._find(workspace_id, upload_id)
+        return None if found is None else found[0]
+
     async def add_part(self, workspace_id: str, upload_id: str, content: bytes) -> str | None:
         """Keep a part and return its id; None if no such upload is pending."""
         with refusing_when_unavailable():

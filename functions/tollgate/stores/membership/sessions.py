@@ -36,7 +36,7 @@ from tollgate.stores.keys.rows import is_deleting
 from tollgate.stores.keys.secret import is_well_formed, new_secret, secret_hash
 from tollgate.stores.membership.level_items import is_tombstone
 from tollgate.stores.membership.levels import ROUNDS_MAX
-from tollgate.stores.people import SESSION_S_MAX, OpenedSession
+from tollgate.stores.people import SESSION_KEY_PREFIX, SESSION_S_MAX, OpenedSession
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange, SessionChange
 from tollgate.stores.rules.key_names import choose_free_name
@@ -159,7 +159,7 @@ class DynamoSessionStore:
         created = await self._keys.create(
             NewKey(
                 workspace_id=workspace_id,
-                label=choose_free_name(names, f"session:{member_id}"),
+                label=choose_free_name(names, f"{SESSION_KEY_PREFIX}{member_id}"),
                 member_id=member_id,
                 requests_per_minute=_RATE,
                 burst=_BURST,

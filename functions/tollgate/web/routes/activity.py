@@ -11,7 +11,7 @@ from tollgate.core.activity import ActivityRow, without_caller_labels
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.money import usd
-from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.admission import OwnThings, admitted_router
 from tollgate.web.csv_columns import csv_cells, csv_columns
 from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.routes.generations import Selection
@@ -109,7 +109,7 @@ def activity_routes(services: Services) -> APIRouter:
 
     @router.get("/activity", response_model=ActivityReply, responses=OR_CSV)
     async def show_activity(
-        principal: Caller,
+        own: OwnThings,
         query: Annotated[Selection, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> ActivityReply | Response:
@@ -117,15 +117,13 @@ def activity_routes(services: Services) -> APIRouter:
 
         Figures of today are at most a minute old.
         """
-        key_id = await services.find_key_id(principal.workspace_id, query.key)
-        wanted = query.filter(services.now_s(), key_id=key_id, days=_DEFAULT_DAYS)
+        key_id = await services.find_key_id(query.key, own)
+        wanted = query.filter(services.now_s(), key_id=key_id, own=own, days=_DEFAULT_DAYS)
         if wanted.until_s - wanted.since_s > _DAYS_MAX * DAY_S:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, f"since: at most {_DAYS_MAX} days.", param="since"
             )
-        found = await services.activity.activity(
-            principal.workspace_id, wanted.since_s, wanted.until_s
-        )
+        found = await services.activity.activity(own.workspace_id, wanted.since_s, wanted.until_s)
         rows = [row for row in found.rows if row.matches(wanted)]
         too_many = len(rows) > ROWS_MAX
         if too_many:

@@ -29,10 +29,13 @@ class AuditQuery(BaseModel):
     since: Moment | None = None
     until: Moment | None = None
     actor: Annotated[str, Field(max_length=2048)] | None = Field(
-        None, description="id or name of a key, ARN of an AWS identity, or name of a process"
+        None,
+        description="id or name of a key, id of a member, ARN of an AWS identity, or name of a "
+        "process",
     )
     target: _Word | None = Field(
-        None, description="id or name of a key, id of a credit entry or workspace, or sha"
+        None,
+        description="id or name of a key, id of a team, member, credit entry or workspace, or sha",
     )
     workspace: _Word | None = Field(None, description="null is all, for the operator")
     limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 100
@@ -56,13 +59,18 @@ class AuditObject(BaseModel):
     actor_type: ActorKind
     actor: str = Field(description="id of a key, ARN of an AWS identity, or name of a process")
     actor_name: str | None = Field(description="name of the key at that time")
+    actor_member_id: str | None = Field(
+        description="member that the key or session belongs to; null for a key that stands alone"
+    )
     actor_workspace_id: str | None
     origin: str | None = Field(
         description="network address of the request; null for one from another workspace"
     )
     request_id: str | None
     workspace_id: str | None = Field(description="null for a catalog")
-    target: str = Field(description="id of a key, credit entry or workspace, or sha of a catalog")
+    target: str = Field(
+        description="id of a key, team, member, credit entry or workspace, or sha of a catalog"
+    )
     target_name: str | None = Field(description="name of the key at that time")
     before: dict[str, str] = Field(description="fields that changed; absent ones had no value")
     after: dict[str, str] = Field(description="fields that changed; absent ones have no value")
@@ -80,6 +88,7 @@ class AuditObject(BaseModel):
             actor_type=actor.kind,
             actor=actor.id,
             actor_name=actor.name,
+            actor_member_id=actor.member_id,
             actor_workspace_id=actor.workspace_id,
             origin=actor.origin if shows_origin else None,
             request_id=actor.request_id,
@@ -109,7 +118,7 @@ def audit_routes(services: Services) -> APIRouter:
         query: Annotated[AuditQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> AuditReply | Response:
-        """List changes of keys, credit, workspaces and catalogs, latest first.
+        """List changes of keys, people, credit, workspaces and catalogs, latest first.
 
         The operator sees all of them, others those of their own workspace.
         """

@@ -8,11 +8,17 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.file_types import guess_media_type
-from tollgate.core.files import FilePurpose, NewFile, check_size, clean_filename
+from tollgate.core.files import (
+    FilePurpose,
+    NewFile,
+    StoredFile,
+    check_size,
+    clean_filename,
+)
 from tollgate.core.idempotency import Claim
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import FileStore
-from tollgate.web.admission import By, Caller, admitted_router
+from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.file_shapes import (
     DeletedFile,
     FileList,
@@ -21,6 +27,7 @@ from tollgate.web.file_shapes import (
     PresignedObject,
     form_description,
 )
+from tollgate.web.own import Own
 from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
 
@@ -104,6 +111,7 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
         new = NewFile(
             workspace_id=principal.workspace_id,
             key_id=principal.key_id,
+            member_id=principal.member_id,
             filename=filename,
             purpose=asked.purpose,
             media_type=asked.media_type or guess_media_type(filename),
@@ -126,6 +134,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
     @router.get("", response_model=FileList)
     async def list_files(
         principal: Caller,
+        own: OwnThings,
         *,
         purpose: FilePurpose | None = None,
         limit: Annotated[int, Query(ge=1, le=_LIMIT_MAX)] = _LIMIT_DEFAULT,
@@ -142,6 +151,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
             limit=limit,
             after=after,
             purpose=purpose,
+            member_id=own.member_id,
             oldest_first=order == "asc",
         )
         shown = FileList(
@@ -159,27 +169,27 @@ def _add_file(router: APIRouter, services: Services) -> None:
     """Add the routes of one file."""
 
     @router.get("/{file_id}")
-    async def show_file(principal: Caller, file_id: str) -> FileObject:
+    async def show_file(own: OwnThings, file_id: str) -> FileObject:
         """Show a file of this workspace."""
-        file = await _store(services).get(principal.workspace_id, file_id)
-        if file is None:
-            raise _not_found()
-        return FileObject.of(file)
+        return FileObject.of(await _find(_store(services), own, file_id))
 
     @router.delete("/{file_id}")
-    async def delete_file(principal: Caller, by: By, file_id: str) -> DeletedFile:
+    async def delete_file(own: OwnThings, by: By, file_id: str) -> DeletedFile:
         """Delete a file with its content."""
-        if not await _store(services).delete(principal.workspace_id, file_id, by=by):
+        files = _store(services)
+        if not own.is_all:
+            await _find(files, own, file_id)
+        if not await files.delete(own.workspace_id, file_id, by=by):
             raise _not_found()
         return DeletedFile(id=file_id)
 
     @router.get("/{file_id}/content", responses=_CONTENT, response_class=Response)
-    async def download_file(principal: Caller, file_id: str) -> Response:
+    async def download_file(own: OwnThings, file_id: str) -> Response:
         """Download a file: a deployment redirects to its bucket, other hosts send the content."""
         files = _store(services)
-        file = await files.get(principal.workspace_id, file_id)
-        found = None if file is None else await files.download(file)
-        if file is None or found is None:
+        file = await _find(files, own, file_id)
+        found = await files.download(file)
+        if found is None:
             raise _not_found()
         if found.path is not None:
             return FileResponse(
@@ -189,6 +199,14 @@ def _add_file(router: APIRouter, services: Services) -> None:
                 headers={**_PRIVATE, "x-content-type-options": "nosniff"},
             )
         return RedirectResponse(str(found.url), status_code=302, headers=_PRIVATE)
+
+
+async def _find(files: FileStore, own: Own, file_id: str) -> StoredFile:
+    """Return a file that the caller reaches; raise RequestError(not_found) without one."""
+    file = await files.get(own.workspace_id, file_id)
+    if file is None or not own.has_file(file):
+        raise _not_found()
+    return file
 
 
 async def _create(services: Services, files: FileStore, upload: "Upload") -> bytes:

@@ -7,13 +7,13 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 
-from tollgate.core.activity import GenerationFilter
+from tollgate.core.activity import MEMBER_LABEL, TEAM_LABEL, GenerationFilter
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.generation import Outcome
+from tollgate.core.generation import GenerationRecord, Outcome
 from tollgate.core.ids import is_id, without_prefix
 from tollgate.core.money import nano_usd
-from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.admission import OwnThings, admitted_router
 from tollgate.web.csv_columns import csv_cells, csv_columns
 from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.generation_shapes import (
@@ -23,6 +23,7 @@ from tollgate.web.generation_shapes import (
     GenerationReply,
     GenerationsReply,
 )
+from tollgate.web.own import Own
 from tollgate.web.services import Services
 from tollgate.web.shapes import Moment, PositiveUsd
 
@@ -43,6 +44,8 @@ class Selection(BaseModel):
     )
     provider: _Word | None = None
     key: _Word | None = Field(None, description="the name or id of a key")
+    team: _Word | None = Field(None, description="id of the team of the key at that time")
+    member: _Word | None = Field(None, description="id of the member of the key at that time")
     label: list[_Word] = Field([], max_length=10, description="name:value; every label must match")
 
     def filter(
@@ -50,6 +53,7 @@ class Selection(BaseModel):
         now_s: int,
         *,
         key_id: str | None,
+        own: Own,
         days: int = 1,
         outcome: Outcome | None = None,
         cost_min: PositiveUsd | None = None,
@@ -57,7 +61,7 @@ class Selection(BaseModel):
         """Return the filter for the store; `days` is the period if `since` is not given.
 
         `key_id` is the id of the key that `key` names. Raises RequestError for a label that is not
-        `name:value`.
+        `name:value`, and for one that is named twice.
         """
         until_s = _second(self.until) if self.until else now_s + 1
         return GenerationFilter(
@@ -68,8 +72,20 @@ class Selection(BaseModel):
             key_id=key_id,
             outcome=outcome,
             cost_min_nano_usd=nano_usd(cost_min) if cost_min else 0,
-            labels=dict(_label(text) for text in self.label),
+            labels=self._labels(),
+            member_id=own.member_id,
         )
+
+    def _labels(self) -> dict[str, str]:
+        labels = dict(_label(text) for text in self.label)
+        for name, wanted in ((TEAM_LABEL, self.team), (MEMBER_LABEL, self.member)):
+            if wanted is None:
+                continue
+            if labels.setdefault(name, wanted) != wanted:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, f"{name}: the label {name} is another.", param=name
+                )
+        return labels
 
 
 class GenerationsQuery(Selection):
@@ -86,12 +102,9 @@ def generation_routes(services: Services) -> APIRouter:
     router = admitted_router(services, prefix="/v1", tag="generations")
 
     @router.get("/generation")
-    async def show_generation(principal: Caller, id_: GenerationId) -> GenerationReply:
+    async def show_generation(own: OwnThings, id_: GenerationId) -> GenerationReply:
         """Show a generation of this workspace, which is readable before its stream has ended."""
-        bare = without_prefix(id_)
-        record = None
-        if is_id(bare):
-            record = await services.generations.get(principal.workspace_id, bare)
+        record = await find_record(services, own, without_prefix(id_))
         if record is None:
             raise RequestError(
                 ErrorCode.NOT_FOUND, "There is no such generation in this workspace.", param="id"
@@ -99,11 +112,12 @@ def generation_routes(services: Services) -> APIRouter:
         return GenerationReply(data=GenerationObject.of(record))
 
     @router.get("/generation/content")
-    async def show_content(principal: Caller, id_: GenerationId) -> ContentReply:
+    async def show_content(own: OwnThings, id_: GenerationId) -> ContentReply:
         """Show the request and the answer, for the days that the key keeps content."""
         bare, content = without_prefix(id_), None
-        if is_id(bare) and services.contents is not None:
-            content = await services.contents.get(principal.workspace_id, bare)
+        is_reached = own.is_all or await find_record(services, own, bare) is not None
+        if is_reached and is_id(bare) and services.contents is not None:
+            content = await services.contents.get(own.workspace_id, bare)
         if content is None:
             raise RequestError(
                 ErrorCode.NOT_FOUND, "No content is stored for such a generation.", param="id"
@@ -119,19 +133,20 @@ def generation_routes(services: Services) -> APIRouter:
 
     @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
     async def list_generations(
-        principal: Caller,
+        own: OwnThings,
         query: Annotated[GenerationsQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> GenerationsReply | Response:
         """List the workspace's generations, newest first, as JSON or CSV."""
         wanted = query.filter(
             services.now_s(),
-            key_id=await services.find_key_id(principal.workspace_id, query.key),
+            key_id=await services.find_key_id(query.key, own),
+            own=own,
             outcome=query.outcome,
             cost_min=query.cost_min,
         )
         page = await services.generations.page(
-            principal.workspace_id,
+            own.workspace_id,
             wanted,
             limit=query.limit,
             before=_cursor(query.cursor),
@@ -148,6 +163,14 @@ def generation_routes(services: Services) -> APIRouter:
         )
 
     return router
+
+
+async def find_record(services: Services, own: Own, generation_id: str) -> GenerationRecord | None:
+    """Return the record of a generation that the caller reaches, None if there is none."""
+    if not is_id(generation_id):
+        return None
+    record = await services.generations.get(own.workspace_id, generation_id)
+    return record if record is not None and own.has_record(record) else None
 
 
 def _cursor(text: str | None) -> str | None:

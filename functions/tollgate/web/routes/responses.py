@@ -12,9 +12,11 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.core.request import JsonObject
 from tollgate.ingress.formats import RESPONSES
-from tollgate.web.admission import By, Caller, admitted_router
+from tollgate.web.admission import By, Caller, OwnThings, admitted_router
+from tollgate.web.own import Own
 from tollgate.web.paths import STREAMING_PATHS, UNSERVED
 from tollgate.web.reply_size import REPLY_BYTES_MAX, size_in_reply
+from tollgate.web.routes.generations import find_record
 from tollgate.web.services import Services
 
 if TYPE_CHECKING:
@@ -73,7 +75,9 @@ def response_routes(services: Services) -> APIRouter:
     @router.get("/{response_id}", responses=_SHOWN, response_class=Response)
     async def show_response(
         principal: Caller,
+        own: OwnThings,
         response_id: _ResponseId,
+        *,
         include: _Include = None,
         stream: Annotated[bool | None, Query(description="true is not served")] = None,
     ) -> Response:
@@ -84,12 +88,12 @@ def response_routes(services: Services) -> APIRouter:
                 "stream: a stored response is shown whole; leave it out.",
                 param="stream",
             )
-        stored = await _find(services, principal, response_id)
+        stored = await _find(services, principal, own, response_id)
         return Response(stored.response, media_type="application/json")
 
     @router.delete("/{response_id}")
     async def delete_response(
-        principal: Caller, by: By, response_id: _ResponseId
+        principal: Caller, own: OwnThings, by: By, response_id: _ResponseId
     ) -> DeletedResponse:
         """Delete a stored response; a later one that continued it has its items too."""
         # Imported with its first request, as the format is.
@@ -98,6 +102,7 @@ def response_routes(services: Services) -> APIRouter:
         generation_id = response_generation(response_id)
         if generation_id is None or services.responses is None:
             raise _not_found(principal)
+        await _check_own(services, principal, own, generation_id)
         if not await services.responses.delete(principal.workspace_id, generation_id, by=by):
             raise _not_found(principal)
         return DeletedResponse(id=response_id)
@@ -105,6 +110,7 @@ def response_routes(services: Services) -> APIRouter:
     @router.get("/{response_id}/input_items")
     async def list_input_items(
         principal: Caller,
+        own: OwnThings,
         response_id: str,
         *,
         limit: Annotated[int, Query(ge=1, le=_LIMIT_MAX)] = 20,
@@ -113,7 +119,7 @@ def response_routes(services: Services) -> APIRouter:
         include: _Include = None,
     ) -> InputItems:
         """List the items of a stored response's input, earlier turns included."""
-        stored = await _find(services, principal, response_id)
+        stored = await _find(services, principal, own, response_id)
         items = _after(list(stored.input if order == "asc" else reversed(stored.input)), after)
         page = _first(items, limit)
         return InputItems(
@@ -123,10 +129,17 @@ def response_routes(services: Services) -> APIRouter:
             has_more=len(items) > len(page),
         )
 
+    _add_cancel(router, services)
+    return router
+
+
+def _add_cancel(router: APIRouter, services: Services) -> None:
+    """Add the route that cancels a response in the background, which none is."""
+
     @router.post("/{response_id}/cancel")
-    async def cancel_response(principal: Caller, response_id: str) -> None:
+    async def cancel_response(principal: Caller, own: OwnThings, response_id: str) -> None:
         """Refuse with 400: only a response in the background could be cancelled."""
-        await _find(services, principal, response_id)
+        await _find(services, principal, own, response_id)
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
             "Cannot cancel a synchronous response: only one with `background: true` could be, "
@@ -134,16 +147,17 @@ def response_routes(services: Services) -> APIRouter:
             param=_PARAM,
         )
 
-    return router
 
-
-async def _find(services: Services, principal: Principal, response_id: str) -> "StoredResponse":
-    """Return a stored response of the caller's workspace; raise RequestError if there is none."""
+async def _find(
+    services: Services, principal: Principal, own: Own, response_id: str
+) -> "StoredResponse":
+    """Return a stored response that the caller reaches; raise RequestError if there is none."""
     from tollgate.ingress.responses.stored import StoredResponse, response_generation
 
     generation_id = response_generation(response_id)
     if generation_id is None or services.responses is None:
         raise _not_found(principal)
+    await _check_own(services, principal, own, generation_id)
     stored = await services.responses.get(principal.workspace_id, generation_id)
     if stored is None:
         raise _not_found(principal)
@@ -152,6 +166,19 @@ async def _find(services: Services, principal: Principal, response_id: str) -> "
     except ValueError as corrupt:
         _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
         raise _not_found(principal) from corrupt
+
+
+async def _check_own(
+    services: Services, principal: Principal, own: Own, generation_id: str
+) -> None:
+    """Raise RequestError for the response of a generation that the caller does not reach.
+
+    A response whose record has expired is the workspace's alone.
+    """
+    if own.is_all:
+        return
+    if await find_record(services, own, generation_id) is None:
+        raise _not_found(principal)
 
 
 def _not_found(principal: Principal) -> RequestError:

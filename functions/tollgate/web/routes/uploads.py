@@ -7,7 +7,8 @@ from fastapi import APIRouter, Request
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files import NewFile, check_size, clean_filename
 from tollgate.stores.administration import FileStore, UploadStore
-from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.admission import Caller, OwnThings, admitted_router
+from tollgate.web.own import Own
 from tollgate.web.services import Services
 from tollgate.web.upload_shapes import (
     CompletionBody,
@@ -37,6 +38,7 @@ def upload_routes(services: Services) -> APIRouter:
         new = NewFile(
             workspace_id=principal.workspace_id,
             key_id=principal.key_id,
+            member_id=principal.member_id,
             filename=clean_filename(asked.filename),
             purpose=asked.purpose,
             media_type=asked.mime_type,
@@ -46,22 +48,22 @@ def upload_routes(services: Services) -> APIRouter:
 
     @router.post("/{upload_id}/complete")
     async def complete_upload(
-        asked: CompletionBody, principal: Caller, upload_id: str
+        asked: CompletionBody, own: OwnThings, upload_id: str
     ) -> UploadObject:
         """Join the parts in this order as the file, which is checked by its content."""
         _, uploads = _stores(services)
-        completed = await uploads.complete(
-            principal.workspace_id, upload_id, asked.part_ids, asked.md5
-        )
+        await _check_own(uploads, own, upload_id)
+        completed = await uploads.complete(own.workspace_id, upload_id, asked.part_ids, asked.md5)
         if completed is None:
             raise _not_found()
         return UploadObject.of(completed)
 
     @router.post("/{upload_id}/cancel")
-    async def cancel_upload(principal: Caller, upload_id: str) -> UploadObject:
+    async def cancel_upload(own: OwnThings, upload_id: str) -> UploadObject:
         """Cancel an upload, and remove its parts."""
         _, uploads = _stores(services)
-        cancelled = await uploads.cancel(principal.workspace_id, upload_id)
+        await _check_own(uploads, own, upload_id)
+        cancelled = await uploads.cancel(own.workspace_id, upload_id)
         if cancelled is None:
             raise _not_found()
         return UploadObject.of(cancelled)
@@ -76,7 +78,7 @@ def part_routes(services: Services) -> APIRouter:
     )
 
     @router.post("/{upload_id}/parts", openapi_extra={"requestBody": part_form_description()})
-    async def add_part(request: Request, principal: Caller, upload_id: str) -> PartObject:
+    async def add_part(request: Request, own: OwnThings, upload_id: str) -> PartObject:
         """Add a part of at most 64 MiB, as a form; parts may come side by side."""
         # Imported with its first form: most starts of the function never need it.
         from tollgate.ingress.form_body import parse_form
@@ -88,7 +90,8 @@ def part_routes(services: Services) -> APIRouter:
             fault = "is required" if content is None else "must not be empty"
             raise RequestError(ErrorCode.INVALID_REQUEST, f"data {fault}.", param="data")
         check_size(len(content), PART_BYTES_MAX, "data")
-        part = await uploads.add_part(principal.workspace_id, upload_id, content)
+        await _check_own(uploads, own, upload_id)
+        part = await uploads.add_part(own.workspace_id, upload_id, content)
         if part is None:
             raise _not_found()
         return PartObject(id=part, created_at=services.now_s(), upload_id=upload_id)
@@ -101,6 +104,15 @@ def _stores(services: Services) -> tuple[FileStore, UploadStore]:
     if services.files is None or services.uploads is None:
         raise RequestError(ErrorCode.NOT_FOUND, "This deployment has no bucket for files.")
     return services.files, services.uploads
+
+
+async def _check_own(uploads: UploadStore, own: Own, upload_id: str) -> None:
+    """Raise RequestError(not_found) for an upload that the caller does not reach."""
+    if own.is_all:
+        return
+    file = await uploads.file(own.workspace_id, upload_id)
+    if file is None or not own.has_file(file):
+        raise _not_found()
 
 
 def _not_found() -> RequestError:

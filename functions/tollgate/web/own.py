@@ -1,0 +1,43 @@
+"""The part of a workspace that a caller reaches, decided in one place for all routes."""
+
+from msgspec import Struct
+
+from tollgate.core.activity import MEMBER_LABEL
+from tollgate.core.files import StoredFile
+from tollgate.core.generation import GenerationRecord
+from tollgate.stores.rules.key_settings import KeySettings
+
+
+class Own(Struct, frozen=True, kw_only=True):
+    """The things of one member of a workspace, or all things of the workspace."""
+
+    workspace_id: str
+    # None reaches everything.
+    member_id: str | None = None
+    # The team of the member, None for a member without one.
+    team_id: str | None = None
+
+    @property
+    def is_all(self) -> bool:
+        """True if the caller reaches the whole workspace."""
+        return self.member_id is None
+
+    def has_key(self, key: KeySettings) -> bool:
+        """Return whether the caller reaches a key."""
+        return self.member_id in (None, key.member_id)
+
+    def has_member(self, member_id: str) -> bool:
+        """Return whether the caller reaches a member."""
+        return self.member_id in (None, member_id)
+
+    def has_team(self, team_id: str) -> bool:
+        """Return whether the caller reaches a team."""
+        return self.member_id is None or self.team_id == team_id
+
+    def has_record(self, record: GenerationRecord) -> bool:
+        """Return whether the caller reaches a generation, by the member that its key had then."""
+        return self.member_id in (None, record.labels.get(MEMBER_LABEL))
+
+    def has_file(self, file: StoredFile) -> bool:
+        """Return whether the caller reaches an uploaded file, by the member that sent it."""
+        return self.member_id in (None, file.member_id)

@@ -1,0 +1,40 @@
+"""Stores that have the content of one generation."""
+
+import json
+from typing import Any
+
+from tests.unit.web.routes import GENERATION_ID
+from tollgate.core.audit import Actor
+
+CONTENT = {"id": GENERATION_ID, "request": {"model": "kept words"}, "choices": []}
+
+
+class KeptContents:
+    """A content log that holds the content of one workspace's generation."""
+
+    def __init__(self, workspace_id: str, generation_id: str) -> None:
+        self._place = (workspace_id, generation_id)
+
+    async def keep(self, *_: Any, **__: Any) -> None:
+        raise AssertionError("the api keeps no content")
+
+    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
+        found = (workspace_id, generation_id) == self._place
+        return json.dumps(CONTENT).encode() if found else None
+
+
+class KeptResponse:
+    """A store of responses that holds the one of one workspace's generation."""
+
+    def __init__(self, workspace_id: str, generation_id: str) -> None:
+        self._place = (workspace_id, generation_id)
+        self.deleted = False
+
+    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
+        found = (workspace_id, generation_id) == self._place and not self.deleted
+        return b'{"response":{"output":[]},"input":[]}' if found else None
+
+    async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:
+        found = await self.get(workspace_id, generation_id) is not None
+        self.deleted = self.deleted or found
+        return found

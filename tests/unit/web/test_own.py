@@ -1,0 +1,184 @@
+"""Members reach their own things, and nothing that others have.
+
+Keeps C91.
+"""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.memory.people import MemorySessionStore
+from tests.stores import PREFIX, TESTER
+from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
+from tollgate.core.principal import MemberRole
+from tollgate.stores.administration import NewKey
+from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
+
+# Callers who reach what bob has and nothing else: his session, and a key of his.
+HIS = ["bob", "bob's key"]
+
+
+class Contents:
+    """A content log that has the content of every generation."""
+
+    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
+        assert workspace_id == "acme"
+        return b'{"id": "gen-x", "request": {}, "choices": []}'
+
+
+class Responses:
+    """A store that has a response for every generation."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
+        return b'{"response":{"output":[]},"input":[]}'
+
+    async def delete(self, workspace_id: str, generation_id: str, *, by: object) -> bool:
+        self.deleted.append(generation_id)
+        return True
+
+
+class Household:
+    """A workspace where bob and ana are developers with a key and a generation each."""
+
+    def __init__(self, them: Tenants, keys: dict[str, str], generations: dict[str, str]) -> None:
+        self.them = them
+        self.keys = keys
+        self.generations = generations
+
+    async def ask(self, caller: str, method: str, path: str, content: object = None) -> Any:
+        return await self.them.call(method, path, key=self.them.secrets[caller], content=content)
+
+
+async def household(role: MemberRole = "developer") -> Household:
+    them = await tenants()
+    stores, services = them.home.stores, them.call.services
+    them.call.changes |= {"contents": Contents(), "responses": Responses()}
+    sessions = MemorySessionStore(
+        stores.books, them.home.gateway.ids, stores.clock, stores.keys, PREFIX
+    )
+    keys, generations = {}, {}
+    [[place, first]] = stores.books.records.items()
+    await services.teams.create("acme", "bobs", LevelSettings(), by=TESTER)
+    for name in ("bob", "eve"):
+        settings = MemberSettings(role=role, team_id="bobs" if name == "bob" else "search")
+        await services.members.create("acme", name, settings, by=TESTER)
+        session = await sessions.open("acme", name, lifetime_s=3_600, by=TESTER)
+        assert session is not None
+        new = NewKey(workspace_id="acme", label=f"{name}'s key", member_id=name)
+        created = await stores.keys.create(new, by=TESTER)
+        them.secrets |= {name: session.secret, f"{name}'s key": created.secret}
+        keys[name] = created.summary.id
+        id_ = generations[name] = them.home.gateway.ids.new_id()
+        stores.books.records[place[0], id_] = replace(
+            first,
+            id=id_,
+            key_id=keys[name],
+            key_label=f"{name}'s key",
+            labels={"member": name},
+            # Anybody may say so of themselves.
+            caller_labels={"member": "bob"},
+        )
+    return Household(them, keys, generations)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content"),
+    [
+        ("GET", "/v1/keys/{key}", None),
+        ("PATCH", "/v1/keys/{key}", {"disabled": True}),
+        ("POST", "/v1/keys/{key}/rotate", {}),
+        ("DELETE", "/v1/keys/{key}", None),
+        ("GET", "/v1/generation?id={generation}", None),
+        ("GET", "/v1/generation/content?id={generation}", None),
+        ("GET", "/v1/responses/resp_{generation}", None),
+        ("GET", "/v1/responses/resp_{generation}/input_items", None),
+        ("DELETE", "/v1/responses/resp_{generation}", None),
+        ("GET", "/v1/members/{member}", None),
+        ("GET", "/v1/teams/{team}", None),
+    ],
+)
+async def test_c91_a_developer_reaches_their_own_and_gets_404_for_others(
+    method: str, path: str, content: object
+) -> None:
+    home = await household()
+    before = await home.them.state()
+    for name, team in (("eve", "search"), ("bob", "bobs")):
+        filled = path.format(
+            key=home.keys[name], generation=home.generations[name], member=name, team=team
+        )
+        reply = await home.ask("bob", method, filled, content)
+        if name == "bob":
+            assert reply.status == 200, reply.body
+        else:
+            assert (reply.status, reply.error["code"]) == (404, "not_found")
+            assert await home.them.state() == before
+            assert home.them.call.changes["responses"].deleted == []
+
+
+@pytest.mark.parametrize(
+    ("path", "own"),
+    [
+        ("/v1/keys", ["bob's key", "session:bob"]),
+        ("/v1/generations", ["bob's key"]),
+        ("/v1/activity", ["bob's key"]),
+        ("/v1/members", ["bob"]),
+        ("/v1/teams", ["bobs"]),
+    ],
+)
+async def test_c91_a_developers_lists_have_their_own_things(path: str, own: list[str]) -> None:
+    home = await household()
+    listed = (await home.ask("bob", "GET", path)).json["data"]
+    assert sorted(it.get("key_name") or it.get("name") or it["id"] for it in listed) == own
+    everybodys = (await home.ask("acme management", "GET", path)).json["data"]
+    assert len(everybodys) > len(listed)
+
+
+@pytest.mark.parametrize("caller", HIS)
+async def test_c91_a_key_of_a_member_shows_what_the_member_sees(caller: str) -> None:
+    home = await household()
+    for name, status in (("bob", 200), ("eve", 404)):
+        for path in ("/v1/generation?id=gen-{}", "/v1/responses/resp_{}"):
+            reply = await home.ask(caller, "GET", path.format(home.generations[name]))
+            assert (reply.status == 200) is (status == 200)
+    alone = await home.ask("acme inference", "GET", f"/v1/generation?id={home.generations['bob']}")
+    assert alone.status == 200
+
+
+async def test_c91_an_unknown_key_is_not_explained_by_the_names_of_others_keys() -> None:
+    home = await household()
+    for path in ("/v1/generations", "/v1/activity"):
+        refused = await home.ask("bob", "GET", f"{path}?key=eve's kay")
+        assert (refused.status, refused.error["param"]) == (404, "key")
+        assert "eve's key" not in refused.error["message"]
+        found = await home.ask("bob", "GET", f"{path}?key=bob's key")
+        assert len(found.json["data"]) == 1
+
+
+async def test_c91_lists_are_filtered_by_team_and_member() -> None:
+    home = await household()
+    for path in ("/v1/generations", "/v1/activity"):
+        everything = await home.ask("acme management", "GET", f"{path}?member=eve")
+        assert [it["key_name"] for it in everything.json["data"]] == ["eve's key"]
+        assert (await home.ask("acme management", "GET", f"{path}?team=none")).json["data"] == []
+        refused = await home.ask("acme management", "GET", f"{path}?member=eve&label=member:bob")
+        assert (refused.status, refused.error["param"]) == (400, "member")
+    keys = await home.ask("acme management", "GET", "/v1/keys?member=eve")
+    assert {it["name"] for it in keys.json["data"]} == {"session:eve", "eve's key"}
+    assert (await home.ask("acme management", "GET", "/v1/keys?team=search")).json["data"] == []
+    of_team = await home.ask("acme management", "GET", "/v1/members?team=bobs")
+    assert [it["id"] for it in of_team.json["data"]] == ["bob"]
+
+
+async def test_c91_content_of_others_stays_theirs_and_a_managers_view_is_whole() -> None:
+    home = await household()
+    for name in ("bob", "eve"):
+        path = f"/v1/generation/content?id={home.generations[name]}"
+        assert (await home.ask("acme management", "GET", path)).status == 200
+    stranger = await home.ask(
+        f"{OPERATORS} management", "GET", f"/v1/generation?id={home.generations['bob']}"
+    )
+    assert stranger.status == 404
