@@ -1,5 +1,7 @@
 """Teams, members and sessions: what belongs to what, and how fast a removal reaches everybody."""
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 
@@ -221,3 +223,26 @@ async def test_an_identity_signs_in_as_one_member(dynamo: DynamoStores) -> None:
     taken = await dynamo.members.create(ACME, "cy", MemberSettings(), subject=subject, by=TESTER)
     assert taken is None
     assert await dynamo.members.find_by_subject("other", subject) is None
+
+
+@pytest.mark.parametrize("way", ["remove", "demote"])
+async def test_a_workspace_keeps_an_owner(dynamo: DynamoStores, way: str) -> None:
+    async def leave(name: str) -> object:
+        if way == "remove":
+            return await dynamo.members.remove(ACME, name, by=TESTER)
+        return await dynamo.members.change(
+            ACME, name, lambda it: replace(it, role="viewer"), by=TESTER
+        )
+
+    for name in ("ana", "bo"):
+        await _member(dynamo, name, role="owner")
+    await _member(dynamo, "cy", role="admin")
+    # Both at once: one of them stays.
+    outcomes = await asyncio.gather(leave("ana"), leave("bo"), return_exceptions=True)
+    [refused] = [it for it in outcomes if isinstance(it, BaseException)]
+    assert isinstance(refused, RequestError)
+    assert refused.param == ("member_id" if way == "remove" else "role")
+    members = (await dynamo.members.list(ACME)).found
+    owners = [it.id for it in members if it.role == "owner" and it.removed_s is None]
+    assert len(owners) == 1
+    assert await leave("cy")

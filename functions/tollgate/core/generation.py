@@ -158,6 +158,7 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rounds: RoundsBound | None = None
     """None where the gateway runs no tools."""
     key_models: tuple[str, ...] | None = None
+    level_models: tuple[tuple[str, ...], ...] = ()
     fallbacks: bool = True
 
 

@@ -55,3 +55,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The member and the team, in the order in which they refuse."""
     session: bool = False
     """True if the caller signed in; the role is then the member's."""
+
+    @property
+    def level_models(self) -> tuple[tuple[str, ...], ...]:
+        """The globs of each level that has some; a model matches one of each."""
+        return tuple(level.models for level in self.levels if level.models is not None)

@@ -132,4 +132,5 @@ class TraceObject(_Mirror):
     preferences: PreferencesObject | None
     rounds: RoundsObject | None
     key_models: tuple[str, ...] | None
+    level_models: tuple[tuple[str, ...], ...]
     fallbacks: bool

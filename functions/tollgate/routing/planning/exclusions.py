@@ -87,10 +87,19 @@ class Check(IntEnum):
     FALLBACK = auto()
 
 
+class AllowedModels(Struct, frozen=True):
+    """The globs of the models that a key may use, and those of each level above it."""
+
+    # None allows all.
+    by_key: tuple[str, ...] | None = None
+    by_levels: tuple[tuple[str, ...], ...] = ()
+
+
 class Cause(Enum):
     """One cause of an exclusion: the check that found it, and the words that are filled in last."""
 
     KEY_MODELS = Check.ALLOWED, "is not for this key"
+    LEVEL_MODELS = Check.ALLOWED, "is not for the member or team of this key"
     TIER_MODELS = Check.ALLOWED, "is not for this tier"
     KIND = Check.KIND, "is of the kind {}, which POST {} serves"
     VECTOR_SPACE = Check.KIND, "makes vectors of another space"
@@ -153,7 +162,8 @@ def exclude_model(
     `name` is the name in the request that led to the model: globs may match either. `reads` is True
     if the gateway reads documents.
     """
-    if (cause := find_forbidden(slug, name, key_models=wanted.key_models, tier=tier)) is not None:
+    allowed = AllowedModels(wanted.key_models, wanted.level_models)
+    if (cause := find_forbidden(slug, name, allowed=allowed, tier=tier)) is not None:
         return Exclusion(cause)
     if model.kind != wanted.kind:
         return Exclusion(Cause.KIND, amounts=(model.kind, _ROUTES[model.kind]))
@@ -178,11 +188,12 @@ def _tokens_min(wanted: PlanningRequest, model: ModelSection) -> int:
 
 
 def find_forbidden(
-    slug: str, name: str, *, key_models: tuple[str, ...] | None, tier: KeyTierSection | None
+    slug: str, name: str, *, allowed: AllowedModels, tier: KeyTierSection | None
 ) -> Cause | None:
     """Return why a key may not use a model under a name that leads to it, None if it may."""
     for globs, cause in (
-        (key_models, Cause.KEY_MODELS),
+        (allowed.by_key, Cause.KEY_MODELS),
+        *((globs, Cause.LEVEL_MODELS) for globs in allowed.by_levels),
         (tier.models if tier else None, Cause.TIER_MODELS),
     ):
         if globs is not None and not (_match_any(globs, name) or _match_any(globs, slug)):

@@ -30,6 +30,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
     draw_key_hash: str
     tier: str | None = None  # of the key
     key_models: tuple[str, ...] | None = None  # the key's globs; None allows every model
+    level_models: tuple[tuple[str, ...], ...] = ()  # globs of the key's member and team
     capabilities: frozenset[Capability] = frozenset()
     modalities: frozenset[Modality] = frozenset({"text"})
     needs: frozenset[Need] = frozenset()
@@ -74,6 +75,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             draw_key_hash=draw_key_hash(request.preferences.session_id or request_id),
             tier=principal.tier,
             key_models=principal.models,
+            level_models=principal.level_models,
             capabilities=request.capabilities,
             modalities=request.modalities,
             needs=request.needs,
@@ -110,6 +112,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             draw_key_hash=trace.draw_key_hash,
             tier=trace.tier,
             key_models=trace.key_models,
+            level_models=trace.level_models,
             capabilities=frozenset(trace.capabilities),
             modalities=frozenset(trace.modalities),
             needs=frozenset(trace.needs),
@@ -155,6 +158,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
             draw_key_hash=self.draw_key_hash,
             tier=self.tier,
             key_models=self.key_models,
+            level_models=self.level_models,
             capabilities=tuple(sorted(self.capabilities)),
             modalities=tuple(sorted(self.modalities)),
             needs=tuple(sorted(self.needs)),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tollgate.core.errors import AccessError
 from tollgate.core.principal import Principal
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.routing.planning.exclusions import find_forbidden
+from tollgate.routing.planning.exclusions import AllowedModels, find_forbidden
 from tollgate.routing.planning.planner import find_tier
 
 
@@ -18,10 +18,9 @@ def list_usable_models(catalog: Catalog, name: str, principal: Principal | None)
         tier = find_tier(catalog, principal.tier)
     except AccessError:
         return ()
+    allowed = AllowedModels(principal.models, principal.level_models)
     return tuple(
-        slug
-        for slug in models
-        if find_forbidden(slug, name, key_models=principal.models, tier=tier) is None
+        slug for slug in models if find_forbidden(slug, name, allowed=allowed, tier=tier) is None
     )
 
 

@@ -238,6 +238,7 @@ SAME_CHANGE: Final = f"{_NOT_DELETED} AND rev = :samerev"
 KEY_APPLIED: Final = ConditionalUpdate("REMOVE want", "rev = :rev")
 # A team or a member that exists; a tombstone stays for ever.
 LEVEL_THERE: Final = "attribute_exists(pk) AND attribute_not_exists(gone)"
+SAME_LEVEL: Final = f"{LEVEL_THERE} AND rev = :rev"
 # A team whose members and keys were counted is deleted only if none has joined since.
 TEAM_JOIN: Final = ConditionalUpdate("SET jo = jo + :one", LEVEL_THERE)
 TEAM_DELETE: Final = ConditionalUpdate("SET gone = :now", f"{LEVEL_THERE} AND jo = :jo")

@@ -60,7 +60,7 @@ from tollgate.stores.rules.level_settings import LevelSettings, state_settings
 from tollgate.stores.rules.periods import PERIODS, bucket_names
 
 # Other writers may change a level in between, but not for ever.
-ROUNDS_MAX: Final = 5
+LEVEL_ROUNDS_MAX: Final = 5
 # How far back a new state looks: a total counts the last year.
 _SEED_DAYS: Final = 366
 _Settings = TypeVar("_Settings", bound=LevelSettings)
@@ -165,7 +165,7 @@ class Levels(Generic[_Settings]):
         self, workspace_id: str, level_id: str, change: LevelChange[_Settings]
     ) -> Item | None:
         """Replace settings; return the row that stands, None if there is no such level."""
-        for _ in range(ROUNDS_MAX):
+        for _ in range(LEVEL_ROUNDS_MAX):
             row = await self.row(workspace_id, level_id)
             if row is None or is_tombstone(row):
                 return None

@@ -11,18 +11,34 @@ from tollgate.core.pages import Page
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_text
-from tollgate.stores.aws.expressions import MEMBER_LINK, MEMBER_REMOVE, ConditionalUpdate
+from tollgate.stores.aws.expressions import (
+    MEMBER_LINK,
+    MEMBER_REMOVE,
+    SAME_LEVEL,
+    ConditionalUpdate,
+)
 from tollgate.stores.aws.failures import (
     StoreUnavailable,
     TransactionCancelled,
     refusing_when_unavailable,
 )
 from tollgate.stores.aws.items import MemberItem, SubjectItem
-from tollgate.stores.aws.tables import Tables, get_item, level_row_key, subject_key
+from tollgate.stores.aws.tables import (
+    Tables,
+    all_rows,
+    get_item,
+    level_row_key,
+    level_rows_prefix,
+    subject_key,
+)
 from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.membership.belonging import Belonging
-from tollgate.stores.membership.level_items import is_tombstone, read_member_settings
-from tollgate.stores.membership.levels import ROUNDS_MAX, LevelChange, Levels, refuse_cursor
+from tollgate.stores.membership.level_items import (
+    id_of_row,
+    is_tombstone,
+    read_member_settings,
+)
+from tollgate.stores.membership.levels import LEVEL_ROUNDS_MAX, LevelChange, Levels, refuse_cursor
 from tollgate.stores.membership.rows import read_member
 from tollgate.stores.people import PEOPLE_PAGE_MAX, Member
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -76,7 +92,7 @@ class DynamoMemberStore:
             )
         row = level_row_key("member", workspace_id, member_id)
         with refusing_when_unavailable():
-            for _ in range(ROUNDS_MAX):
+            for _ in range(LEVEL_ROUNDS_MAX):
                 if await self._levels.row(workspace_id, member_id) is not None:
                     return None
                 if subject is not None and await self._found(workspace_id, subject) is not None:
@@ -145,9 +161,12 @@ class DynamoMemberStore:
             return None
 
         async def join(old: MemberSettings, new: MemberSettings) -> list[object]:
-            if new.team_id == old.team_id:
-                return []
-            return await self._belonging.join(workspace_id, team_id=new.team_id)
+            actions: list[object] = []
+            if new.team_id != old.team_id:
+                actions += await self._belonging.join(workspace_id, team_id=new.team_id)
+            if old.role == "owner" != new.role:
+                actions.append(await self._keep_owner(workspace_id, member_id, param="role"))
+            return actions
 
         with refusing_when_unavailable():
             change = LevelChange(edit=edit, join=join, by=by)
@@ -159,7 +178,7 @@ class DynamoMemberStore:
         if not is_member_id(member_id):
             return None
         with refusing_when_unavailable():
-            for _ in range(ROUNDS_MAX):
+            for _ in range(LEVEL_ROUNDS_MAX):
                 row = await self._levels.row(workspace_id, member_id)
                 if row is None:
                     return None
@@ -167,9 +186,13 @@ class DynamoMemberStore:
                     return False
                 now = {":now": number(int(self._clock.now_s()))}
                 remove = self._update(workspace_id, member_id, MEMBER_REMOVE, now)
-                entry = self._levels.entry(by, "remove", row)
+                actions = [remove, *self._levels.entry(by, "remove", row)]
+                if read_member_settings(row).role == "owner":
+                    actions.append(
+                        await self._keep_owner(workspace_id, member_id, param="member_id")
+                    )
                 try:
-                    await transact(self._client, self._ids, [remove, *entry])
+                    await transact(self._client, self._ids, actions)
                 except TransactionCancelled:
                     continue
                 return True
@@ -180,6 +203,28 @@ class DynamoMemberStore:
         if row is None:
             return None
         return read_member(row, await self._levels.spending([row]))
+
+    async def _keep_owner(self, workspace_id: str, member_id: str, *, param: str) -> object:
+        """Return the check that another owner stays one; raise RequestError if there is none.
+
+        So two owners who remove each other at the same moment do not leave a workspace without.
+        """
+        for row in await all_rows(
+            self._client, self._tables.core, f"W#{workspace_id}", level_rows_prefix("member")
+        ):
+            other = id_of_row(row)
+            if other == member_id or is_tombstone(row):
+                continue
+            if read_member_settings(row).role == "owner":
+                return {
+                    "ConditionCheck": {
+                        "TableName": self._tables.core,
+                        "Key": level_row_key("member", workspace_id, other),
+                        "ConditionExpression": SAME_LEVEL,
+                        "ExpressionAttributeValues": {":rev": row[MemberItem.REVISION]},
+                    }
+                }
+        raise RequestError(ErrorCode.INVALID_REQUEST, "A workspace keeps an owner.", param=param)
 
     async def _found(self, workspace_id: str, subject: str) -> str | None:
         key = subject_key(workspace_id, _hash(subject))

@@ -35,7 +35,7 @@ from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.rows import is_deleting
 from tollgate.stores.keys.secret import is_well_formed, new_secret, secret_hash
 from tollgate.stores.membership.level_items import is_tombstone
-from tollgate.stores.membership.levels import ROUNDS_MAX
+from tollgate.stores.membership.levels import LEVEL_ROUNDS_MAX
 from tollgate.stores.people import SESSION_KEY_PREFIX, SESSION_S_MAX, OpenedSession
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange, SessionChange
@@ -83,7 +83,7 @@ class DynamoSessionStore:
         secret = new_secret(self._prefix, self._ids.random_bytes)
         expires_s = int(self._clock.now_s()) + min(lifetime_s, SESSION_S_MAX)
         with refusing_when_unavailable():
-            for _ in range(ROUNDS_MAX):
+            for _ in range(LEVEL_ROUNDS_MAX):
                 key = level_row_key("member", workspace_id, member_id)
                 member = await get_item(self._client, self._tables.core, key)
                 if member is None or is_tombstone(member):

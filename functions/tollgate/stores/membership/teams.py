@@ -25,7 +25,7 @@ from tollgate.stores.membership.level_items import (
     read_member_settings,
     read_team_settings,
 )
-from tollgate.stores.membership.levels import ROUNDS_MAX, LevelChange, Levels, refuse_cursor
+from tollgate.stores.membership.levels import LEVEL_ROUNDS_MAX, LevelChange, Levels, refuse_cursor
 from tollgate.stores.membership.rows import read_team
 from tollgate.stores.people import PEOPLE_PAGE_MAX, Belongings, Team
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -116,7 +116,7 @@ class DynamoTeamStore:
         if not is_team_id(team_id):
             return None
         with refusing_when_unavailable():
-            for _ in range(ROUNDS_MAX):
+            for _ in range(LEVEL_ROUNDS_MAX):
                 row = await self._levels.row(workspace_id, team_id)
                 if row is None or is_tombstone(row):
                     return None

@@ -3,15 +3,18 @@
 Keeps C11, C19.
 """
 
+import pytest
 from msgspec.structs import replace
 
 from tests.unit.routing.catalogs import NOW_S, catalog, endpoint, model, principal, request
 from tollgate.core.content import Image, InlineMedia
 from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.core.principal import LimitLevel
 from tollgate.core.request import GenerationRequest, PriceCeiling, UserMessage
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.routing.planning.usable import list_usable_models
 
 PICTURE = Image(source=InlineMedia(media_type="image/png", base64="AAAA"))
 
@@ -73,3 +76,34 @@ def test_c11_a_message_with_a_picture_needs_a_model_that_takes_images() -> None:
         ErrorCode.IMAGE_NOT_SUPPORTED,
         "acme/large does not take image input.",
     )
+
+
+@pytest.mark.parametrize(
+    ("key_models", "of_member", "of_team", "may"),
+    [
+        (None, ("acme/*",), ("*/large",), True),
+        (("acme/large",), ("acme/*",), None, True),
+        (None, ("acme/small",), ("acme/*",), False),
+        (("acme/*",), None, ("other/*",), False),
+        (("other/*",), ("acme/*",), ("acme/*",), False),
+    ],
+)
+def test_c61_a_model_is_for_the_key_and_for_each_level_above_it(
+    key_models: tuple[str, ...] | None,
+    of_member: tuple[str, ...] | None,
+    of_team: tuple[str, ...] | None,
+    may: bool,
+) -> None:
+    key = replace(
+        principal(models=key_models),
+        levels=(
+            LimitLevel(level="member", id="ana", models=of_member),
+            LimitLevel(level="team", id="search", models=of_team),
+        ),
+    )
+    wanted = PlanningRequest.of(request("acme/large"), principal=key, request_id="r-1")
+    refusal = Planner(catalog()).survey(wanted, now_s=NOW_S).refusal
+    assert (refusal is None) is may
+    if refusal is not None:
+        assert refusal.code is ErrorCode.MODEL_NOT_ALLOWED
+    assert ("acme/large" in list_usable_models(catalog(), "acme/large", key)) is may

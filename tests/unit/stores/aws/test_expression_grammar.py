@@ -99,6 +99,7 @@ CONDITIONS = (
     expressions.SAME_REVISION,
     expressions.SAME_SHARDS,
     expressions.LEVEL_THERE,
+    expressions.SAME_LEVEL,
     expressions.STATE_SEED,
     expressions.SESSION_THERE,
 )

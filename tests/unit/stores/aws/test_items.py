@@ -37,6 +37,7 @@ _OTHER_MEANINGS = {
     ("keys/rows.py", "tier"),
     ("keys/state_items.py", "month"),
     ("membership/members.py", "id"),
+    ("membership/members.py", "role"),
     ("membership/teams.py", "id"),
     ("money/budgets.py", "id"),
     ("money/budgets.py", "month"),

@@ -188,6 +188,7 @@ records = st.builds(
         modalities=some_of(Modality),
         preferences=st.none() | preferences,
         key_models=st.none() | names,
+        level_models=st.tuples(names) | st.just(()),
         parameters=names,
         fallbacks=st.booleans(),
     ),

@@ -68,6 +68,7 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "prompts": (PromptTokens(estimate=1, most=2),),
     "preferences": RoutingPreferences(only=("other",)),
     "key_models": ("other/*",),
+    "level_models": (("acme/*",), ("other/*",)),
     "units": Units(images=1),
     "units_max": Units(images=2),
     "picture": Picture(size="1x1"),
