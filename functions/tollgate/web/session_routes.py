@@ -172,7 +172,8 @@ def _session_of(principal: Principal) -> SessionObject:
 
 def _settings_reply(settings: dict[str, Any], known: str | None) -> Response:
     content = msgspec.json.encode(settings, order="deterministic")
-    checksum = hashlib.sha256(content).hexdigest()
+    # As Claude Code makes it of the settings that it has, and sends it (measured with 2.1.197).
+    checksum = f"sha256:{hashlib.sha256(content).hexdigest()}"
     etag = f'"{checksum}"'
     headers = {"etag": etag, "cache-control": "private, no-cache"}
     if known is not None and etag in (each.strip().removeprefix("W/") for each in known.split(",")):

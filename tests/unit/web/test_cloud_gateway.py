@@ -1,5 +1,7 @@
 """What Claude Code asks of a gateway that signs people in."""
 
+import hashlib
+
 import pytest
 
 from tests.unit.login.signing_in import house
@@ -12,6 +14,9 @@ async def test_managed_settings_are_of_the_members_team_and_are_not_sent_again()
     reply = await browser.ask("GET", "/managed/settings", **bearer(tokens["access_token"]))
     assert reply.json["settings"] == {"model": "acme/claude"}
     assert reply.headers["etag"] == f'"{reply.json["checksum"]}"'
+    # Of the settings as JSON.stringify writes them once their names are sorted.
+    written = hashlib.sha256(b'{"model":"acme/claude"}').hexdigest()
+    assert reply.json["checksum"] == f"sha256:{written}"
     known = {"if_none_match": reply.headers["etag"], **bearer(tokens["access_token"])}
     again = await browser.ask("GET", "/managed/settings", **known)
     assert (again.status, again.body) == (304, b"")
