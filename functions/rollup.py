@@ -10,6 +10,7 @@ from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.exports import wire_exports
 from tollgate.wiring.stores import wire_stores
 
 configure_logging()
@@ -18,13 +19,16 @@ _metrics = Metrics(namespace=_settings.metrics_namespace, service="rollup")
 
 
 def handler(event: object, context: object) -> None:
-    """Close every day that is due."""
-    closed = asyncio.run(_close())
+    """Close every day that is due, then export those that are not exported."""
+    closed, exported = asyncio.run(_close())
     _metrics.add_metric("DaysClosed", MetricUnit.Count, closed)
+    _metrics.add_metric("DaysExported", MetricUnit.Count, exported)
     _metrics.flush_metrics()
 
 
-async def _close() -> int:
+async def _close() -> tuple[int, int]:
     clock = SystemClock()
     async with aclosing(wire_stores(_settings, clock)) as stores:
-        return await wire_administration(_settings, stores, clock).activity.close_due()
+        closed = await wire_administration(_settings, stores, clock).activity.close_due()
+        exports = wire_exports(_settings, stores, clock) if _settings.daily_export else None
+        return closed, 0 if exports is None else await exports.export.export_due()

@@ -51,6 +51,8 @@ class Settings(BaseSettings):
     objects_bucket: str | None = None
     objects_folder: Path | None = None
     s3_endpoint_url: str | None = None
+    # Whether the roll-up writes each closed day as tables to `exports/` of that store.
+    daily_export: bool = False
     # The function that reads documents; without it, they are left to models that read them.
     reader_function: str | None = None
     lambda_endpoint_url: str | None = None

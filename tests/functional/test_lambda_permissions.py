@@ -85,6 +85,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
                 "AlertWebhookSecretArn": webhook["ARN"],
                 "OtlpEndpointUrl": "http://127.0.0.1:1",
                 "OtlpHeaders": "true",
+                "DailyExport": "true",
             },
         )
 
@@ -103,6 +104,7 @@ async def toured(
         "TOLLGATE_ALERT_TOPIC_ARN": parameters["AlertTopicArn"],
         "TOLLGATE_ALERT_WEBHOOK_URL": parameters["AlertWebhookUrl"],
         "TOLLGATE_ALERT_WEBHOOK_SECRET": parameters["AlertWebhookSecretArn"],
+        "TOLLGATE_DAILY_EXPORT": parameters["DailyExport"],
     }
     async with deployed(
         account.url,

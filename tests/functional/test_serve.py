@@ -4,13 +4,15 @@ Keeps C1, C36, C66.
 """
 
 import asyncio
+import gzip
 import json
 import re
 import signal
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -18,6 +20,7 @@ import httpx2
 import pytest
 from openai import APIConnectionError, AsyncOpenAI
 
+from tests.clocks import ShiftedClock
 from tests.deployed_functions import ALPHA_KEY
 from tests.deployment import (
     PATIENCE_S,
@@ -26,12 +29,16 @@ from tests.deployment import (
     Key,
     Workspace,
     environment,
+    open_stores,
 )
 from tests.emulator.credentials import CredentialsServer
 from tests.local_server import TOLLGATE
 from tests.local_server import environment as plain
+from tests.stores import record_of
 from tests.upstream import Script
 from tests.upstream.speakers import OPENAI, SPEAKERS
+from tollgate.core.activity import day_of
+from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -227,6 +234,38 @@ async def test_a_chore_is_done_once_and_says_what_came_of_it(
     assert process.returncode == 0, output.decode()
     told = [json.loads(line)["message"] for line in output.decode().splitlines()]
     assert message in told
+
+
+async def test_c67_a_day_is_closed_exported_and_exported_again(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    workspace = await deployment.workspace()
+    yesterday = ShiftedClock(-DAY_S - 3_600)
+    async with aclosing(open_stores(deployment.settings, yesterday)) as earlier:
+        principal = await deployment.stores.keys.authenticate(workspace.inference.secret)
+        hold = await earlier.ledger.hold(principal, 1_000)
+        await earlier.ledger.settle(hold, record_of(hold, 7))
+    folder = {"TOLLGATE_OBJECTS_FOLDER": str(tmp_path), "TOLLGATE_DAILY_EXPORT": "true"}
+    day = day_of(int(yesterday.now_s()))
+    place = f"workspace={workspace.id}/day={day}/00000.csv.gz"
+    for arguments in (
+        ("upkeep", "rollup"),
+        ("export", "--day", day, "--workspace", workspace.id),
+        ("export", "--day", "1999-01-01"),
+    ):
+        process = await asyncio.create_subprocess_exec(
+            TOLLGATE, *arguments, env=variables(deployment, **folder), stdout=PIPE, stderr=STDOUT
+        )
+        output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        if arguments[-1] == "1999-01-01":
+            assert (process.returncode, b"is not closed" in output) == (1, True)
+            continue
+        assert process.returncode == 0, output.decode()
+        rows = gzip.decompress((tmp_path / "exports" / "generations" / place).read_bytes())
+        assert len(rows.splitlines()) == 2
+        assert (tmp_path / "exports" / "activity" / place).exists()
+        if arguments[0] == "export":
+            assert f"{workspace.id} {day}: 1 generations" in output.decode()
 
 
 async def test_a_chore_that_cannot_be_done_is_told_in_lines_of_json_and_fails(

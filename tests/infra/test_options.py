@@ -37,6 +37,7 @@ OPTIONS: Final[dict[str, tuple[dict[str, str], set[str]]]] = {
     "spans": ({"OtlpEndpointUrl": "https://collector.example:4318"}, set()),
     "headers of spans": ({"OtlpHeaders": "true"}, set()),
     "budget": ({"MonthlyBudgetUsd": "100"}, {"MonthlyBudget"}),
+    "export": ({"DailyExport": "true"}, set()),
     "access logs": ({"AccessLogs": "true"}, {"AccessLogGroup"}),
     "account role": ({"ApiGatewayLogsRole": "true"}, {"ApiGatewayAccount", "ApiGatewayRole"}),
     "publisher": (

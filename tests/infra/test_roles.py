@@ -5,6 +5,7 @@ from typing import Final
 from tests.infra.translation import ROOT, JsonObject, Stack
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import compile_permissions
+from tollgate.settings import Settings
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.tables import PUBLICATION_KEY, audit_workspace
 
@@ -242,3 +243,19 @@ def test_the_catalog_needs_no_wildcard_but_the_regions_of_a_profile(stack: Stack
             for prefix in STORED:
                 exact = exact.removesuffix(f"${{ObjectsBucket.Arn}}/{prefix}/*")
             assert "*" not in exact.partition(" where ")[0], name
+
+
+def test_the_rollup_alone_may_write_exports_and_only_where_they_are_wanted(
+    any_stack: Stack,
+) -> None:
+    folder = "${ObjectsBucket.Arn}/exports/*"
+    stack = any_stack.given(DailyExport="true")
+    for name, role in stack.properties("AWS::IAM::Role").items():
+        may = compile_permissions(role).get(folder)
+        assert may == ({"s3:PutObject"} if name == "RollupRole" else None), name
+        usual = any_stack.given().properties("AWS::IAM::Role")[name]
+        assert folder not in compile_permissions(usual), name
+    variables = stack.environment("RollupFunction")
+    assert variables["TOLLGATE_OBJECTS_BUCKET"] == {"Ref": "ObjectsBucket"}
+    assert "TOLLGATE_OBJECTS_BUCKET" not in any_stack.given().environment("RollupFunction")
+    assert "daily_export" in Settings.model_fields

@@ -64,6 +64,7 @@ _ENTRIES: Final = {
     "workspaces": _Entry(
         "gateway.workspaces", "workspaces", "Make, list, budget and lock workspaces."
     ),
+    "export": _Entry("server.export", "export", "Write the tables of a day again, for BI."),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
     "permissions": _Entry(
         "routing.permissions", "permissions", "Allow the functions what a file names, no more."

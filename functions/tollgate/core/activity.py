@@ -111,6 +111,18 @@ class Activity(Struct, frozen=True, kw_only=True):
     last_record_s: int | None = None
 
 
+class ClosedDay(Struct, frozen=True, kw_only=True):
+    """A day of a workspace whose records and sums are final."""
+
+    workspace_id: str
+    day: str
+    """As `2026-11-21`."""
+    start_s: int
+    cost_nano_usd: int
+    requests: int
+    exported: bool = False
+
+
 def days_within(since_s: int, until_s: int) -> tuple[int, ...]:
     """Return the first seconds of the UTC days that lie at least partly in [since_s, until_s)."""
     return tuple(range(since_s // DAY_S * DAY_S, until_s, DAY_S))

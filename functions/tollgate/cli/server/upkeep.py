@@ -16,6 +16,7 @@ from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.aws import rotating_credentials
+from tollgate.wiring.exports import wire_exports
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import wire_upkeep
 
@@ -55,6 +56,9 @@ async def _upkeep(task: Task, settings: Settings) -> bool:
             case "rollup":
                 activity = wire_administration(settings, stores, SystemClock()).activity
                 _log_done("rolled up", {"days": await activity.close_due()})
+                exports = wire_exports(settings, stores, SystemClock())
+                if settings.daily_export and exports is not None:
+                    _log_done("exported", {"days": await exports.export.export_due()})
                 return False
             case "audit":
                 return await _audit(settings, stores)

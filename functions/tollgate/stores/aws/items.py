@@ -348,6 +348,7 @@ class ClosedDayItem(AnyItem):
 
     COST: Final = "c"  # N: nano-dollars of all its generations
     REQUESTS: Final = "n"  # N: generations
+    EXPORTED: Final = "xp"  # N: 1 once its export is written, absent before
 
 
 class GenerationItem(AnyItem):

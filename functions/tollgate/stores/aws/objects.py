@@ -1,6 +1,6 @@
 """Whole objects in S3 by signed GET, PUT and DELETE, or in a folder on a machine without S3.
 
-Keys have letters, digits, `/`, `-`, `_` and `.` alone, so that they are names of files too.
+Keys have letters, digits, `/`, `-`, `_`, `.` and `=` alone, so that they are names of files too.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from yarl import URL
 from tollgate.aws.sigv4 import Signer
 from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
 
-_KEY: Final = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*", re.ASCII)
+_KEY: Final = re.compile(r"[A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*", re.ASCII)
 _TIMEOUT_S: Final = 5.0
 _CONNECT_TIMEOUT_S: Final = 1.0
 _ATTEMPTS_MAX: Final = 2
@@ -160,7 +160,8 @@ class S3Objects:
         headers: Mapping[str, str],
         limit: aiohttp.ClientTimeout,
     ) -> _Reply:
-        url = f"{self._base}/{_check_key(key)}"
+        # S3 signs a path as RFC 3986 escapes it, `=` too.
+        url = f"{self._base}/{_check_key(key).replace('=', '%3D')}"
         async with self._open_session().request(
             method,
             URL(url, encoded=True),

@@ -1,0 +1,127 @@
+"""Closed days of workspaces, and which of them are exported."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Final
+
+from tollgate.core.activity import ClosedDay, GenerationFilter, day_of
+from tollgate.core.clock import DAY_S, Clock
+from tollgate.core.generation import GenerationRecord
+from tollgate.stores.administration import GenerationStore
+from tollgate.stores.aws.attributes import Item, number
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_number, read_optional_number, read_text, reads_an_item
+from tollgate.stores.aws.expressions import ROWS_BETWEEN
+from tollgate.stores.aws.failures import refusing_when_unavailable
+from tollgate.stores.aws.items import AnyItem, ClosedDayItem
+from tollgate.stores.aws.objects import ObjectStore
+from tollgate.stores.aws.tables import (
+    WORKSPACE_NAMES,
+    Tables,
+    all_rows,
+    closed_day_key,
+    workspace_key,
+)
+
+# Of the records that a day's export reads at once.
+_PAGE: Final = 1_000
+# Days that are looked at, in case no roll-up exported for a while.
+_DAYS_BACK: Final = 21
+
+
+class ClosedDays:
+    """Implements `web.day_export.DaysToExport`."""
+
+    def __init__(
+        self,
+        client: AwsCaller,
+        tables: Tables,
+        generations: GenerationStore,
+        objects: ObjectStore,
+        *,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._table = tables.core
+        self._generations = generations
+        self._objects = objects
+        self._clock = clock
+
+    async def workspaces(self) -> tuple[str, ...]:
+        """Return the ids of all workspaces."""
+        with refusing_when_unavailable():
+            names = await all_rows(self._client, self._table, WORKSPACE_NAMES, "W#")
+        return tuple(read_text(name, AnyItem.SORT).removeprefix("W#") for name in names)
+
+    async def find_due(self, workspace_id: str) -> tuple[ClosedDay, ...]:
+        """Return the closed days of the last three weeks that are not exported, oldest first."""
+        now_s = int(self._clock.now_s())
+        days = await self._between(workspace_id, now_s - _DAYS_BACK * DAY_S, now_s)
+        return tuple(day for day in days if not day.exported)
+
+    async def get(self, workspace_id: str, second: int) -> ClosedDay | None:
+        """Return the day that a Unix second lies in, None if it is not closed."""
+        days = await self._between(workspace_id, second, second)
+        return days[0] if days else None
+
+    async def _between(self, workspace_id: str, since_s: int, until_s: int) -> list[ClosedDay]:
+        query = {
+            "TableName": self._table,
+            "ConsistentRead": True,
+            "KeyConditionExpression": ROWS_BETWEEN,
+            "ExpressionAttributeValues": {
+                ":pk": workspace_key(workspace_id)[AnyItem.PARTITION],
+                ":low": closed_day_key(workspace_id, day_of(since_s))[AnyItem.SORT],
+                ":high": closed_day_key(workspace_id, day_of(until_s))[AnyItem.SORT],
+            },
+        }
+        with refusing_when_unavailable():
+            reply = await self._client.call("Query", query)
+        return [_read_day(item, workspace_id) for item in reply["Items"]]
+
+    async def records(self, day: ClosedDay) -> AsyncIterator[GenerationRecord]:
+        """Yield the records of a day, latest first, a page in memory at a time.
+
+        Corrupt records are skipped.
+        """
+        wanted = GenerationFilter(since_s=day.start_s, until_s=day.start_s + DAY_S)
+        before: str | None = None
+        while True:
+            page = await self._generations.page(
+                day.workspace_id, wanted, limit=_PAGE, before=before
+            )
+            for record in page.found:
+                yield record
+            before = page.next
+            if before is None:
+                return
+
+    async def put(self, name: str, content: bytes) -> None:
+        """Keep a file of an export, in place of one with that name."""
+        with refusing_when_unavailable():
+            await self._objects.put(name, content)
+
+    async def note_exported(self, day: ClosedDay) -> None:
+        """Note that a day is exported."""
+        item: Item = {
+            **closed_day_key(day.workspace_id, day.day),
+            ClosedDayItem.COST: number(day.cost_nano_usd),
+            ClosedDayItem.REQUESTS: number(day.requests),
+            ClosedDayItem.EXPORTED: number(1),
+        }
+        with refusing_when_unavailable():
+            await self._client.call("PutItem", {"TableName": self._table, "Item": item})
+
+
+@reads_an_item
+def _read_day(item: Item, workspace_id: str) -> ClosedDay:
+    compact = read_text(item, AnyItem.SORT).removeprefix("D#")
+    start = datetime.strptime(compact, "%Y%m%d").replace(tzinfo=UTC)
+    return ClosedDay(
+        workspace_id=workspace_id,
+        day=start.date().isoformat(),
+        start_s=int(start.timestamp()),
+        cost_nano_usd=read_number(item, ClosedDayItem.COST),
+        requests=read_number(item, ClosedDayItem.REQUESTS),
+        exported=read_optional_number(item, ClosedDayItem.EXPORTED) is not None,
+    )

@@ -1,0 +1,66 @@
+"""Activity as the api and the export show it."""
+
+from pydantic import BaseModel, Field
+
+from tollgate.core.activity import ActivityRow
+from tollgate.core.money import usd
+from tollgate.web.shapes import Usd
+
+
+class ActivityObject(BaseModel):
+    """Usage of one key, one model and one provider on one UTC day."""
+
+    date: str
+    model: str | None
+    provider_name: str | None
+    key_id: str
+    key_name: str
+    labels: dict[str, str]
+    requests: int
+    failed: int
+    usage: Usd
+    prompt_tokens: int
+    completion_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cache_write_tokens: int
+    audio_prompt_tokens: int
+    audio_completion_tokens: int
+    images: int
+    web_searches: int = Field(description="searches that a provider ran by itself")
+    search_units: int = Field(description="units of search that rerankers charged for")
+    image_prompt_tokens: int
+    image_completion_tokens: int
+    audio_seconds: int = Field(description="seconds of sound that were read, where billed so")
+    characters: int = Field(description="characters of text that were spoken, where billed so")
+    text_units: int = Field(description="units of text that guardrails read, where billed so")
+
+    @classmethod
+    def of(cls, row: ActivityRow) -> "ActivityObject":
+        """Build the object from a stored row."""
+        return cls(
+            date=row.day,
+            model=row.model,
+            provider_name=row.provider,
+            key_id=row.key_id,
+            key_name=row.key_label,
+            labels=dict(row.all_labels),
+            requests=row.requests,
+            failed=row.failed,
+            usage=usd(row.cost_nano_usd),
+            prompt_tokens=row.usage.input_tokens,
+            completion_tokens=row.usage.output_tokens or 0,
+            reasoning_tokens=row.usage.reasoning_tokens or 0,
+            cached_tokens=row.usage.cache_read_input_tokens or 0,
+            cache_write_tokens=row.usage.cache_write_input_tokens,
+            audio_prompt_tokens=row.usage.audio_input_tokens or 0,
+            audio_completion_tokens=row.usage.audio_output_tokens or 0,
+            images=row.usage.images or 0,
+            web_searches=row.usage.web_searches or 0,
+            search_units=row.usage.search_units or 0,
+            image_prompt_tokens=row.usage.image_input_tokens or 0,
+            image_completion_tokens=row.usage.image_output_tokens or 0,
+            audio_seconds=row.usage.audio_seconds or 0,
+            characters=row.usage.characters or 0,
+            text_units=row.usage.text_units or 0,
+        )

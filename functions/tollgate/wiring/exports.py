@@ -1,0 +1,26 @@
+"""Wires the export of closed days; apart, since most deployments have none."""
+
+from msgspec import Struct
+
+from tollgate.core.clock import Clock
+from tollgate.settings import Settings
+from tollgate.stores.records.closed_days import ClosedDays
+from tollgate.web.day_export import DayExport
+from tollgate.wiring.administration import wire_administration
+from tollgate.wiring.stores import Stores
+
+
+class Exports(Struct, frozen=True, kw_only=True):
+    """The export of closed days, and these days."""
+
+    days: ClosedDays
+    export: DayExport
+
+
+def wire_exports(settings: Settings, stores: Stores, clock: Clock) -> Exports | None:
+    """Make the export; None in a deployment without a bucket or a folder."""
+    if stores.objects is None:
+        return None
+    days = ClosedDays(stores.client, stores.tables, stores.generations, stores.objects, clock=clock)
+    activity = wire_administration(settings, stores, clock).activity
+    return Exports(days=days, export=DayExport(days, activity))
