@@ -22,6 +22,9 @@ _ALGORITHM: Final = "AWS4-HMAC-SHA256"
 # of the body in a header.
 _S3: Final = "s3"
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_DATE: Final = "x-amz-date"
+# Requests that differ in no header, query or path: the operations of a service, some models.
+_PREPARED_MAX: Final = 64
 # Proxies and tracing rewrite these in flight, so they are never part of a signature.
 _UNSIGNED: Final = frozenset({"expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"})
 
@@ -58,6 +61,7 @@ class Signer:
         self._clock = clock
         self._cached_for: tuple[str, str] | None = None
         self._cached_key = b""
+        self._prepared: dict[tuple[object, ...], _Prepared] = {}
 
     def sign(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
@@ -70,28 +74,11 @@ class Signer:
         credentials = self._credentials()
         body_hash = hashlib.sha256(body).hexdigest()
         timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock.now_s()))
-        parts = urlsplit(url)
-        signed = {name.lower(): value for name, value in headers.items()}
-        signed["host"] = _host(parts)
-        signed["x-amz-date"] = timestamp
-        signed.pop("authorization", None)
-        signed.pop("x-amz-security-token", None)
-        if credentials.session_token is not None:
-            signed["x-amz-security-token"] = credentials.session_token
-        if self._service == _S3:
-            signed["x-amz-content-sha256"] = body_hash
-        names = sorted(signed.keys() - _UNSIGNED)
-        canonical = "\n".join(
-            (
-                method.upper(),
-                (parts.path or "/") if self._service == _S3 else _canonical_path(parts.path),
-                "&".join(_canonical_query(parts.query)),
-                *(f"{name}:{' '.join(signed[name].split())}" for name in names),
-                "",
-                ";".join(names),
-                body_hash,
-            )
+        prepared = self._prepare(
+            method, url, headers, token=credentials.session_token, body_hash=body_hash
         )
+        signed = {**prepared.headers, _DATE: timestamp}
+        canonical = f"{prepared.before_date}{timestamp}{prepared.after_date}\n{body_hash}"
         scope = f"{timestamp[:8]}/{self._region}/{self._service}/aws4_request"
         digest = hashlib.sha256(canonical.encode()).hexdigest()
         signature = _hmac(
@@ -100,9 +87,31 @@ class Signer:
         ).hex()
         signed["authorization"] = (
             f"{_ALGORITHM} Credential={credentials.access_key_id}/{scope}, "
-            f"SignedHeaders={';'.join(names)}, Signature={signature}"
+            f"SignedHeaders={prepared.names}, Signature={signature}"
         )
         return signed
+
+    def _prepare(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        token: str | None,
+        body_hash: str,
+    ) -> "_Prepared":
+        """Return a request without date and body, kept because calls differ in little else."""
+        if self._service == _S3:
+            hashed = {**headers, "x-amz-content-sha256": body_hash}
+            return _prepare(method, url, hashed, token, canonical_path=_take_path)
+        named = (method, url, tuple(headers.items()), token)
+        prepared = self._prepared.get(named)
+        if prepared is None:
+            if len(self._prepared) >= _PREPARED_MAX:
+                self._prepared.clear()
+            prepared = _prepare(method, url, headers, token, canonical_path=_canonical_path)
+            self._prepared[named] = prepared
+        return prepared
 
     def _signing_key(self, secret: str, day: str) -> bytes:
         """Return the key of one day, derived once because its four digests cost most of a
@@ -114,6 +123,47 @@ class Signer:
             self._cached_key = key
             self._cached_for = (secret, day)
         return self._cached_key
+
+
+class _Prepared(Struct, frozen=True):
+    """A request whose date and body are not known yet."""
+
+    # Without date and authorization.
+    headers: Mapping[str, str]
+    # The names of those that are signed.
+    names: str
+    # The canonical request around its date, up to the hash of the body.
+    before_date: str
+    after_date: str
+
+
+def _prepare(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    token: str | None,
+    *,
+    canonical_path: Callable[[str], str],
+) -> _Prepared:
+    parts = urlsplit(url)
+    signed = {name.lower(): value for name, value in headers.items()}
+    signed["host"] = _host(parts)
+    for name in ("authorization", "x-amz-security-token", _DATE):
+        signed.pop(name, None)
+    if token is not None:
+        signed["x-amz-security-token"] = token
+    values = {name: " ".join(value.split()) for name, value in signed.items()}
+    names = sorted((values.keys() | {_DATE}) - _UNSIGNED)
+    place = names.index(_DATE)
+    before = (
+        method.upper(),
+        canonical_path(parts.path),
+        "&".join(_canonical_query(parts.query)),
+        *(f"{name}:{values[name]}" for name in names[:place]),
+        f"{_DATE}:",
+    )
+    after = (*(f"{name}:{values[name]}" for name in names[place + 1 :]), "", ";".join(names))
+    return _Prepared(signed, ";".join(names), "\n".join(before), "\n".join(("", *after)))
 
 
 def _hmac(key: bytes, text: str) -> bytes:
@@ -128,6 +178,11 @@ def _host(parts: SplitResult) -> str:
     if parts.port is None or parts.port == _DEFAULT_PORTS.get(parts.scheme):
         return host
     return f"{host}:{parts.port}"
+
+
+def _take_path(path: str) -> str:
+    """Return a path as it is sent, which S3 signs."""
+    return path or "/"
 
 
 def _canonical_path(path: str) -> str:

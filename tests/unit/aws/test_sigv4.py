@@ -176,3 +176,33 @@ def test_rotated_credentials_and_a_new_day_are_signed_with_their_own_key() -> No
 
 def test_a_secret_never_shows_in_the_repr_of_credentials() -> None:
     assert repr(Credentials("AKID", "secret", "token")) == "Credentials(access_key_id='AKID')"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["", "model/a", "model/b?x=1"]),
+            st.sampled_from([{}, {"X-Amz-Target": "a"}, {"x-amz-target": "b", "Accept": "c  d"}]),
+            st.binary(max_size=4),
+            st.sampled_from([None, "first", "second"]),
+            st.integers(0, 200_000),
+        ),
+        max_size=12,
+    ),
+    st.sampled_from(["bedrock", "s3"]),
+)
+def test_a_signer_signs_as_one_that_has_signed_nothing(
+    calls: list[tuple[str, dict[str, str], bytes, str | None, int]], service: str
+) -> None:
+    token: list[str | None] = [None]
+    clock = FixedClock()
+    used = Signer(
+        service, "eu-central-1", lambda: Credentials("AKIDEXAMPLE", SECRET, token[0]), clock
+    )
+    for path, headers, body, token[0], later_s in calls:
+        clock.now = NOW_S + later_s
+        fresh = signer(service, token[0], clock)
+        url = f"{BEDROCK}/{path}"
+        signed = used.sign("POST", url, headers, body)
+        assert signed == fresh.sign("POST", url, headers, body)
+        assert signed.get("x-amz-security-token") == token[0]
