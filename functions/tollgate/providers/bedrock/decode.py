@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Final, TypeVar
 
 import msgspec
@@ -81,7 +81,7 @@ class ConverseDecoder:
         self._started = False
         self._parts = Parts[int, _Block]()
         self._stop_reason: str | None = None
-        self._readers: dict[str, Callable[[bytes], Iterator[StreamEvent]]] = {
+        self._readers: dict[str, Callable[[bytes], Iterable[StreamEvent]]] = {
             "messageStart": self._message_start,
             "contentBlockStart": self._block_start,
             "contentBlockDelta": self._block_delta,
@@ -90,17 +90,21 @@ class ConverseDecoder:
             "metadata": self._metadata,
         }
 
-    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the events of one message; UpstreamError if it is an exception or unknown."""
+    def feed(self, frame: Frame) -> Iterable[StreamEvent]:
+        """Return the events of one message; UpstreamError if it is an exception or unknown."""
         if frame.exception is not None:
             raise error_in_stream(frame, self._provider)
         reader = self._readers.get(frame.event)
         if reader is None:
             raise malformed_error(self._provider, "a frame of unknown form")
-        if not self._started:
-            self._started = True
-            yield Started()
-        yield from reader(frame.data)
+        return reader(frame.data) if self._started else self._begin(reader, frame.data)
+
+    def _begin(
+        self, reader: Callable[[bytes], Iterable[StreamEvent]], data: bytes
+    ) -> Iterator[StreamEvent]:
+        self._started = True
+        yield Started()
+        yield from reader(data)
 
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""
@@ -127,8 +131,15 @@ class ConverseDecoder:
         call = self._converted(ToolUseStart, event.start[_CALL])
         yield from self._open(event.block, ToolCall(id=call.id, name=call.name, arguments=""))
 
-    def _block_delta(self, data: bytes) -> Iterator[StreamEvent]:
+    def _block_delta(self, data: bytes) -> Iterable[StreamEvent]:
         event = self._read(ContentBlockDelta, data)
+        opened = self._parts.get(event.block)
+        # Most messages are more of a text: each takes the shorter way.
+        if event.delta.text and opened is not None and type(opened.part) is Text:
+            return (opened.add(event.delta.text),)
+        return self._content(event)
+
+    def _content(self, event: ContentBlockDelta) -> Iterator[StreamEvent]:
         delta = event.delta
         if delta.text is not None:
             yield from self._text(event.block, Text(text=""), delta.text)
