@@ -5,8 +5,14 @@ import json
 import re
 from typing import Any, Final
 
+from msgspec.structs import replace
+
+from tests.clocks import FixedClock
 from tests.infra.translation import FUNCTIONS, ROOT, JsonObject, Stack
+from tests.unit.ingress.samples import RECORD
 from tollgate.observability import emf
+from tollgate.observability.emf import EmbeddedMetrics
+from tollgate.observability.log import canonical_line
 from tollgate.web.paths import STREAMING_PATHS
 
 NAMESPACE: Final = {"Fn::Sub": "Tollgate/${AWS::StackName}"}
@@ -43,6 +49,7 @@ SWEPT: Final = {
     "WorkspacesFailed",
 }
 CHATS: Final = {it.name for it in vars(emf).values() if isinstance(it, emf.Metric)}
+ROLLED_UP: Final = {"DaysClosed", "DaysExported"}
 # The dimensions of metrics, for each service.
 DIMENSIONS: Final = {
     "chat": {("service",), ("service", "provider"), ("service", "provider", "error")},
@@ -70,15 +77,20 @@ def body(stack: Stack) -> JsonObject:
     return json.loads(dashboard["DashboardBody"]["Fn::Sub"])
 
 
+def drawn(stack: Stack) -> list[JsonObject]:
+    """The properties of the widgets that draw metrics."""
+    return [it["properties"] for it in body(stack)["widgets"] if it["type"] == "metric"]
+
+
 def metrics_shown(stack: Stack) -> list[list[Any]]:
     """Namespace, name and dimensions of each, without how it is drawn."""
-    rows = [row for it in body(stack)["widgets"] for row in it["properties"]["metrics"]]
+    rows = [row for it in drawn(stack) for row in it["metrics"]]
     return [[it for it in row if type(it) is str] for row in rows if type(row[0]) is str]
 
 
 def searches(stack: Stack) -> str:
     """The formulas of all widgets."""
-    rows = [row for it in body(stack)["widgets"] for row in it["properties"]["metrics"]]
+    rows = [row for it in drawn(stack) for row in it["metrics"]]
     return "\n".join(row[0]["expression"] for row in rows if type(row[0]) is not str)
 
 
@@ -146,12 +158,13 @@ def test_an_alarm_counts_only_metrics_that_somebody_sends(stack: Stack) -> None:
 
 def test_the_sweepers_metrics_are_those_it_sends_where_it_is_told(stack: Stack) -> None:
     assert SWEPT | {"sweeper"} <= strings_in("sweeper.py")
+    assert ROLLED_UP | {"rollup"} <= strings_in("rollup.py")
     for function in stack.functions:
         assert stack.environment(function)["TOLLGATE_METRICS_NAMESPACE"] == NAMESPACE
 
 
 def test_the_dashboard_shows_metrics_that_exist(stack: Stack) -> None:
-    sent = {"chat": CHATS, "sweeper": SWEPT}
+    sent = {"chat": CHATS, "sweeper": SWEPT, "rollup": ROLLED_UP}
     shown = 0
     for namespace, name, *dimensions in metrics_shown(stack):
         if namespace == NAMESPACE["Fn::Sub"]:
@@ -165,12 +178,40 @@ def test_the_dashboard_shows_metrics_that_exist(stack: Stack) -> None:
 
 def test_the_dashboard_searches_for_metrics_that_exist(stack: Stack) -> None:
     found = re.findall(r"SEARCH\('\{([^}]+(?:\}[^}]*)?)\} MetricName=\"(\w+)\"", searches(stack))
-    assert {name for _, name in found} == {"AttemptsFailed", "FirstToken", "UsageBounded"}
+    assert {name for _, name in found} == {
+        "AttemptsFailed",
+        "CostNanoUsd",
+        "FirstToken",
+        "UsageBounded",
+    }
     for schema, name in found:
         namespace, *dimensions = schema.split(",")
         assert namespace == NAMESPACE["Fn::Sub"]
         assert tuple(dimensions) in DIMENSIONS["chat"]
         assert name in CHATS
+
+
+def test_the_dashboard_adds_up_fields_that_lines_have(stack: Stack) -> None:
+    queries = [it["properties"]["query"] for it in body(stack)["widgets"] if it["type"] == "log"]
+    fields = set(canonical_line(RECORD)) | CHATS
+    by = set()
+    for query in queries:
+        source, *steps = query.split(" | ")
+        assert source == "SOURCE '${ChatLogs}'"
+        stats = steps[1]
+        by |= {it.strip() for it in stats.rpartition(" by ")[2].split(",")}
+        used = set(re.findall(r"(?:sum|pct|ispresent)\((\w+)", query))
+        assert used | {it.strip() for it in stats.rpartition(" by ")[2].split(",")} <= fields
+    assert {"model", "team", "workspace_id", "key_id", "error"} <= by
+
+
+def test_a_metric_by_provider_is_searched_where_it_is_sent() -> None:
+    line = EmbeddedMetrics("Tollgate/x", FixedClock()).measure_generation(
+        replace(RECORD, first_token_ms=1)
+    )
+    directives = line["_aws"]["CloudWatchMetrics"]
+    [by_provider] = [it for it in directives if it["Dimensions"] == [["service", "provider"]]]
+    assert {"CostNanoUsd", "FirstToken"} <= {it["Name"] for it in by_provider["Metrics"]}
 
 
 def test_every_widget_is_of_this_region(stack: Stack) -> None:

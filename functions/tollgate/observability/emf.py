@@ -40,7 +40,7 @@ ENDPOINTS_RESTED: Final = Metric("EndpointsRested", "Count")
 CATALOGS_REJECTED: Final = Metric("CatalogsKeptBack", "Count")
 
 # Those of a generation that each provider has, too.
-_OF_PROVIDERS: Final = frozenset({GENERATIONS, ERRORS, DURATION, FIRST_TOKEN})
+_OF_PROVIDERS: Final = frozenset({GENERATIONS, ERRORS, COST, DURATION, FIRST_TOKEN})
 
 
 def measure(record: GenerationRecord) -> Mapping[Metric, int]:

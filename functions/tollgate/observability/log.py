@@ -163,6 +163,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "upstream_id": record.upstream_id,
         "workspace_id": record.workspace_id,
         "key_id": record.key_id,
+        "team": record.labels.get("team"),
         "format": record.ingress_format,
         "streamed": record.streamed,
         "requested_model": record.trace.requested_model,

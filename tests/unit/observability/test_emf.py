@@ -88,7 +88,13 @@ def test_a_generation_counts_for_all_and_for_its_provider(lines: list[dict[str, 
             "Duration": 70,
             "FirstToken": 20,
         },
-        ("chat", "simulator"): {"Generations": 1, "Errors": 0, "Duration": 70, "FirstToken": 20},
+        ("chat", "simulator"): {
+            "Generations": 1,
+            "Errors": 0,
+            "CostNanoUsd": 1_234_567_891,
+            "Duration": 70,
+            "FirstToken": 20,
+        },
     }
 
 
