@@ -36,6 +36,12 @@ API_ROUTES = [
     "ANY /{proxy+}",
     *(route.replace("POST", "ANY") for route in CHAT_ROUTES),
 ]
+LOGIN_ROUTES = [
+    "ANY /.well-known/oauth-authorization-server",
+    "ANY /oauth/{proxy+}",
+    "ANY /device",
+    "ANY /v1/session",
+]
 CHAT_TIMEOUT_S, API_TIMEOUT_S, READER_TIMEOUT_S = 885, 29, 30
 ALPHA_KEY = "sk-alpha-synthetic-0123456789"
 
@@ -47,6 +53,7 @@ class Code:
     chat: Path = FUNCTIONS
     api: Path = FUNCTIONS
     reader: Path = FUNCTIONS
+    login: Path = FUNCTIONS
     python: str = sys.executable
     runtime: Path | None = None
 
@@ -113,4 +120,16 @@ async def start_api(emulator: Emulator, variables: Mapping[str, str], code: Code
         timeout_s=API_TIMEOUT_S,
         routes=API_ROUTES,
         task_root=code.api,
+    )
+
+
+async def start_login(emulator: Emulator, variables: Mapping[str, str], code: Code) -> Function:
+    return await emulator.start_function(
+        name="login",
+        command=[*code.command, "sign_in.handler"],
+        env={**variables, **code.environment},
+        mode="BUFFERED",
+        timeout_s=API_TIMEOUT_S,
+        routes=LOGIN_ROUTES,
+        task_root=code.login,
     )

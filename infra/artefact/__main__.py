@@ -8,6 +8,7 @@ from pathlib import Path
 from infra.artefact.build import FUNCTIONS, build, compile_ours
 from infra.artefact.interpreters import VERSION, NoInterpreter, find_lambda_python
 from infra.artefact.wheels import Target, install_wheels
+from tollgate.login.configuration import InvalidSignIn
 from tollgate.routing.file.problems import InvalidRouting
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +27,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         _build(options)
-    except (NoInterpreter, InvalidRouting) as error:
+    except (NoInterpreter, InvalidRouting, InvalidSignIn) as error:
         sys.exit(f"tollgate: {error}")
     except subprocess.CalledProcessError as error:
         sys.exit(f"tollgate: {error.cmd[0]} failed with status {error.returncode}; see above")

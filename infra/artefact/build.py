@@ -10,6 +10,7 @@ from infra.artefact.bytecode import compile_all
 from infra.artefact.closure import find_closure
 from infra.artefact.openapi import write_openapi_document
 from infra.artefact.site import Site
+from tollgate.login.configuration import read_sign_in
 from tollgate.providers.base import Auth
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.routing_file import Routing
@@ -17,6 +18,7 @@ from tollgate.settings import Settings
 
 ROUTING_FILE: Final = "routing.json"
 OPENAPI_FILE: Final = "openapi.json"
+SIGN_IN_FILE: Final = "sign-in.json"
 
 # Packages that only rows with this `auth` need, imported with their first token: 4 MB zipped.
 _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {"google": frozenset({"google"})}
@@ -34,6 +36,8 @@ class Function:
     calls_providers: bool = False
     # Whether it serves /openapi.json, which is written at build.
     serves_openapi: bool = False
+    # Whether it reads the sign-in file, where the repository has one.
+    signs_people_in: bool = False
 
 
 # By logical id in infra/template.yaml.
@@ -43,11 +47,15 @@ FUNCTIONS: Final = {
     "SweeperFunction": Function("sweeper"),
     "RollupFunction": Function("rollup"),
     "ReaderFunction": Function("reader"),
+    "LoginFunction": Function("sign_in", signs_people_in=True),
 }
 
 
 def build(function: Function, *, source: Path, site: Site, routing: Path, output: Path) -> None:
-    """Fill `output`, which SAM made empty. Raises InvalidRouting if `tollgate check` would fail."""
+    """Fill `output`, which SAM made empty. Raises InvalidRouting if `tollgate check` would fail.
+
+    Raises InvalidSignIn if the sign-in file beside the routing file cannot be served.
+    """
     compiled = compile_catalog(routing, variables=Settings().variables)
     ours = find_closure(source, [function.module])
     unused = _unused(compiled.routing) if function.calls_providers else _unused(Routing(version=1))
@@ -56,6 +64,11 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
     _copy(source, [it.relative_to(source) for it in ours.files], output)
     _copy(source, _files(source, function.beside), output)
     (output / ROUTING_FILE).write_bytes(compiled.content)
+    sign_in = routing.with_name(SIGN_IN_FILE)
+    if function.signs_people_in and sign_in.exists():
+        content = sign_in.read_bytes()
+        read_sign_in(content)
+        (output / SIGN_IN_FILE).write_bytes(content)
     if function.serves_openapi:
         (output / OPENAPI_FILE).write_bytes(write_openapi_document(compiled.content))
 

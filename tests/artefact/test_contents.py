@@ -24,6 +24,8 @@ from tollgate.routing.planning.catalog import Catalog
 ZIPPED_BYTES_MAX: Final = 12_000_000
 # Files need aioboto3 and the model of S3 (decision 170).
 ZIPPED_BYTES_MAX_API: Final = 15_000_000
+# What verifies identity tokens, 5 MB of it cryptography (decision 181).
+ZIPPED_BYTES_MAX_LOGIN: Final = 18_000_000
 # PDFium, and what finds the main text of a web page (decision 157). Lambda takes 50 MB zipped.
 ZIPPED_BYTES_MAX_READER: Final = 30_000_000
 # What checks routing.yaml, serves people at a terminal, or stands in for AWS.
@@ -68,7 +70,11 @@ def zipped_bytes(folder: Path) -> int:
 
 
 def test_an_artefact_stays_small(artefact: Path) -> None:
-    most = {"ApiFunction": ZIPPED_BYTES_MAX_API, "ReaderFunction": ZIPPED_BYTES_MAX_READER}
+    most = {
+        "ApiFunction": ZIPPED_BYTES_MAX_API,
+        "LoginFunction": ZIPPED_BYTES_MAX_LOGIN,
+        "ReaderFunction": ZIPPED_BYTES_MAX_READER,
+    }
     assert zipped_bytes(artefact) <= most.get(artefact.name, ZIPPED_BYTES_MAX)
 
 
@@ -96,6 +102,12 @@ def test_only_what_generates_has_code_of_providers(artefact: Path) -> None:
     stores_files = artefact.name == "ApiFunction"
     for name in PACKED_WITH_FILES:
         assert (artefact / name).exists() is stores_files, name
+
+
+def test_what_verifies_tokens_is_shipped_to_who_signs_in_alone(artefact: Path) -> None:
+    signs_in = artefact.name == "LoginFunction"
+    for name in ("cryptography", "joserfc", "tollgate/login"):
+        assert (artefact / name).exists() is signs_in, name
 
 
 def test_files_have_the_model_of_s3_and_of_no_other_service(for_lambda: Path) -> None:

@@ -21,6 +21,7 @@ from tests.deployment import (
 )
 from tests.iam.policy import LEADING_KEYS, Access, Context, decide, parse_statements
 from tests.iam.roles import USED_BY_AWS, Resources, unneeded_grants
+from tests.iam.sign_ins import sign_people_in
 from tests.iam.tour import tour
 from tests.ministack import ministack_command, running_ministack
 from tollgate.routing.file.compile import compile_catalog
@@ -73,6 +74,7 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
         for name in secret_names(compile_catalog(TOP / "routing.yaml").routing):
             secrets.create_secret(Name=name, SecretString="synthetic")
         secrets.create_secret(Name="tollgate/otlp", SecretString="x-key=synthetic")
+        secrets.create_secret(Name="tollgate/oidc", SecretString="synthetic")
         webhook = secrets.create_secret(Name="webhook", SecretString="synthetic")
         topic = alerts.create_topic(Name="alerts")
         yield Account(
@@ -114,6 +116,8 @@ async def toured(
         parameters=parameters,
     ) as running:
         await tour(running, scheduled, account.expire_answers)
+        workspace = await running.workspace()
+        await sign_people_in(running, workspace, tmp_path_factory.mktemp("sign-in"))
         yield running
 
 

@@ -112,5 +112,5 @@ def test_roles_resolve_to_exact_arns(deployed: dict[str, str], stack: Stack) -> 
 
 def test_logs_are_forgotten(deployed: dict[str, str]) -> None:
     groups = boto3.client("logs", region_name=REGION).describe_log_groups()["logGroups"]
-    assert len(groups) == 5
+    assert len(groups) == 6
     assert {it["retentionInDays"] for it in groups} == {30}

@@ -13,6 +13,10 @@ LOGS: Final = {"logs:CreateLogStream", "logs:PutLogEvents"}
 
 # The prefixes of the bucket.
 STORED: Final = ("answers", "catalogs", "content", "files", "reading", "responses", "uploads")
+OIDC_SECRET: Final = (
+    "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
+    "tollgate/oidc-??????"
+)
 NEEDED: Final = compile_permissions(compile_catalog(ROOT / "routing.yaml").routing)
 
 PERMISSIONS: Final = {
@@ -97,6 +101,20 @@ PERMISSIONS: Final = {
         "ReaderLogs": LOGS,
         "${ObjectsBucket.Arn}/reading/*": {"s3:GetObject"},
     },
+    "LoginRole": {
+        "LoginLogs": LOGS,
+        "CoreTable": {
+            "dynamodb:BatchGetItem",
+            "dynamodb:ConditionCheckItem",
+            "dynamodb:DeleteItem",
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:Query",
+            "dynamodb:UpdateItem",
+        },
+        "LedgerTable": {"dynamodb:BatchGetItem", "dynamodb:PutItem"},
+        OIDC_SECRET: {"secretsmanager:GetSecretValue"},
+    },
     "RollupRole": {
         "RollupLogs": LOGS,
         "CoreTable": {"dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan"},
@@ -158,6 +176,7 @@ def test_every_function_has_a_role_of_its_own(stack: Stack) -> None:
         "SweeperFunction": {"Fn::GetAtt": ["SweeperRole", "Arn"]},
         "ReaderFunction": {"Fn::GetAtt": ["ReaderRole", "Arn"]},
         "RollupFunction": {"Fn::GetAtt": ["RollupRole", "Arn"]},
+        "LoginFunction": {"Fn::GetAtt": ["LoginRole", "Arn"]},
     }
     assert set(stack.properties("AWS::IAM::Role")) == set(PERMISSIONS)
 

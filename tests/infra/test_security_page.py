@@ -58,6 +58,8 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "SpeedItem": "failures",
     "AnswerClaimItem": "claims",
     "FileItem": "uploaded files",
+    "LoginCodeItem": "codes of sign-ins",
+    "LoginCountItem": "counts of sign-ins",
     "FileUsageItem": "counts of",
     "ActivityItem": "sums",
     "ClosedDayItem": "sums",
@@ -65,7 +67,14 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
 }
 SHARED: Final = {"AnyItem", "HoldingItem", "KeyRow"}
 # Items that some code gives a time to be deleted at.
-EXPIRING: Final = {"BudgetAlertItem", "AnswerClaimItem", "GenerationItem", "SecretItem"}
+EXPIRING: Final = {
+    "AnswerClaimItem",
+    "BudgetAlertItem",
+    "GenerationItem",
+    "LoginCodeItem",
+    "LoginCountItem",
+    "SecretItem",
+}
 
 
 def row(beginning: str) -> tuple[str, str]:

@@ -45,6 +45,10 @@ def test_every_route_has_its_function(stack: Stack) -> None:
         **{(path, ANY): "ApiFunctionAliaslive" for path in STREAMING_PATHS},
         ("/", ANY): "ApiFunctionAliaslive",
         ("/{proxy+}", ANY): "ApiFunctionAliaslive",
+        ("/.well-known/oauth-authorization-server", ANY): "LoginFunctionAliaslive",
+        ("/device", ANY): "LoginFunctionAliaslive",
+        ("/oauth/{proxy+}", ANY): "LoginFunctionAliaslive",
+        ("/v1/session", ANY): "LoginFunctionAliaslive",
     }
 
 
@@ -152,6 +156,7 @@ def test_every_function_is_python_3_13_on_arm64(stack: Stack) -> None:
         "SweeperFunction",
         "RollupFunction",
         "ReaderFunction",
+        "LoginFunction",
     }
     for name, function in stack.functions.items():
         assert function["Runtime"] == "python3.13", name
@@ -180,6 +185,7 @@ def test_the_data_paths_are_served_by_aliases(stack: Stack) -> None:
     assert {alias["FunctionName"]["Ref"]: alias["Name"] for alias in aliases.values()} == {
         "ChatFunction": "live",
         "ApiFunction": "live",
+        "LoginFunction": "live",
     }
 
 

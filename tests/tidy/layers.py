@@ -36,7 +36,7 @@ LAYERS = (
     ("settings",),
     ("web", "lambda_runtime", "observability"),
     ("wiring",),
-    ("chat", "api", "reader", "sweeper", "rollup", "cli"),
+    ("chat", "api", "reader", "sweeper", "rollup", "sign_in", "cli"),
 )
 _RANK = {part: rank for rank, line in enumerate(LAYERS) for part in line}
 _ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores.", "tools."))}
@@ -50,7 +50,7 @@ HOMES = {
     "fastapi": ("web",),
     "joserfc": ("login",),
     "lxml": ("reading",),
-    "mangum": ("api", "lambda_runtime"),
+    "mangum": ("api", "lambda_runtime", "sign_in"),
     "openpyxl": ("reading",),
     "pydantic_settings": ("settings",),
     "pypdfium2": ("reading",),
@@ -87,7 +87,7 @@ def part_of(name: str) -> str | None:
     apart one level down, because their protocols and their implementations are layers of their own.
     """
     match name.split("."):
-        case ["chat" | "api" | "reader" | "sweeper" | "rollup" as entry, *_]:
+        case ["chat" | "api" | "reader" | "sweeper" | "rollup" | "sign_in" as entry, *_]:
             return entry
         case ["tollgate"]:
             return "core"

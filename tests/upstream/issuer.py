@@ -29,7 +29,7 @@ SECOND_KEY = RSAKey.generate_key(2048, {"kid": "second"})
 class ScriptedIssuer:
     """Answers discovery, keys and tokens; each part can be changed by a test."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, url: str = ISSUER) -> None:
         self._clock = clock
         self.keys: list[Key] = [FIRST_KEY]
         self.signs_with: Key = FIRST_KEY
@@ -41,18 +41,24 @@ class ScriptedIssuer:
         self.gives_refresh_token = True
         self.repeats_identity = True
         self.refresh_tokens: list[str] = []
-        self.metadata: dict[str, Any] = {
-            "issuer": ISSUER,
-            "authorization_endpoint": f"{ISSUER}/auth",
-            "token_endpoint": f"{ISSUER}/token",
-            "jwks_uri": f"{ISSUER}/keys",
-        }
+        self.metadata: dict[str, Any] = {}
+        self.move_to(url)
         self._codes: dict[str, dict[str, str]] = {}
+
+    def move_to(self, url: str) -> None:
+        """Be the issuer of this address."""
+        self.url = url
+        self.metadata = {
+            "issuer": url,
+            "authorization_endpoint": f"{url}/auth",
+            "token_endpoint": f"{url}/token",
+            "jwks_uri": f"{url}/keys",
+        }
 
     def token(self, *, key: Key | None = None, header: Any = None, **changes: Any) -> str:
         """Return a token of the person; a claim of None is left out."""
         now_s = int(self._clock.now_s())
-        claims = {"iss": ISSUER, "aud": CLIENT_ID, "iat": now_s, "exp": now_s + 300}
+        claims = {"iss": self.url, "aud": CLIENT_ID, "iat": now_s, "exp": now_s + 300}
         claims |= self.person | self.changes | changes
         signer = key or self.signs_with
         head = {"alg": "RS256", "kid": signer.kid, **(header or {})}
@@ -62,7 +68,7 @@ class ScriptedIssuer:
     def visit(self, url: str) -> str:
         """Sign the person in at an authorization URL; return the code that it leads to."""
         query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
-        assert url.startswith(f"{ISSUER}/auth?")
+        assert url.startswith(f"{self.url}/auth?")
         assert query["code_challenge_method"] == "S256"
         code = f"code-{len(self._codes)}"
         self._codes[code] = query
@@ -74,7 +80,7 @@ class ScriptedIssuer:
         self.fetched.append(url)
         if self.is_down:
             raise IssuerUnavailable("TimeoutError")
-        match url.removeprefix(ISSUER):
+        match url.removeprefix(self.url):
             case "/.well-known/openid-configuration":
                 return _reply(self.metadata)
             case "/keys":

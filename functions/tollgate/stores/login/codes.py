@@ -15,7 +15,7 @@ from tollgate.stores.aws.expressions import (
     UNLESS_CURRENT,
 )
 from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
-from tollgate.stores.aws.items import AnyItem, LoginCodeItem
+from tollgate.stores.aws.items import LoginCodeItem, LoginCountItem
 from tollgate.stores.aws.tables import get_item, login_code_key, login_count_key
 
 
@@ -34,7 +34,7 @@ class DynamoCodeStore:
             **login_code_key(kind, digest),
             LoginCodeItem.VALUE: binary(value),
             LoginCodeItem.EXPIRES: number(ends_s),
-            AnyItem.DELETE_AT: number(ends_s),
+            LoginCodeItem.DELETE_AT: number(ends_s),
         }
         with refusing_when_unavailable():
             try:
@@ -76,7 +76,7 @@ class DynamoCodeStore:
         }
         if lifetime_s is not None:
             values[":ends"] = number(self._now_s() + lifetime_s)
-            sent["ExpressionAttributeNames"] = {"#ttl": AnyItem.DELETE_AT}
+            sent["ExpressionAttributeNames"] = {"#ttl": LoginCodeItem.DELETE_AT}
         with refusing_when_unavailable():
             try:
                 await self._client.call("UpdateItem", sent)
@@ -114,7 +114,7 @@ class DynamoCodeStore:
                         "Key": login_count_key(digest),
                         "UpdateExpression": CODE_COUNT.update,
                         "ConditionExpression": CODE_COUNT.condition,
-                        "ExpressionAttributeNames": {"#ttl": AnyItem.DELETE_AT},
+                        "ExpressionAttributeNames": {"#ttl": LoginCountItem.DELETE_AT},
                         "ExpressionAttributeValues": {
                             ":zero": number(0),
                             ":one": number(1),
