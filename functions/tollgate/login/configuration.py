@@ -13,6 +13,20 @@ from tollgate.core.principal import MemberRole
 from tollgate.stores.people import SESSION_S_MAX
 
 _FILE_BYTES_MAX: Final = 512 * 1024
+# The parameters of a sign-in that the gateway states itself.
+OWN_PARAMETERS: Final = frozenset(
+    {
+        "client_id",
+        "code_challenge",
+        "code_challenge_method",
+        "nonce",
+        "redirect_uri",
+        "response_mode",
+        "response_type",
+        "scope",
+        "state",
+    }
+)
 
 _Text = Annotated[str, Meta(min_length=1, max_length=512)]
 _Words = tuple[_Text, ...]
@@ -72,6 +86,10 @@ class SignIn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     # None for a public client.
     client_secret: ClientSecret | None = None
     scopes: _Words = ("openid", "email", "profile", "offline_access")
+    # Parameters that the issuer's sign-in page gets besides.
+    authorization_parameters: Annotated[dict[_Text, _Text], Meta(max_length=16)] = field(
+        default_factory=dict
+    )
     # Audiences of tokens that `POST /session` takes beside the client's own.
     audiences: _Words = ()
     # The claim that a new member is named by.
@@ -110,6 +128,9 @@ def read_sign_in(content: bytes) -> SignIn:
             raise InvalidSignIn(f"{name}: needs https, or http on this machine itself")
         if urlsplit(address).query or urlsplit(address).fragment:
             raise InvalidSignIn(f"{name}: has a query or a fragment")
+    taken = sorted(OWN_PARAMETERS & read.authorization_parameters.keys())
+    if taken:
+        raise InvalidSignIn(f"authorization_parameters: {taken[0]} is the gateway's own")
     if "openid" not in read.scopes:
         raise InvalidSignIn("scopes: lacks openid")
     return msgspec.structs.replace(read, public_url=read.public_url.rstrip("/"))

@@ -94,6 +94,7 @@ class Issuer:
         """Return the address at which a person signs in at the issuer."""
         endpoint = (await self._read_metadata()).authorization_endpoint
         query = {
+            **self._sign_in.authorization_parameters,
             "response_type": "code",
             "client_id": self._sign_in.client_id,
             "redirect_uri": redirect_uri,

@@ -23,6 +23,7 @@ from tollgate.login.configuration import InvalidSignIn, read_sign_in
         ({"rules": [{"claims": {"a": "b"}, "workspace": "a", "role": "admin", "x": 1}]}, "x"),
         ({"scopes": ["email"]}, "lacks openid"),
         ({"client_secret": {"value": "hush"}}, "value"),
+        ({"authorization_parameters": {"nonce": "1"}}, "authorization_parameters: nonce"),
         ({"unknown": 1}, "unknown"),
     ],
 )

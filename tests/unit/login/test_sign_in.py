@@ -321,3 +321,9 @@ async def test_a_claim_that_names_no_member_is_refused(changes: dict[str, object
     home.upstream.person |= changes
     with pytest.raises(AccessError, match="names no member"):
         await sign_in_device(home)
+
+
+async def test_the_issuers_page_gets_the_parameters_of_the_file() -> None:
+    home = house(authorization_parameters={"access_type": "offline"})
+    departure = await home.browser.leave_for_program(program())
+    assert parse_qs(urlsplit(departure.url).query)["access_type"] == ["offline"]
