@@ -20,12 +20,12 @@ _PAGE: Final = 1000
 @click.command()
 @click.option("--since", metavar="AGO", help="7d, 12h, a day or a moment; by default 30d.")
 @click.option("--until", metavar="AGO", help="The same; now by default.")
-@click.option("--actor", metavar="WHO", help="Id or name of a key, ARN, or name of a process.")
-@click.option("--target", metavar="WHAT", help="Id or name of a key, id of an entry, or sha.")
+@click.option("--actor", metavar="WHO", help="Id or name of a key, member, ARN, or process.")
+@click.option("--target", metavar="WHAT", help="Key, team, member, entry, workspace or sha.")
 @click.option("--workspace", metavar="ID", help="Workspace, for the operator; all by default.")
 @calls_gateway
 def audit(api: Api, style: OutputStyle, **selection: str | None) -> None:
-    """List changes of keys, credit, workspaces and catalogs, latest first."""
+    """List changes of keys, people, credit, workspaces and catalogs, latest first."""
     query = with_moments(selection, SystemClock().now_s())
     found = list(api.pages("/audit", {**query, "limit": _PAGE}, "cursor"))
     show([_row(entry) for entry in found], _COLUMNS, style, data=found, shape=_entry_shape)
@@ -37,10 +37,20 @@ def _row(entry: Any) -> dict[str, str]:
         "action": entry["action"],
         "target": entry["target_name"] or entry["target"],
         "change": _explain(entry["before"], entry["after"]),
-        "actor": entry["actor_name"] or entry["actor"],
+        "actor": _actor(entry),
         "workspace": entry["workspace_id"] or "",
         "origin": entry["origin"] or "",
     }
+
+
+def _actor(entry: Any) -> str:
+    """Return the member that made a change, with the key unless the member was signed in."""
+    key: str = entry["actor_name"] or entry["actor"]
+    # A gateway from before members has no such field.
+    member: str | None = entry.get("actor_member_id")
+    if member is None:
+        return key
+    return member if entry["actor_type"] == "session" else f"{member} ({key})"
 
 
 def _explain(before: dict[str, str], after: dict[str, str]) -> str:

@@ -53,6 +53,8 @@ def generations() -> None:
 @click.option("--model", help="Model that served, or that was requested, as a route or alias too.")
 @click.option("--provider")
 @click.option("--key", help="Name or id of a key.")
+@click.option("--team", metavar="ID", help="Team that the key had.")
+@click.option("--member", metavar="ID", help="Member that the key had.")
 @click.option("--outcome", type=click.Choice(["ok", "error", "cancelled", "lost"]))
 @click.option("--cost-min", metavar="USD")
 @click.option("--label", multiple=True, metavar="NAME:VALUE")

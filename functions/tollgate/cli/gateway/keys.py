@@ -9,6 +9,7 @@ import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
+from tollgate.cli.gateway.limits import draw_levels, draw_limits, split_pair
 from tollgate.cli.tables import OutputStyle, as_json, exact, show, show_one
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import RequestError
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _LISTED: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
+_BELONGS: Final = ("team", "member")
 # What one key's rights and limits are, in the order in which one asks.
 _SHOWN: Final = (
     *_LISTED,
+    *_BELONGS,
     "left",
     "models",
     "tier",
@@ -57,12 +60,17 @@ def keys() -> None:
 
 
 @keys.command("ls")
+@click.option("--team", metavar="ID", help="Keys that name this team.")
+@click.option("--member", metavar="ID", help="Keys of this member.")
 @_workspace
 @calls_gateway
-def list_keys(api: Api, style: OutputStyle, workspace: str | None) -> None:
+def list_keys(
+    api: Api, style: OutputStyle, *, workspace: str | None, **selection: str | None
+) -> None:
     """List the keys, oldest first."""
-    found = list(api.pages(_path(workspace), {}, "cursor"))
-    show([_row(key) for key in found], _LISTED, style, data=found, shape=_key_shape)
+    found = list(api.pages(_path(workspace), selection, "cursor"))
+    columns = (*_LISTED, *_BELONGS)
+    show([_row(key) for key in found], columns, style, data=found, shape=_key_shape)
 
 
 @keys.command("show")
@@ -73,6 +81,17 @@ def show_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> 
     """Show rights, limits and spending of the key with this NAME or id."""
     key = _find_key(api, name, workspace)
     show_one(_row(key), _SHOWN, style, data=key, shape=_key_shape)
+    draw_limits(key, style)
+
+
+@keys.command("whoami")
+@calls_gateway
+def show_own_key(api: Api, style: OutputStyle) -> None:
+    """Show the key of TOLLGATE_KEY, and what is left of each limit above it."""
+    key = api.get("/key")["data"]
+    show_one(_row(key), _SHOWN, style, data=key, shape=_key_shape)
+    draw_limits(key, style)
+    draw_levels(key, style)
 
 
 def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -114,9 +133,9 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
         *, limits: tuple[str, ...], models: tuple[str, ...], labels: tuple[str, ...], **given: Any
     ) -> None:
         pairs = {
-            "limits": dict(_pair(text, "--limit") for text in limits),
+            "limits": dict(split_pair(text, "--limit") for text in limits),
             "models": list(models),
-            "labels": dict(_pair(text, "--label") for text in labels),
+            "labels": dict(split_pair(text, "--label") for text in labels),
         }
         chosen = {name: given.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
         # Zero is a value, which the api judges; an option that is not given is None or empty.
@@ -172,7 +191,7 @@ def update_key(
 ) -> None:
     """Change what is given of a key; --no tier takes its tier away, --no day its daily limit."""
     key = _find_key(api, name)
-    _take_away(settings, without)
+    _take_away(settings, without, key)
     if rename:
         settings["name"] = rename
     if not settings:
@@ -255,11 +274,16 @@ def _switch(
     show_one(_row(reply["data"]), _LISTED, style, data=reply["data"], shape=_key_shape)
 
 
-def _take_away(settings: dict[str, Any], without: tuple[str, ...]) -> None:
-    """Set to null what `--no` names; periods and labels are inside their own settings."""
+def _take_away(settings: dict[str, Any], without: tuple[str, ...], key: Any) -> None:
+    """Set to null what `--no` names; periods and labels are inside their own settings.
+
+    A key that names a team loses it before its label of that name; the same holds for a member.
+    """
     for name in without:
         if name in PERIODS:
             settings.setdefault("limits", {})[name] = None
+        elif name in _BELONGS and key.get(_REMOVABLE[name]) is not None:
+            settings[_REMOVABLE[name]] = None
         elif name in _LABELS:
             settings.setdefault("labels", {})[name] = None
         elif name in _REMOVABLE:
@@ -299,6 +323,9 @@ def _row(key: Any) -> dict[str, str]:
         "held": exact(key["held"]),
         "limits": ", ".join(limits),
         "created": key["created_at"],
+        # A gateway from before teams has neither.
+        "team": key.get("team_id") or "",
+        "member": key.get("member_id") or "",
         "left": ", ".join(_explain_left(key)),
         "models": "all" if key["models"] is None else ", ".join(key["models"]),
         "tier": key["tier"] or "",
@@ -346,13 +373,6 @@ def _tell_secret(reply: Any, style: OutputStyle) -> None:
     key = reply["data"]
     click.echo(f"Key {key['name']} ({key['id']}). Its secret is shown this once:", err=True)
     click.echo(reply["key"])
-
-
-def _pair(text: str, option: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name or not value:
-        raise click.UsageError(f"{option}: write {text!r} as name=value.")
-    return name, value
 
 
 def _seconds(text: str) -> int:

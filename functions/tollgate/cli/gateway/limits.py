@@ -1,0 +1,157 @@
+"""Limits of teams and members on the command line: their options, their cells and their bars."""
+
+import sys
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+from tollgate.cli.tables import OutputStyle, dollars, exact
+from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
+from tollgate.stores.rules.level_settings import LevelSettings
+from tollgate.stores.rules.periods import PERIODS
+
+_BAR: Final = 20
+_SPENT, _HELD, _LEFT = "█", "▒", "░"
+# Settings of keys that levels have too, as the options of `tollgate keys` call them.
+_PLAIN: Final = {
+    it.offer.option: name
+    for name, it in PLAIN_SETTINGS.items()
+    if name in LevelSettings.__struct_fields__
+}
+_REMOVABLE: Final = {"models": "models", "display-name": "display_name", **_PLAIN}
+
+
+def level_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command what may be chosen of a team or a member, as the `settings` of the api."""
+
+    @click.option(
+        "--limit",
+        "limits",
+        multiple=True,
+        metavar="PERIOD=USD",
+        help="Spending limit of all keys together per day, week, month or in total.",
+    )
+    @click.option("--model", "models", multiple=True, help="Glob of models its keys may use.")
+    @click.option("--rpm", type=int, help="Requests per minute of all keys together.")
+    @click.option("--burst", type=int, help="Requests at once after a pause; twice --rpm without.")
+    @click.option("--tpm", type=int, help="Tokens per minute of all keys together.")
+    @click.option("--concurrency", type=int, help="Requests at the same time.")
+    @click.option("--tier", help="Tier of routing.yaml, for keys that name none.")
+    @click.option("--display-name", metavar="NAME", help="Name that people see.")
+    @wraps(command)
+    def called(*, limits: tuple[str, ...], models: tuple[str, ...], **given: Any) -> None:
+        chosen = {
+            name: given.pop(option.replace("-", "_"))
+            for option, name in {**_PLAIN, "display-name": "display_name"}.items()
+        }
+        # Zero is a value, which the api judges; an option that is not given is None or empty.
+        settings = {name: value for name, value in chosen.items() if value is not None}
+        if models:
+            settings["models"] = list(models)
+        if limits:
+            settings["limits"] = dict(split_pair(text, "--limit") for text in limits)
+        command(settings=settings, **given)
+
+    return called
+
+
+def take_away(
+    settings: dict[str, Any], without: tuple[str, ...], more: dict[str, str] | None = None
+) -> None:
+    """Set to null what `--no` names; periods are inside the limits.
+
+    `more` are further names with their fields.
+    """
+    removable = {**_REMOVABLE, **(more or {})}
+    for name in without:
+        if name in PERIODS:
+            settings.setdefault("limits", {})[name] = None
+        elif name in removable:
+            settings[removable[name]] = None
+        else:
+            known = ", ".join([*PERIODS, *removable])
+            raise click.UsageError(f"--no: {name!r} is none of {known}.")
+
+
+def level_cells(level: Any) -> dict[str, str]:
+    """Return the cells that teams and members share."""
+    limits = level["limits"]
+    return {
+        "id": level["id"],
+        "name": level["display_name"] or "",
+        "limits": ", ".join(f"{period} {exact(limit)}" for period, limit in limits.items()),
+        "left": ", ".join(
+            f"{period} {exact(level['limits_remaining'][period])}" for period in limits
+        ),
+        "held": exact(level["held"]),
+        "models": "all" if level["models"] is None else ", ".join(level["models"]),
+        "tier": level["tier"] or "",
+        "rates": ", ".join(_explain_rates(level)),
+        "created": level["created_at"],
+    }
+
+
+def draw_limits(level: Any, style: OutputStyle) -> None:
+    """Print a bar of each limit on a terminal: spent, held and left, and when it starts anew."""
+    if style != "auto" or not sys.stdout.isatty():
+        return
+    for period, limit in level["limits"].items():
+        left, spent = level["limits_remaining"][period], level["limits_usage"].get(period, 0)
+        held = max(Decimal(limit) - Decimal(left) - Decimal(spent), Decimal(0))
+        reset = level["limits_reset_at"][period]
+        until = f", until {reset[5:16].replace('T', ' ')}" if reset else ""
+        amounts = f"{_amount(spent)} spent, {_amount(held)} held"
+        rest = f"{_amount(left)} of {_amount(limit)} left"
+        click.echo(f"{period:<6}{_bar(spent, held, limit)}  {amounts}")
+        click.echo(f"{'':<{6 + _BAR}}  {rest}{until}")
+
+
+def draw_levels(key: Any, style: OutputStyle) -> None:
+    """Print the limits of a key's member and team on a terminal, and which limit is tightest."""
+    if style != "auto" or not sys.stdout.isatty():
+        return
+    for level in key["levels"]:
+        click.echo(f"{level['level']} {level['id']}")
+        draw_limits(level, style)
+    tightest = key["tightest"]
+    whose = f"{tightest['level']} {tightest['id']}"
+    click.echo(f"tightest: {tightest['kind']} of {whose}, {_amount(tightest['remaining'])} left")
+
+
+def split_pair(text: str, option: str) -> tuple[str, str]:
+    """Return name and value of an option; raise UsageError unless it is `name=value`."""
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise click.UsageError(f"{option}: write {text!r} as name=value.")
+    return name, value
+
+
+def _amount(usd: Any) -> str:
+    """Return an amount with its sign before the dollar: one answer may pass a limit."""
+    sign = "-" if Decimal(usd) < 0 else ""
+    return f"{sign}{dollars(abs(Decimal(usd)), 2)}"
+
+
+def _bar(spent: Any, held: Decimal, limit: Any) -> str:
+    """Return a bar of a fixed width; whatever was spent or held shows at least a cell."""
+    cells = [_cells(Decimal(it), Decimal(limit)) for it in (spent, held)]
+    filled = (_SPENT * cells[0] + _HELD * cells[1])[:_BAR]
+    return filled + _LEFT * (_BAR - len(filled))
+
+
+def _cells(amount: Decimal, limit: Decimal) -> int:
+    return max(round(amount / limit * _BAR), 1) if amount > 0 else 0
+
+
+def _explain_rates(level: Any) -> Iterator[str]:
+    for field, unit in (
+        ("requests_per_minute", "requests/min"),
+        ("burst", "at once"),
+        ("tokens_per_minute", "tokens/min"),
+        ("concurrency", "at a time"),
+    ):
+        if level[field] is not None:
+            yield f"{level[field]} {unit}"
