@@ -3,7 +3,7 @@
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 # A thousand times the largest context of any model; a larger count is a defect of the provider.
 COUNT_MAX: Final = 1_000_000_000
@@ -82,12 +82,12 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Providers report cumulative counts and may restate them: the last value of a class counts.
         An impossible count is ignored: one below zero would pay the caller.
         """
-        return Usage(
-            **{
-                name: getattr(later if is_count(getattr(later, name)) else self, name)
-                for name in Usage.__struct_fields__
-            }
-        )
+        reported = {
+            name: count
+            for name, count in asdict(later).items()
+            if count is not None and is_count(count)
+        }
+        return replace(self, **reported) if reported else self
 
     def fit_parts(self) -> "Usage":
         """Return this usage with every part cut to its whole; a part of no whole is left out."""

@@ -178,5 +178,7 @@ async def replay(
     parsed = replace(parsed, episode_id=kept.episode_id)
     sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
     await sink.begin(kept.served)
-    await sink.send(kept.events)
+    # One by one: a kept answer may have pictures of many megabytes, which are not rendered at once.
+    for chosen in kept.events:
+        await sink.send((chosen,))
     await sink.finish(kept.record)
