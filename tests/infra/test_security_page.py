@@ -52,6 +52,13 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "AuditItem": "audit",
     "CreditIdItem": "credit",
     "CreditEntryItem": "credit",
+    "CreditLotsItem": "credit",
+    "TeamItem": "teams and members",
+    "MemberItem": "teams and members",
+    "SubjectItem": "teams and members",
+    "SessionItem": "sessions",
+    "WebhookItem": "webhooks",
+    "DeliveryItem": "deliveries",
     "BudgetAlertItem": "alerts",
     "PublicationItem": "published catalogs",
     "CooldownItem": "failures",
@@ -60,20 +67,22 @@ ROW_OF_ITEM: Final[Mapping[str, str]] = {
     "FileItem": "uploaded files",
     "LoginCodeItem": "codes of sign-ins",
     "LoginCountItem": "counts of sign-ins",
-    "FileUsageItem": "counts of",
+    "FileUsageItem": "counts of uploaded",
     "ActivityItem": "sums",
     "ClosedDayItem": "sums",
     "GenerationItem": "records",
 }
-SHARED: Final = {"AnyItem", "HoldingItem", "KeyRow"}
+SHARED: Final = {"AnyItem", "HoldingItem", "KeyRow", "LevelItem"}
 # Items that some code gives a time to be deleted at.
 EXPIRING: Final = {
     "AnswerClaimItem",
     "BudgetAlertItem",
+    "DeliveryItem",
     "GenerationItem",
     "LoginCodeItem",
     "LoginCountItem",
     "SecretItem",
+    "SessionItem",
 }
 
 
