@@ -59,6 +59,7 @@ _ENTRIES: Final = {
     "plan": _Entry("routing.plan", "plan", "Show what a change of routing does, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the tables of a stack on any host."),
     "spend": _Entry("gateway.spend", "spend", "Show what a month cost, by team or model."),
+    "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare a provider's invoice."),
     "statement": _Entry("gateway.statement", "statement", "Show the money of a month."),
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
     "workspaces": _Entry(

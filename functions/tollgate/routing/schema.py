@@ -125,6 +125,14 @@ class EndpointSection(EndSection):
     upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)] = Field(
         description="The provider's own name of the model."
     )
+    billed_as: Annotated[
+        tuple[Annotated[str, StringConstraints(min_length=1, max_length=256)], ...],
+        Field(max_length=32),
+    ] = Field(
+        default=(),
+        description="Globs of the names under which its provider bills it, for `tollgate "
+        "reconcile`; the upstream name, dated or with a class of tokens behind it, by default.",
+    )
     max_output: Tokens | None = Field(
         default=None,
         description="Tokens of one answer here, where they are fewer than the model's.",

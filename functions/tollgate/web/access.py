@@ -153,6 +153,7 @@ ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     ("PATCH", "/v1/workspaces/{workspace_id}"): _OPERATOR,
     ("GET", "/v1/workspaces/{workspace_id}/credits"): _OPERATORS_READER,
     ("GET", "/v1/workspaces/{workspace_id}/statement"): _OPERATORS_READER,
+    ("GET", "/v1/workspaces/{workspace_id}/activity"): _OPERATORS_READER,
     ("GET", "/v1/workspaces/{workspace_id}/keys"): _OPERATORS_READER,
     ("POST", "/v1/workspaces/{workspace_id}/keys"): _OPERATOR,
     ("PATCH", "/v1/workspaces/{workspace_id}/keys/{key_id}"): _OPERATOR,

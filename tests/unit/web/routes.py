@@ -106,6 +106,7 @@ OPERATOR_LISTS = [
     ("GET", f"/v1/workspaces/{WORKSPACE}", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}/credits", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}/statement", None),
+    ("GET", f"/v1/workspaces/{WORKSPACE}/activity", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}/keys", None),
     ("GET", f"/v1/workspaces/{WORKSPACE}/members", None),
 ]

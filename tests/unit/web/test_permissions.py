@@ -196,6 +196,7 @@ async def test_c80_keys_that_see_no_content_see_no_response(
     assert (reply.status, reply.error["code"]) == (403, "permission_denied")
 
 
+NOTHING: dict[str, object] = {"data": [], "next_cursor": None, "unreadable": []}
 OWN = {
     "/v1/keys": {"data": 3, "next_cursor": None, "unreadable": []},
     "/v1/credits": {
@@ -205,17 +206,14 @@ OWN = {
             "expiring": [],
         }
     },
-    "/v1/credits/ledger": {"data": [], "next_cursor": None, "unreadable": []},
-    "/v1/teams": {"data": [], "next_cursor": None, "unreadable": []},
-    "/v1/members": {"data": [], "next_cursor": None, "unreadable": []},
-    "/v1/generations": {"data": [], "next_cursor": None, "unreadable": []},
+    "/v1/credits/ledger": NOTHING,
+    "/v1/teams": NOTHING,
+    "/v1/members": NOTHING,
+    "/v1/generations": NOTHING,
     "/v1/activity": {
-        "data": [],
+        **{key: [] for key in ("data", "partial_days", "closed_days", "missing_days")},
         "total": 0.0,
-        "partial_days": [],
-        "closed_days": [],
         "live_days": 31,
-        "missing_days": [],
         "caller_labels_left_out": False,
         "last_record_at": None,
     },

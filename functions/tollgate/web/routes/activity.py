@@ -15,6 +15,7 @@ from tollgate.web.activity_shapes import ActivityObject
 from tollgate.web.admission import OwnThings, admitted_router
 from tollgate.web.csv_columns import csv_cells, csv_columns
 from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
+from tollgate.web.own import Own
 from tollgate.web.routes.generations import Selection
 from tollgate.web.services import Services
 from tollgate.web.shapes import Usd, moment
@@ -46,19 +47,10 @@ class ActivityReply(BaseModel):
 
 
 def activity_routes(services: Services) -> APIRouter:
-    """Return the route `/v1/activity`."""
+    """Return the routes of activity."""
     router = admitted_router(services, prefix="/v1", tag="generations")
 
-    @router.get("/activity", response_model=ActivityReply, responses=OR_CSV)
-    async def show_activity(
-        own: OwnThings,
-        query: Annotated[Selection, Query()],
-        format_: Annotated[Format, Depends(wanted_format)],
-    ) -> ActivityReply | Response:
-        """List activity of whole UTC days, by default of the last 30.
-
-        Figures of today are at most a minute old.
-        """
+    async def reply(own: Own, query: Selection, format_: Format) -> ActivityReply | Response:
         key_id = await services.find_key_id(query.key, own)
         wanted = query.filter(services.now_s(), key_id=key_id, own=own, days=_DEFAULT_DAYS)
         if wanted.until_s - wanted.since_s > _DAYS_MAX * DAY_S:
@@ -83,5 +75,29 @@ def activity_routes(services: Services) -> APIRouter:
             caller_labels_left_out=too_many,
             last_record_at=None if found.last_record_s is None else moment(found.last_record_s),
         )
+
+    @router.get("/activity", response_model=ActivityReply, responses=OR_CSV)
+    async def show_activity(
+        own: OwnThings,
+        query: Annotated[Selection, Query()],
+        format_: Annotated[Format, Depends(wanted_format)],
+    ) -> ActivityReply | Response:
+        """List activity of whole UTC days, by default of the last 30.
+
+        Figures of today are at most a minute old.
+        """
+        return await reply(own, query, format_)
+
+    @router.get(
+        "/workspaces/{workspace_id}/activity", response_model=ActivityReply, responses=OR_CSV
+    )
+    async def show_workspace_activity(
+        workspace_id: str,
+        query: Annotated[Selection, Query()],
+        format_: Annotated[Format, Depends(wanted_format)],
+    ) -> ActivityReply | Response:
+        """List activity of whole UTC days of a workspace, by default of the last 30."""
+        await services.find_workspace(workspace_id)
+        return await reply(Own(workspace_id=workspace_id), query, format_)
 
     return router

@@ -1,0 +1,190 @@
+"""`tollgate reconcile`: a provider's invoice beside the gateway's records, by day and model."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api, Refused
+from tollgate.cli.invoices.comparison import BilledModel, Compared, compare
+from tollgate.cli.invoices.files import read_invoices
+from tollgate.cli.invoices.lines import InvoiceRefused
+from tollgate.cli.tables import OutputStyle, exact, show
+from tollgate.routing.file.load import load
+
+_COLUMNS: Final = (
+    "day",
+    "model",
+    "invoiced",
+    "recorded",
+    "difference",
+    "percent",
+    "invoiced_tokens",
+    "recorded_tokens",
+    "failed",
+)
+_DAYS_MAX: Final = 400
+_DAYS_AT_ONCE: Final = 4
+
+
+@click.command()
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE...",
+)
+@click.option(
+    "--provider",
+    "providers",
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    help="Provider of routing.yaml whose invoice it is; may be repeated.",
+)
+@click.option(
+    "--routing",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("routing.yaml"),
+    show_default=True,
+    help="File that says under which names the provider bills its models.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 100),
+    default=1.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Difference that is none.",
+)
+@click.option(
+    "--tolerance-usd",
+    type=click.FloatRange(0),
+    default=0.01,
+    show_default=True,
+    metavar="USD",
+    help="Difference that is none, of one model on one day.",
+)
+@click.option("--all", "shows_all", is_flag=True, help="Show what agrees, too.")
+@calls_gateway
+def reconcile(
+    api: Api,
+    style: OutputStyle,
+    *,
+    files: tuple[Path, ...],
+    providers: tuple[str, ...],
+    routing: Path,
+    tolerance: float,
+    tolerance_usd: float,
+    shows_all: bool,
+) -> None:
+    """List where a provider's invoice differs from our records; exit with 1 if it does.
+
+    FILE is a report of OpenAI's, Anthropic's or AWS's cost API as JSON, or AWS's Cost and Usage
+    Report 2.0 as CSV. Days are UTC, as those of these reports are. Records are those of all
+    workspaces with a key of the operator's workspace, else those of the key's.
+    """
+    try:
+        invoice = read_invoices(files)
+    except InvoiceRefused as refused:
+        raise click.ClickException(str(refused)) from refused
+    if not invoice:
+        raise click.ClickException("The invoice has no lines.")
+    first, last = invoice[0].day, max(line.day for line in invoice)
+    rows = list(_recorded(api, providers, first, last))
+    compared = compare(invoice, rows, _billed_models(routing, providers))
+    bounds = (Decimal(str(tolerance)), Decimal(str(tolerance_usd)))
+    differing = [it for it in compared if it.differs(*bounds)]
+    show([_row(it) for it in (compared if shows_all else differing)], _COLUMNS, style)
+    if style == "auto":
+        click.echo(_summary(compared, differing, first, last), err=True)
+    if differing:
+        raise click.exceptions.Exit(1)
+
+
+def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iterator[Any]:
+    """Yield the activity of these days at these providers, of every workspace that is readable."""
+    end = date.fromisoformat(last) + timedelta(days=1)
+    if (end - date.fromisoformat(first)).days > _DAYS_MAX:
+        raise click.ClickException(f"The invoice has more than {_DAYS_MAX} days.")
+    try:
+        paths = [
+            f"/workspaces/{it['id']}/activity" for it in api.pages("/workspaces", {}, "cursor")
+        ]
+    except Refused as refused:
+        if refused.status != 403:
+            raise
+        click.echo("Only records of this key's workspace are compared.", err=True)
+        paths = ["/activity"]
+    for path in paths:
+        for provider in providers:
+            for since, until in _windows(date.fromisoformat(first), end):
+                query = {
+                    "since": f"{since}T00:00:00Z",
+                    "until": f"{until}T00:00:00Z",
+                    "provider": provider,
+                }
+                reply = api.get(path, query)
+                for name in ("partial_days", "missing_days"):
+                    if reply[name]:
+                        click.echo(f"{path}: {name}: {', '.join(reply[name])}", err=True)
+                yield from reply["data"]
+
+
+def _windows(start: date, end: date) -> Iterator[tuple[date, date]]:
+    """Yield spans of days whose activity fits into a reply."""
+    while start < end:
+        until = min(start + timedelta(days=_DAYS_AT_ONCE), end)
+        yield start, until
+        start = until
+
+
+def _billed_models(routing: Path, providers: Sequence[str]) -> list[BilledModel]:
+    """Return the models of these providers; raise ClickException for an unknown provider."""
+    loaded = load(routing)
+    for provider in providers:
+        if provider not in loaded.providers:
+            raise click.ClickException(f"{routing} has no provider {provider}.")
+    return [
+        BilledModel(slug=slug, upstream=endpoint.upstream, billed_as=endpoint.billed_as)
+        for slug, model in loaded.models.items()
+        for endpoint in model.endpoints
+        if endpoint.provider in providers
+    ]
+
+
+def _row(it: Compared) -> dict[str, str]:
+    difference = None if it.invoiced_usd is None else it.invoiced_usd - it.recorded_usd
+    percent = f"{difference * 100 / it.recorded_usd:+.2f}" if difference and it.recorded_usd else ""
+    return {
+        "day": it.day,
+        "model": it.model if it.is_known else f"? {it.model}",
+        "invoiced": "" if it.invoiced_usd is None else exact(it.invoiced_usd),
+        "recorded": exact(it.recorded_usd),
+        "difference": "" if difference is None else exact(difference),
+        "percent": percent,
+        "invoiced_tokens": "" if it.invoiced_tokens is None else str(it.invoiced_tokens),
+        "recorded_tokens": str(it.recorded_tokens),
+        "failed": str(it.failed),
+    }
+
+
+def _summary(
+    compared: Sequence[Compared], differing: Sequence[Compared], first: str, last: str
+) -> str:
+    invoiced = sum((it.invoiced_usd or Decimal(0) for it in compared), Decimal(0))
+    recorded = sum((it.recorded_usd for it in compared), Decimal(0))
+    totals = f"invoiced ${exact(invoiced)}, recorded ${exact(recorded)}"
+    lines = [f"{first} to {last} UTC: {totals}; {len(differing)} of {len(compared)} differ."]
+    if any(not it.is_known for it in differing):
+        lines.append("Names with ? are of no model: `billed_as` of an endpoint may name them.")
+    if any(it.failed for it in differing):
+        lines.append(
+            "Callers pay nothing for failed requests, whose attempts a provider may have billed."
+        )
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Invoices of providers: their formats, and their comparison with our records."""

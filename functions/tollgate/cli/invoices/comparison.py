@@ -1,0 +1,107 @@
+"""Compare an invoice with what the gateway recorded, by UTC day and model; pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.cli.invoices.lines import InvoiceLine
+
+# Behind the name of a model: its date, and a class of tokens.
+_BEHIND: Final = r"(?:-\d{4}-?\d{2}-?\d{2})?(?:[, ].*)?"
+
+
+class BilledModel(Struct, frozen=True, kw_only=True):
+    """A model with the names under which one provider bills it."""
+
+    slug: str
+    upstream: str
+    billed_as: tuple[str, ...] = ()
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a line of an invoice is of this model."""
+        if self.billed_as:
+            return any(fnmatchcase(name, pattern) for pattern in self.billed_as)
+        return re.fullmatch(re.escape(self.upstream) + _BEHIND, name) is not None
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """One model on one UTC day: what was invoiced beside what was recorded."""
+
+    day: str
+    # A slug, or the invoice's own name where no model of routing.yaml has it.
+    model: str
+    is_known: bool = True
+    # None where the invoice states none.
+    invoiced_usd: Decimal | None = None
+    invoiced_tokens: int | None = None
+    recorded_usd: Decimal = Decimal(0)
+    recorded_tokens: int = 0
+    # Requests that failed: callers paid nothing, the provider may have billed their attempts.
+    failed: int = 0
+
+    def differs(self, percent: Decimal, usd: Decimal) -> bool:
+        """Return whether amounts, or tokens without amounts, differ by more than both bounds.
+
+        A name that no model has differs by itself, unless nothing is billed under it.
+        """
+        if self.invoiced_usd is not None:
+            difference = abs(self.invoiced_usd - self.recorded_usd)
+            return difference > usd and difference * 100 > percent * max(
+                abs(self.invoiced_usd), abs(self.recorded_usd)
+            )
+        invoiced = self.invoiced_tokens or 0
+        difference = Decimal(abs(invoiced - self.recorded_tokens))
+        return difference * 100 > percent * max(invoiced, self.recorded_tokens)
+
+
+def compare(
+    invoice: Sequence[InvoiceLine],
+    recorded: Iterable[Mapping[str, object]],
+    models: Sequence[BilledModel],
+) -> list[Compared]:
+    """Return every model and day of an invoice or of the activity, in their order.
+
+    `recorded` are rows of activity of the same days, as the api shows them.
+    """
+    found: dict[tuple[str, str], Compared] = {}
+    has_amounts = any(line.usd is not None for line in invoice)
+    has_tokens = any(line.input_tokens is not None for line in invoice)
+    for line in invoice:
+        slug = next((model.slug for model in models if model.is_named(line.name)), None)
+        place = (line.day, slug or line.name)
+        known = found.get(place) or Compared(
+            day=line.day, model=slug or line.name, is_known=slug is not None
+        )
+        usd, tokens = known.invoiced_usd, known.invoiced_tokens
+        if line.usd is not None:
+            usd = (usd or Decimal(0)) + line.usd
+        if line.input_tokens is not None or line.output_tokens is not None:
+            tokens = (tokens or 0) + (line.input_tokens or 0) + (line.output_tokens or 0)
+        found[place] = replace(known, invoiced_usd=usd, invoiced_tokens=tokens)
+    for row in recorded:
+        place = (str(row["date"]), str(row["model"]))
+        known = found.get(place) or Compared(day=place[0], model=place[1])
+        counts = [int(str(row[name])) for name in ("prompt_tokens", "completion_tokens", "failed")]
+        found[place] = replace(
+            known,
+            recorded_usd=known.recorded_usd + Decimal(str(row["usage"])),
+            recorded_tokens=known.recorded_tokens + counts[0] + counts[1],
+            failed=known.failed + counts[2],
+        )
+    return [
+        replace(
+            it,
+            invoiced_usd=it.invoiced_usd
+            if it.invoiced_usd is not None or not has_amounts
+            else Decimal(0),
+            invoiced_tokens=it.invoiced_tokens
+            if it.invoiced_tokens is not None or not has_tokens
+            else 0,
+        )
+        for _, it in sorted(found.items())
+    ]

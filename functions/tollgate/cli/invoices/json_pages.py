@@ -1,0 +1,137 @@
+"""Pages of costs and usage as the administration APIs of OpenAI, Anthropic and AWS answer them.
+
+OpenAI: `GET /organization/costs?group_by=line_item` and `/organization/usage/completions?group_by=
+model` with days as buckets (developers.openai.com/api/reference, organization usage, seen
+2026-11-22). The text of a line item is not documented: it begins with the name of a model.
+
+Anthropic: `GET /v1/organizations/cost_report?group_by[]=description`, whose amounts are cents, and
+`/usage_report/messages?group_by[]=model&bucket_width=1d` (platform.claude.com/docs/en/api/admin,
+cost_report and usage_report, seen 2026-11-22).
+
+AWS: `aws ce get-cost-and-usage --granularity DAILY --metrics UnblendedCost --group-by
+Type=DIMENSION,Key=USAGE_TYPE` (AWS Cost Management, API reference, GetCostAndUsage).
+
+All of their days are UTC.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from tollgate.cli.invoices.lines import (
+    InvoiceLine,
+    InvoiceRefused,
+    check_currency,
+    read_amount,
+)
+
+_CENT: Final = Decimal("0.01")
+# Shown for a line without a name: a report that is not grouped cannot be compared.
+_UNGROUPED: Final = "The report is not grouped by {}: ask for it with group_by."
+_DAY_S: Final = 86_400
+
+
+def read_json_page(page: Any, *, alone: bool) -> Iterator[InvoiceLine]:
+    """Yield the lines of a page; raise InvoiceRefused for another one.
+
+    A page that stands `alone` must be the only one.
+    """
+    if isinstance(page, dict) and alone and (page.get("has_more") or page.get("NextPageToken")):
+        raise InvoiceRefused("There are more pages: give a file for each of them.")
+    if isinstance(page, dict) and isinstance(page.get("ResultsByTime"), list):
+        yield from _cost_explorer(page["ResultsByTime"])
+        return
+    if not isinstance(page, dict) or not isinstance(page.get("data"), list):
+        raise InvoiceRefused("This is none of the reports that are known.")
+    for bucket in page["data"]:
+        day = _bucket_day(bucket)
+        for result in bucket["results"]:
+            yield _read_result(result)(day, result)
+
+
+def _read_result(result: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]], InvoiceLine]:
+    match result.get("object"):
+        case "organization.costs.result":
+            return _line_item
+        case "organization.usage.completions.result":
+            return _completions
+        case _:
+            pass
+    if "amount" in result:
+        return _cost_in_cents
+    if "uncached_input_tokens" in result:
+        return _messages
+    raise InvoiceRefused("This is none of the reports that are known.")
+
+
+def _line_item(day: str, result: Mapping[str, Any]) -> InvoiceLine:
+    amount = result["amount"]
+    check_currency(amount["currency"])
+    name = _named(result, "line_item")
+    return InvoiceLine(day=day, name=name, usd=read_amount(amount["value"], "amount.value"))
+
+
+def _completions(day: str, result: Mapping[str, Any]) -> InvoiceLine:
+    return InvoiceLine(
+        day=day,
+        name=_named(result, "model"),
+        input_tokens=int(result["input_tokens"]),
+        output_tokens=int(result["output_tokens"]),
+    )
+
+
+def _cost_in_cents(day: str, result: Mapping[str, Any]) -> InvoiceLine:
+    check_currency(result["currency"])
+    name = result.get("model") or _named(result, "description")
+    return InvoiceLine(day=day, name=name, usd=read_amount(result["amount"], "amount") * _CENT)
+
+
+def _messages(day: str, result: Mapping[str, Any]) -> InvoiceLine:
+    written = result.get("cache_creation") or {}
+    return InvoiceLine(
+        day=day,
+        name=_named(result, "model"),
+        input_tokens=int(result["uncached_input_tokens"])
+        + int(result.get("cache_read_input_tokens") or 0)
+        + sum(int(count or 0) for count in written.values()),
+        output_tokens=int(result["output_tokens"]),
+    )
+
+
+def _cost_explorer(periods: list[Any]) -> Iterator[InvoiceLine]:
+    for period in periods:
+        start, end = (datetime.fromisoformat(period["TimePeriod"][it]) for it in ("Start", "End"))
+        if (end - start).total_seconds() != _DAY_S:
+            raise InvoiceRefused("The report is not by day: ask for --granularity DAILY.")
+        for group in period["Groups"]:
+            cost = group["Metrics"]["UnblendedCost"]
+            check_currency(cost["Unit"])
+            yield InvoiceLine(
+                day=f"{start:%Y-%m-%d}",
+                name=group["Keys"][-1],
+                usd=read_amount(cost["Amount"], "UnblendedCost"),
+            )
+
+
+def _bucket_day(bucket: Mapping[str, Any]) -> str:
+    """Return the UTC day of a bucket; raise InvoiceRefused for one of another length."""
+    if "start_time" in bucket:
+        start, end = (
+            datetime.fromtimestamp(int(bucket[it]), UTC) for it in ("start_time", "end_time")
+        )
+    else:
+        start, end = (
+            datetime.fromisoformat(bucket[it]).astimezone(UTC)
+            for it in ("starting_at", "ending_at")
+        )
+    if (end - start).total_seconds() != _DAY_S or start.hour or start.minute:
+        raise InvoiceRefused("The report is not by UTC day: ask for buckets of a day.")
+    return f"{start:%Y-%m-%d}"
+
+
+def _named(result: Mapping[str, Any], field: str) -> str:
+    name = result.get(field)
+    if not isinstance(name, str) or not name:
+        raise InvoiceRefused(_UNGROUPED.format(field))
+    return name

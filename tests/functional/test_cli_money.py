@@ -1,0 +1,108 @@
+"""Credit with a date, statements and an invoice, at a running gateway and as finance uses them.
+
+Keeps C64, C67.
+"""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import httpx
+
+from tests.functional.command_line import on_screen, printed, run, server
+from tests.local_server import LocalServer
+
+__all__ = ["server"]
+
+# A model of the simulator, as if it were somebody's who sends invoices.
+ROUTING = """\
+version: 1
+providers:
+  simulator: { codec: openai_chat, transport: http_sse, base_url: "https://llm.example/v1" }
+models:
+  test/echo:
+    name: Echo
+    context: 1000
+    max_output: 1000
+    endpoints:
+      - provider: simulator
+        upstream: echo
+        price: { input: 1, output: 2, source: a test, checked: 2026-11-20 }
+"""
+
+
+def chat(server: LocalServer) -> None:
+    body = {"model": "test/echo", "messages": [{"role": "user", "content": "hello"}]}
+    reply = httpx.post(
+        f"{server.base_url}/chat/completions",
+        json=body,
+        headers={"authorization": f"Bearer {server.key}"},
+    )
+    assert reply.status_code == 200, reply.text
+
+
+def test_c64_a_month_is_closed_in_a_terminal(server: LocalServer, tmp_path: Path) -> None:
+    chat(server)
+    printed(server, "credits", "add", "50", "--id", "plan", "--expires", "2099-01-01")
+    printed(server, "workspaces", "update", "default", "--credit-limit", "200")
+    printed(server, "credits", "pay", "12.5", "--id", "transfer")
+    shown = on_screen(server, "credits", "show", columns=140)
+    assert any("$50 of plan ($50) expire at 2099-01-01T00:00:00Z." in line for line in shown)
+    late = run(server, "credits", "add", "5", "--id", "late", "--expires", "2020-01-01")
+    assert (late.returncode, "expires_at has passed" in late.stderr) == (1, True)
+
+    secret = printed(server, "keys", "create", "finance", "--role", "read").strip()
+    finance = replace(server, management_key=secret)
+    month = f"{datetime.now(UTC):%Y-%m}"
+    rows = list(csv.DictReader(io.StringIO(printed(finance, "statement", "--csv"))))
+    amounts = [Decimal(row["amount"]) for row in rows]
+    assert sum(amounts[:-1]) == amounts[-1]
+    balance = json.loads(printed(finance, "credits", "show", "--json"), parse_float=Decimal)
+    assert amounts[-1] == balance["available"] + balance["held"] - balance["credit_limit"]
+    table = on_screen(finance, "statement", "--month", month, columns=140)
+    assert any(line.startswith("closing_balance") for line in table)
+    assert any(line.startswith("test/echo") for line in table)
+    assert f"{month} is not closed: figures may still change." in table
+    page = printed(finance, "statement", "--html")
+    assert page.startswith("<!doctype html>")
+    assert "<script" not in page
+    wrong = run(finance, "statement", "--month", "2026-13")
+    assert (wrong.returncode, "Write a month as 2026-11" in wrong.stderr) == (1, True)
+
+
+def test_c67_an_invoice_is_compared_with_all_records(server: LocalServer, tmp_path: Path) -> None:
+    chat(server)
+    [row] = json.loads(printed(server, "spend", "--by", "day", "--json"), parse_float=Decimal)[
+        "data"
+    ]
+    start = datetime.fromisoformat(row["day"]).replace(tzinfo=UTC).timestamp()
+    routing, invoice = tmp_path / "routing.yaml", tmp_path / "invoice.json"
+    routing.write_text(ROUTING)
+
+    def invoiced(amount: Decimal) -> None:
+        result = {
+            "object": "organization.costs.result",
+            "amount": {"value": float(amount), "currency": "usd"},
+            "line_item": "echo-2026-11-01, output",
+        }
+        bucket = {"start_time": start, "end_time": start + 86_400, "results": [result]}
+        invoice.write_text(json.dumps({"data": [bucket], "has_more": False}))
+
+    asked = ("reconcile", str(invoice), "--provider", "simulator", "--routing", str(routing))
+    invoiced(Decimal(row["usd"]))
+    same = run(server, *asked, "--all", "--csv", "--tolerance-usd", "0")
+    [found] = csv.DictReader(io.StringIO(same.stdout))
+    assert (same.returncode, found["model"], found["difference"]) == (0, "test/echo", "0")
+    invoiced(Decimal(row["usd"]) + 1)
+    differs = run(server, *asked, "--csv")
+    [found] = csv.DictReader(io.StringIO(differs.stdout))
+    assert (differs.returncode, found["day"], found["difference"]) == (1, row["day"], "1")
+    shown = run(server, *asked, "--tolerance-usd", "2")
+    assert (shown.returncode, "0 of 1 differ." in shown.stderr) == (0, True)
+    unknown = run(server, "reconcile", str(invoice), "--provider", "nobody")
+    assert (unknown.returncode, "has no provider nobody" in unknown.stderr) == (1, True)
+    assert run(server, "reconcile", "missing.json", "--provider", "openai").returncode == 2
