@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
-from tollgate.core.errors import AccessError, ErrorCode
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.stores.people import Member, OpenedSession
 from tollgate.stores.rules.level_settings import MemberSettings
@@ -18,6 +18,8 @@ class MemoryMembers:
     """Members by workspace and id."""
 
     members: dict[tuple[str, str], Member] = field(default_factory=dict)
+    # Teams that were deleted, or never made.
+    missing_teams: set[str] = field(default_factory=set)
 
     async def create(
         self,
@@ -30,6 +32,7 @@ class MemoryMembers:
     ) -> Member | None:
         if (workspace_id, member_id) in self.members:
             return None
+        self._check_team(settings)
         if subject and await self.find_by_subject(workspace_id, subject):
             return None
         chosen = {name: getattr(settings, name) for name in settings.__struct_fields__}
@@ -66,8 +69,13 @@ class MemoryMembers:
         member = self.members.get((workspace_id, member_id))
         if member is None or member.removed_s is not None:
             return None
+        self._check_team(edit(member))
         self.members[workspace_id, member_id] = edit(member)  # type: ignore[assignment]
         return self.members[workspace_id, member_id]
+
+    def _check_team(self, settings: MemberSettings) -> None:
+        if settings.team_id in self.missing_teams:
+            raise RequestError(ErrorCode.NOT_FOUND, "There is no such team.", param="team_id")
 
     async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
         member = self.members[workspace_id, member_id]

@@ -94,8 +94,9 @@ class BrowserSignIn:
         attempt = await self._take_attempt(state, cookie)
         try:
             approval, member = await self._approve(code, attempt, by)
-        except AccessError as refused:
-            if isinstance(attempt.purpose, ForDevice):
+        except (AccessError, RequestError) as refused:
+            lasts = refused.code is not ErrorCode.SERVICE_UNAVAILABLE
+            if lasts and isinstance(attempt.purpose, ForDevice):
                 await self._answer_device(attempt.purpose, refusal=refused.message)
             raise
         match attempt.purpose:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
-from tollgate.core.errors import AccessError, ErrorCode
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.login.browser import LIFETIME_S
 from tollgate.login.codes import (
@@ -127,8 +127,9 @@ class Grants:
             raise _busy()
         try:
             approval = await self._ask_issuer(_approval(secret, family.sealed), by)
-        except AccessError as refused:
-            if refused.code is ErrorCode.SERVICE_UNAVAILABLE:
+        except (AccessError, RequestError) as refused:
+            # A rule whose team is missing is mended by an admin, not by signing in again.
+            if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
                 await self._codes.replace("refresh", digest, mark, found, lifetime_s=FAMILY_S)
                 raise OAuthRefusal("temporarily_unavailable", refused.message) from refused
             await self._codes.take("refresh", digest)

@@ -3,6 +3,7 @@
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.login.signing_in import PERSON, PUBLIC_URL, House, house
 from tests.upstream.issuer import ISSUER
 
@@ -327,3 +328,43 @@ async def test_the_issuers_page_gets_the_parameters_of_the_file() -> None:
     home = house(authorization_parameters={"access_type": "offline"})
     departure = await home.browser.leave_for_program(program())
     assert parse_qs(urlsplit(departure.url).query)["access_type"] == ["offline"]
+
+
+async def test_a_team_that_is_missing_is_told_and_ends_no_sign_in() -> None:
+    home = house()
+    home.members.missing_teams = {"search"}
+    waiting = await home.grants.wait_for_person()
+    with pytest.raises(RequestError, match="no such team"):
+        await come_back(home, await home.browser.leave_for_device(waiting.user_code))
+    with pytest.raises(OAuthRefusal, match="no such team"):
+        await home.grants.redeem_device(waiting.device_code, by=PERSON)
+    home.members.missing_teams = set()
+    pair = await sign_in_device(home)
+    await home.members.change(
+        "acme", "ana@acme.example", lambda it: replace(it, team_id=None), by=PERSON
+    )
+    home.members.missing_teams = {"search"}
+    with pytest.raises(OAuthRefusal, match="no such team") as refused:
+        await refresh(home, pair.refresh_token)
+    assert refused.value.status == 503
+    home.members.missing_teams = set()
+    assert (await refresh(home, pair.refresh_token)).refresh_token is not None
+
+
+async def test_an_issuer_that_is_down_while_somebody_signs_in_ends_no_waiting() -> None:
+    home = house()
+    waiting = await home.grants.wait_for_person()
+    departure = await home.browser.leave_for_device(waiting.user_code)
+    code = home.upstream.visit(departure.url)
+    home.upstream.is_down = True
+    with pytest.raises(AccessError):
+        await home.browser.arrive(
+            state=state_of(departure), code=code, cookie=departure.cookie, by=PERSON
+        )
+    home.upstream.is_down = False
+    with pytest.raises(OAuthRefusal) as refused:
+        await home.grants.redeem_device(waiting.device_code, by=PERSON)
+    assert refused.value.code == "authorization_pending"
+    # The same code of the terminal works at the next try.
+    await come_back(home, await home.browser.leave_for_device(waiting.user_code))
+    assert (await home.grants.redeem_device(waiting.device_code, by=PERSON)).expires_in == 3_600
