@@ -62,6 +62,7 @@ _ENTRIES: Final = {
     "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare a provider's invoice."),
     "statement": _Entry("gateway.statement", "statement", "Show the money of a month."),
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
+    "webhooks": _Entry("gateway.webhooks", "webhooks", "Send a workspace's events to addresses."),
     "workspaces": _Entry(
         "gateway.workspaces", "workspaces", "Make, list, budget and lock workspaces."
     ),

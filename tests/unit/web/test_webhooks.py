@@ -36,7 +36,8 @@ async def test_a_webhook_is_made_shown_changed_rotated_and_deleted() -> None:
     again = await call("POST", f"{path}/deliveries/evt_test/redeliver", key=call.management)
     assert (again.status, again.json["data"]["status"]) == (202, "pending")
 
-    assert (await call("DELETE", path, key=call.management)).status == 204
+    deleted = await call("DELETE", path, key=call.management)
+    assert deleted.json == {"id": created["id"], "deleted": True}
     for method, place in (("GET", path), ("GET", f"{path}/deliveries"), ("POST", f"{path}/test")):
         assert (await call(method, place, key=call.management)).status == 404
 

@@ -16,6 +16,7 @@ from prometheus_client import (
     Histogram,
     PlatformCollector,
     ProcessCollector,
+    disable_created_metrics,
     generate_latest,
 )
 
@@ -45,6 +46,8 @@ class ServerMetrics:
     """The counts of one process since its start."""
 
     def __init__(self) -> None:
+        # The moments of first use double the size of the reply, and nobody draws them.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)

@@ -54,7 +54,12 @@ def event_of_entry(entry: AuditEntry, workspace_id: str) -> WebhookEvent:
         workspace_id=workspace_id,
         created_at=iso_ms(entry.at_ms),
         data={
-            "actor": {"type": actor.kind, "id": actor.id, "name": actor.name},
+            "actor": {
+                "type": actor.kind,
+                "id": actor.id,
+                "name": actor.name,
+                "member_id": actor.member_id,
+            },
             "target": entry.target,
             "target_name": entry.target_name,
             "before": dict(entry.before),

@@ -1,7 +1,7 @@
 """The webhooks of a workspace: endpoints that get its events, and their deliveries."""
 
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter
@@ -157,6 +157,13 @@ class WebhookReply(BaseModel):
     data: WebhookObject
 
 
+class DeletedWebhookReply(BaseModel):
+    """A webhook that was deleted."""
+
+    id: str
+    deleted: Literal[True] = True
+
+
 class NewSecretReply(BaseModel):
     """One webhook, with its new secret."""
 
@@ -222,11 +229,12 @@ def _declare_settings(router: APIRouter, services: Services) -> None:
         """Change a webhook."""
         return _reply(await store.change(principal.workspace_id, webhook_id, body.edit, by=by))
 
-    @router.delete("/{webhook_id}", status_code=204)
-    async def delete_webhook(principal: Caller, by: By, webhook_id: str) -> None:
+    @router.delete("/{webhook_id}")
+    async def delete_webhook(principal: Caller, by: By, webhook_id: str) -> DeletedWebhookReply:
         """Delete a webhook; what is pending is not sent any more."""
         if not await store.delete(principal.workspace_id, webhook_id, by=by):
             raise _not_found()
+        return DeletedWebhookReply(id=webhook_id)
 
     @router.post("/{webhook_id}/rotate")
     async def rotate_webhook_secret(
@@ -267,9 +275,9 @@ def _public(url: str) -> str:
     parts = urlsplit(url)
     host = parts.hostname
     if not host or parts.username or parts.password or parts.port == 0 or is_address(host):
-        raise ValueError("a webhook needs a name, without a user, and no address")
+        raise ValueError("must have a name for its host, no address, and no user")
     if find_reach(host) != "public":
-        raise ValueError("a webhook needs a name of the public internet")
+        raise ValueError("must lead to a name of the public internet")
     return url
 
 

@@ -1,0 +1,189 @@
+"""`tollgate webhooks`: the endpoints that get the events of a workspace."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
+from tollgate.cli.tables import OutputStyle, as_json, show, show_one
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_COLUMNS: Final = ("id", "url", "state", "events", "delivered_at", "description", "created_at")
+_SENT: Final = ("event_id", "type", "status", "answer", "attempts", "attempted_at", "next_attempt")
+
+_events = click.option(
+    "--event",
+    "events",
+    multiple=True,
+    metavar="GLOB",
+    help="Types of events, such as key.* or budget.*; may be repeated.",
+)
+_description = click.option("--description", metavar="TEXT", help="Words of yours.")
+
+
+@click.group()
+def webhooks() -> None:
+    """Make, list, test and delete webhooks; needs a management key."""
+
+
+@webhooks.command("ls")
+@calls_gateway
+def list_webhooks(api: Api, style: OutputStyle) -> None:
+    """List the webhooks, and whether they take events."""
+    found = api.get("/webhooks")["data"]
+    show([_row(it) for it in found], _COLUMNS, style, data=found, shape=_webhook_shape)
+
+
+@webhooks.command("create")
+@click.argument("address")
+@_events
+@_description
+@calls_gateway
+def create_webhook(
+    api: Api, style: OutputStyle, *, address: str, events: tuple[str, ...], description: str | None
+) -> None:
+    """Create a webhook; its secret is shown this once. Without --event it gets all events."""
+    body: dict[str, object] = {"url": address, **_given(events, description)}
+    _tell_secret(api.post("/webhooks", body), style)
+
+
+@webhooks.command("update")
+@click.argument("webhook_id", metavar="ID")
+@click.option("--address", metavar="URL", help="Another address.")
+@_events
+@_description
+@click.option(
+    "--enable/--disable", "enabled", default=None, help="Whether it gets events from now on."
+)
+@calls_gateway
+def update_webhook(
+    api: Api,
+    style: OutputStyle,
+    *,
+    webhook_id: str,
+    events: tuple[str, ...],
+    description: str | None,
+    address: str | None,
+    enabled: bool | None,
+) -> None:
+    """Change what is given of a webhook."""
+    settings = {"url": address, "enabled": enabled}
+    changes: dict[str, object] = {
+        name: value for name, value in settings.items() if value is not None
+    }
+    changes |= _given(events, description)
+    if not changes:
+        raise click.UsageError("Give a change; `tollgate webhooks update --help` lists them.")
+    changed = api.patch(f"/webhooks/{webhook_id}", changes)["data"]
+    show_one(_row(changed), _COLUMNS, style, data=changed, shape=_webhook_shape)
+
+
+@webhooks.command("rotate")
+@click.argument("webhook_id", metavar="ID")
+@click.option(
+    "--grace-hours",
+    type=click.IntRange(0, 168),
+    default=24,
+    show_default=True,
+    help="Hours for which the old secret signs too.",
+)
+@calls_gateway
+def rotate_webhook(api: Api, style: OutputStyle, *, webhook_id: str, grace_hours: int) -> None:
+    """Give a webhook a new secret, which is shown this once."""
+    _tell_secret(api.post(f"/webhooks/{webhook_id}/rotate", {"grace_hours": grace_hours}), style)
+
+
+@webhooks.command("delete")
+@click.argument("webhook_id", metavar="ID")
+@calls_gateway
+def delete_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
+    """Delete a webhook; what is pending is not sent any more."""
+    api.delete(f"/webhooks/{webhook_id}")
+    if style == "auto":
+        click.echo(f"{webhook_id} is deleted.", err=True)
+
+
+@webhooks.command("test")
+@click.argument("webhook_id", metavar="ID")
+@calls_gateway
+def test_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
+    """Send an event of the type webhook.test now; the exit status is 1 if it is not taken."""
+    sent = api.post(f"/webhooks/{webhook_id}/test", {})["data"]
+    show_one(_sent_row(sent), _SENT, style, data=sent, shape=_delivery_shape)
+    if sent["status"] != "delivered":
+        raise SystemExit(1)
+
+
+@webhooks.command("deliveries")
+@click.argument("webhook_id", metavar="ID")
+@calls_gateway
+def list_deliveries(api: Api, style: OutputStyle, webhook_id: str) -> None:
+    """List the latest deliveries of a webhook, latest first."""
+    found = api.get(f"/webhooks/{webhook_id}/deliveries")["data"]
+    show([_sent_row(it) for it in found], _SENT, style, data=found, shape=_delivery_shape)
+
+
+@webhooks.command("redeliver")
+@click.argument("webhook_id", metavar="ID")
+@click.argument("event_id", metavar="EVENT")
+@calls_gateway
+def redeliver_event(api: Api, style: OutputStyle, webhook_id: str, event_id: str) -> None:
+    """Send an event again within the next minutes, with the same id."""
+    again = api.post(f"/webhooks/{webhook_id}/deliveries/{event_id}/redeliver", {})["data"]
+    show_one(_sent_row(again), _SENT, style, data=again, shape=_delivery_shape)
+
+
+def _given(events: tuple[str, ...], description: str | None) -> dict[str, object]:
+    given: dict[str, object] = {"events": list(events)} if events else {}
+    return given if description is None else {**given, "description": description}
+
+
+def _tell_secret(reply: Any, style: OutputStyle) -> None:
+    """Print a new secret alone, so that a script can keep it; the rest goes to the terminal."""
+    if style == "json":
+        click.echo(as_json(reply["data"]))
+        return
+    click.echo(reply["data"]["secret"])
+    click.echo(f"It signs the events of {reply['data']['id']}, and is not shown again.", err=True)
+
+
+def _row(webhook: Any) -> dict[str, str]:
+    state = webhook["disabled_reason"] or ("on" if webhook["enabled"] else "off")
+    if webhook["enabled"] and webhook["failing_since"]:
+        state = f"fails since {webhook['failing_since']}"
+    return {
+        "id": webhook["id"],
+        "url": webhook["url"],
+        "state": state,
+        "events": ",".join(webhook["events"]),
+        "delivered_at": webhook["delivered_at"] or "",
+        "description": webhook["description"],
+        "created_at": webhook["created_at"],
+    }
+
+
+def _sent_row(delivery: Any) -> dict[str, str]:
+    return {
+        "event_id": delivery["event_id"],
+        "type": delivery["type"],
+        "status": delivery["status"],
+        "answer": delivery["answer"],
+        "attempts": str(delivery["attempts"]),
+        "attempted_at": delivery["attempted_at"] or "",
+        "next_attempt": delivery["next_attempt_at"] or "",
+    }
+
+
+def _webhook_shape() -> "type[BaseModel]":
+    from tollgate.web.routes.webhooks import WebhookObject
+
+    return WebhookObject
+
+
+def _delivery_shape() -> "type[BaseModel]":
+    from tollgate.web.routes.webhooks import DeliveryObject
+
+    return DeliveryObject
