@@ -6,7 +6,7 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStre
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pydantic import BaseModel, ValidationError
 
@@ -25,11 +25,9 @@ class InvokeFrames:
     def __init__(self) -> None:
         self._messages = EventStreamFrames()
 
-    def feed(self, chunk: bytes) -> Iterable[Frame]:
-        return [
-            message if message.exception is not None else _inside(message)
-            for message in self._messages.feed(chunk)
-        ]
+    def feed(self, chunk: bytes) -> Iterator[Frame]:
+        for message in self._messages.feed(chunk):
+            yield message if message.exception is not None else _inside(message)
 
     def end(self) -> Iterable[Frame]:
         return self._messages.end()

@@ -5,6 +5,8 @@ Rules: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an
 still delivered, because some servers end that way; the codec decides whether it is whole.
 """
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from tollgate.core.errors import ErrorCode, UpstreamError
@@ -29,8 +31,11 @@ class SseDecoder:
         self._after_cr = False
         self._first_line = True
 
-    def feed(self, chunk: bytes) -> list[Frame]:
-        """Return the events that these bytes complete; UpstreamError for one that is too large."""
+    def feed(self, chunk: bytes) -> Iterable[Frame]:
+        """Return the events that these bytes complete.
+
+        Iterating raises UpstreamError for one that is too large, after those before it.
+        """
         if not chunk:
             return []
         if self._after_cr:
@@ -42,10 +47,7 @@ class SseDecoder:
         for line in chunk.splitlines(keepends=True):
             self._size_bytes += len(line)
             if self._size_bytes > self._event_bytes_max:
-                raise UpstreamError(
-                    ErrorCode.PROVIDER_UNAVAILABLE,
-                    f"The provider sent an event of more than {self._event_bytes_max} bytes.",
-                )
+                return chain(events, self._refuse())
             if self._line or self._first_line or not line.endswith((b"\n", b"\r")):
                 self._line.append(line)
                 if line.endswith((b"\n", b"\r")):
@@ -78,6 +80,13 @@ class SseDecoder:
             events.append(Frame(data=line[_DATA_LENGTH:], event=name))
             self._first_line = False
         return rest
+
+    def _refuse(self) -> Iterator[Frame]:
+        yield from ()
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE,
+            f"The provider sent an event of more than {self._event_bytes_max} bytes.",
+        )
 
     def end(self) -> list[Frame]:
         """Return the event that was not closed by a blank line, if any."""

@@ -52,3 +52,11 @@ def test_a_chunk_that_cannot_be_read_is_an_error(payload: object) -> None:
 def test_a_stream_that_is_cut_in_a_message_is_an_error() -> None:
     with pytest.raises(UpstreamError):
         unwrapped(messages_events.invoke_chunk(messages_events.PING)[:-1])
+
+
+def test_c37_a_chunk_before_one_that_cannot_be_read_in_the_same_read_is_delivered() -> None:
+    damaged = converse_events.event("chunk", {"bytes": "?"})
+    frames = iter(InvokeFrames().feed(messages_events.invoke_chunk(messages_events.PING) + damaged))
+    assert json.loads(next(frames).data) == messages_events.PING
+    with pytest.raises(UpstreamError):
+        next(frames)

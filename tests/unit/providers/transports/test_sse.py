@@ -61,6 +61,14 @@ def test_an_event_over_the_limit_is_an_error(line: bytes) -> None:
     assert raised.value.code is ErrorCode.PROVIDER_UNAVAILABLE
 
 
+@pytest.mark.parametrize("whole", [b"data: a\n\n", b"data: a\r\n\r\n"])
+def test_c37_an_event_before_one_over_the_limit_in_the_same_read_is_delivered(whole: bytes) -> None:
+    frames = iter(SseDecoder(event_bytes_max=64).feed(whole + b"data: " + b"x" * 64))
+    assert next(frames) == Frame(data=b"a")
+    with pytest.raises(UpstreamError, match="more than 64 bytes"):
+        next(frames)
+
+
 def test_comments_may_go_on_for_ever() -> None:
     decoder = SseDecoder()
     for _ in range(3):
