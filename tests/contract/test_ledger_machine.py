@@ -27,17 +27,29 @@ from tests.stores import (
 )
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
+from tollgate.core.limits import AboveKey, Period
 from tollgate.core.usage import Usage
 from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name
+from tollgate.stores.aws.tables import get_items, level_state_key
 from tollgate.stores.base import Hold
 from tollgate.stores.credit import CreditEntry
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 AMOUNTS = st.integers(1, 500)
-KEY = NewKey(workspace_id="acme", label="t", requests_per_minute=60_000_000, burst=100_000)
+KEY = NewKey(
+    workspace_id="acme",
+    label="t",
+    requests_per_minute=60_000_000,
+    burst=100_000,
+    member_id="ana",
+)
+LIMITED = LevelSettings(limits_nano_usd={"day": 2_000})
+MEMBER = MemberSettings(limits_nano_usd={"week": 5_000}, concurrency=5)
+TEAMS = ("search", "other")
 
 
 class Books(RuleBasedStateMachine):
@@ -61,6 +73,9 @@ class Books(RuleBasedStateMachine):
             client, self.stores.tables, self.stores.wallets, ids=ids, clock=clock
         )
         await self.stores.workspaces.ensure("acme", shards=self.shards, by=TESTER)
+        await self.stores.members.create("acme", "ana", MEMBER, by=TESTER)
+        for team in TEAMS:
+            await self.stores.teams.create("acme", team, LIMITED, by=TESTER)
         self.secret, self.principal = await funded_key(self.stores, 3_000, KEY)
 
     def do(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -173,6 +188,25 @@ class Books(RuleBasedStateMachine):
             self.stores.clock.now += 5
             self.principal = self.runner.run(self.stores.keys.authenticate(self.secret))
 
+    @rule(team=st.none() | st.sampled_from(TEAMS))
+    def move_key(self, team: str | None) -> None:
+        """What is in flight stays with the team that it was held on."""
+        change = self.stores.keys.change(
+            "acme", self.principal.key_id, lambda it: replace(it, team_id=team), by=TESTER
+        )
+        self.runner.run(change)
+        self.principal = self.runner.run(self.stores.keys.authenticate(self.secret))
+
+    @rule(team=st.sampled_from(TEAMS), limit=st.none() | AMOUNTS)
+    def change_team(self, team: str, limit: int | None) -> None:
+        limits: dict[Period, int] = {} if limit is None else {"day": limit, "total": 3 * limit}
+        change = self.stores.teams.change(
+            "acme", team, lambda it: replace(it, limits_nano_usd=limits), by=TESTER
+        )
+        self.runner.run(change)
+        self.stores.clock.now += 5
+        self.principal = self.runner.run(self.stores.keys.authenticate(self.secret))
+
     @rule(stopped=st.booleans(), limit=st.none() | AMOUNTS)
     def change_key(self, stopped: bool, limit: int | None) -> None:
         if stopped:
@@ -190,6 +224,20 @@ class Books(RuleBasedStateMachine):
             held = sum(read_numbers_by_name(item, "h").values())
             total = read_number(item, "av") + held + read_number(item, "sp")
             assert total == read_number(item, "gr")
+
+    @invariant()
+    def every_level_adds_up(self) -> None:
+        levels: list[tuple[AboveKey, str]] = [
+            ("member", "ana"),
+            *(("team", team) for team in TEAMS),
+        ]
+        keys = [level_state_key(level, "acme", name) for level, name in levels]
+        table = self.stores.tables.ledger
+        for item in self.runner.run(get_items(self.stores.client, table, keys)):
+            held = sum(read_numbers_by_name(item, "h").values())
+            total = read_number(item, "lt")
+            left = read_number(item, "b_total") if "b_total" in item else total
+            assert left + held + read_number(item, "us") == total
 
     @invariant()
     def lots_are_part_of_the_credit(self) -> None:

@@ -296,6 +296,28 @@ async def test_c62_64_workers_on_one_team_budget_stay_within_it(honest: DynamoSt
     print(f"budget {budget}, spent {sum(costs)}, {len(costs)} served, {len(refusals)} refused")
 
 
+async def test_the_audit_sees_a_level_that_does_not_add_up(dynamo: DynamoStores) -> None:
+    _, principal = await _grouped(
+        dynamo, LevelSettings(limits_nano_usd={"day": 1_000}), MemberSettings(concurrency=9)
+    )
+    await _settle(dynamo, await dynamo.ledger.hold(principal, 400), 100)
+    await dynamo.ledger.hold(principal, 200)
+    assert list(await dynamo.audit.run()) == []
+
+    await dynamo.client.call(
+        "UpdateItem",
+        {
+            "TableName": dynamo.tables.ledger,
+            "Key": TEAM,
+            "UpdateExpression": "SET us = us + :c",
+            "ExpressionAttributeValues": {":c": {"N": "7"}},
+        },
+    )
+    [broken] = await dynamo.audit.run()
+    assert broken.invariant == "I6 held + spent of T#acme#search"
+    assert (broken.expected_nano_usd, broken.found_nano_usd) == (300, 307)
+
+
 def test_an_owner_names_its_state() -> None:
     owner = LimitOwner(level="member", id="ana#x", workspace_id="a")
     assert owner.subject == "Member `ana#x`"

@@ -19,6 +19,7 @@ from tollgate.stores.aws.attributes import number
 from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.tables import wallet_key
 from tollgate.stores.keys.writes import KeyWrites
+from tollgate.stores.membership.pending import PendingLevels
 from tollgate.stores.money.budgets import Budgets, DeliveryFailed
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.wallets import HOLDS_CROWDED
@@ -56,6 +57,7 @@ def maintenance(stores: DynamoStores, *inboxes: Inbox) -> WorkspaceMaintenance:
         ),
         lots=CreditLots(stores.client, stores.tables, stores.wallets, ids=ids, clock=stores.clock),
         key_writes=KeyWrites(stores.client, stores.tables, ids=ids, clock=stores.clock),
+        levels=PendingLevels(stores.client, stores.tables, stores.clock),
         ids=ids,
     )
 

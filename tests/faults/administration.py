@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from contextlib import aclosing
 from itertools import count
 
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from tests.faulty_client import Killed
 from tests.stores import (
@@ -35,6 +35,7 @@ from tollgate.stores.aws.failures import StoreError
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.keys.rows import settings_of
 from tollgate.stores.keys.writes import KeyWrites
+from tollgate.stores.membership.pending import PendingLevels
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_items import change_of
 from tollgate.stores.money.credit_lots import CreditLots
@@ -42,6 +43,7 @@ from tollgate.stores.money.workspace_items import lock_change, lock_of
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 from tollgate.stores.rules.audit_entries import describe
 from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 WORKSPACE = "acme"
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"}
@@ -85,6 +87,12 @@ def narrowed(settings: KeySettings) -> KeySettings:
     )
 
 
+def tightened(settings: LevelSettings) -> LevelSettings:
+    """Settings whose state is another, too."""
+    return replace(settings, limits_nano_usd={"day": 5, "month": 50}, concurrency=3)
+
+
+TEAM = LevelSettings(limits_nano_usd={"day": 9}, display_name="Search")
 BUDGET = WorkspaceSettings(budget_nano_usd=10**9, admission="covered")
 CHANGES: dict[str, Step] = {
     "key.create": lambda stores, _: stores.keys.create(
@@ -93,6 +101,11 @@ CHANGES: dict[str, Step] = {
     "key.change": lambda stores, key: stores.keys.change(WORKSPACE, key, narrowed, by=TESTER),
     "key.rotate": lambda stores, key: stores.keys.rotate(WORKSPACE, key, grace_s=60, by=TESTER),
     "key.delete": lambda stores, key: stores.keys.delete(WORKSPACE, key, by=TESTER),
+    "team.create": lambda stores, _: stores.teams.create(WORKSPACE, "new", TEAM, by=TESTER),
+    "team.change": lambda stores, _: stores.teams.change(WORKSPACE, "search", tightened, by=TESTER),
+    "member.create": lambda stores, _: stores.members.create(
+        WORKSPACE, "new", MemberSettings(concurrency=2, team_id="search"), by=TESTER
+    ),
     "credit.grant": lambda stores, _: stores.credits.grant(
         WORKSPACE, "invoice", 10**9, "paid", by=TESTER
     ),
@@ -146,6 +159,7 @@ async def _crash(
     stores = dynamo_stores(client, tables, clock)
     await stores.workspaces.create(WORKSPACE, WorkspaceSettings(), by=TESTER)
     key = await stores.keys.create(NewKey(workspace_id=WORKSPACE, label="old"), by=TESTER)
+    await stores.teams.create(WORKSPACE, "search", TEAM, by=TESTER)
     dying = dynamo_stores(Crashing(client, fatal[0], lands=fatal[1]), tables, clock)
     ended = False
     try:
@@ -163,7 +177,7 @@ async def _crash(
             found.append(f"the repeated change is refused: {refusal}")
     found += await _compare(client, tables, clock, key.secret)
     made = Counter(entry.action for entry in await _entries(stores))
-    expected = 1 + (action in ("key.create", "workspace.create"))
+    expected = 1 + (action in ("key.create", "workspace.create", "team.create"))
     repeats = action in _REPEATABLE
     if made[action] != expected and not (repeats and made[action] == expected + 1):
         found.append(f"{made[action]} entries of {action}")
@@ -219,6 +233,7 @@ async def _compare(client: AwsCaller, tables: Tables, clock: HandClock, secret: 
         budgets=budgets,
         lots=CreditLots(client, tables, stores.wallets, ids=ids, clock=clock),
         key_writes=KeyWrites(client, tables, ids=ids, clock=clock),
+        levels=PendingLevels(client, tables, clock),
         ids=ids,
     ).run()
     entries = await _entries(stores)
@@ -226,7 +241,14 @@ async def _compare(client: AwsCaller, tables: Tables, clock: HandClock, secret: 
     for entry in entries:
         chains.setdefault(f"{entry.action.partition('.')[0]} {entry.target}", []).append(entry)
     shown = await _shown(stores)
-    found = [f"{target} has no entry" for target in shown if target not in chains]
+    uncounted = [
+        team.id
+        for team in (await stores.teams.list(WORKSPACE)).found
+        # Nothing is spent: what is left is the limit.
+        if team.spending.remaining_nano_usd != team.limits_nano_usd
+    ]
+    found = [f"the state of team {team_id} lacks its limits" for team_id in uncounted]
+    found += [f"{target} has no entry" for target in shown if target not in chains]
     for target, chain in chains.items():
         found += _follow(target, chain, shown.get(target, {}))
     deleted = any(entry.action == "key.delete" for entry in entries)
@@ -278,9 +300,17 @@ async def _shown(stores: DynamoStores) -> dict[str, dict[str, str]]:
                 **describe(settings_of(key)),
                 "secret": f"…{key.last_four}",
             }
+        for team in (await stores.teams.list(workspace.id)).found:
+            shown[f"team {team.id}"] = _settings(team, LevelSettings)
+        for member in (await stores.members.list(workspace.id)).found:
+            shown[f"member {member.id}"] = _settings(member, MemberSettings)
         for entry in (await stores.credits.entries(workspace.id)).found:
             shown[f"credit {entry.id}"] = describe(change_of(entry))
     return shown
+
+
+def _settings(level: LevelSettings, kind: type[LevelSettings]) -> dict[str, str]:
+    return describe(kind(**{it.name: getattr(level, it.name) for it in fields(kind)}))
 
 
 async def _entries(stores: DynamoStores) -> list[AuditEntry]:

@@ -59,6 +59,24 @@ MUTANTS: Final = (
         instead="hold_id = first_id = first_id or self._ids.new_id()",
     ),
     Mutant(
+        name="state settled without condition",
+        path="stores/aws/expressions.py",
+        text='us = us + :c REMOVE h.#h",\n    "h.#h = :a",',
+        instead='us = us + :c REMOVE h.#h",\n    "h.#h = :a OR us >= :c",',
+    ),
+    Mutant(
+        name="level left out of the sweep",
+        path="stores/money/sweeper.py",
+        text="for state in expired.states:",
+        instead='for state in (it for it in expired.states if it.owner.level == "key"):',
+    ),
+    Mutant(
+        name="level settled at no cost",
+        path="stores/money/ledger.py",
+        text="held_nano_usd=level.nano_usd,\n                        cost_nano_usd=cost_nano_usd,",
+        instead="held_nano_usd=level.nano_usd,\n                        cost_nano_usd=0,",
+    ),
+    Mutant(
         name="hold without balance check",
         path="stores/aws/expressions.py",
         text=_WALLET_HOLD,
@@ -72,11 +90,12 @@ ADMINISTRATION_MUTANTS: Final = (
         name="entry before its change",
         shown_by="key.change",
         path="stores/keys/administration.py",
-        text="digests = await self._writes.change_rows(pointer, new, *renaming, *entry, "
-        "pending=pending)",
+        text="digests = await self._writes.change_rows(\n"
+        "            pointer, new, *renaming, *joins, *entry, pending=pending\n"
+        "        )",
         instead="await self._writes.transact(*entry)\n"
         "        digests = await self._writes.change_rows("
-        "pointer, new, *renaming, pending=pending)",
+        "pointer, new, *renaming, *joins, pending=pending)",
     ),
     Mutant(
         name="entry after its change",
@@ -99,6 +118,20 @@ ADMINISTRATION_MUTANTS: Final = (
         path="stores/money/workspace_maintenance.py",
         text="await self._key_writes.apply(pointer)",
         instead="continue",
+    ),
+    Mutant(
+        name="decided change of a level not completed",
+        shown_by="team.change",
+        path="stores/money/workspace_maintenance.py",
+        text="await self._levels.complete(workspace_id)",
+        instead="await self._levels.complete(workspace_id[:0])",
+    ),
+    Mutant(
+        name="level without an entry",
+        shown_by="team.create",
+        path="stores/membership/levels.py",
+        text='actions += self.entry(by, "create", row, after=settings)',
+        instead="actions += []",
     ),
     Mutant(
         name="key changed by two at once",

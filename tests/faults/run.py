@@ -12,17 +12,16 @@ import itertools
 import json
 import os
 import random
-import re
 import sys
 import time
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from tests.faults.checks import LIMIT, Findings, check_shard, check_state
 from tests.faults.clock import RATE, FastClock
 from tests.faults.processes import run_order, start
 from tests.faults.worker import Order
@@ -39,25 +38,27 @@ from tests.stores import (
 )
 from tollgate.core.activity import DAY_S, GenerationFilter
 from tollgate.core.errors import GatewayError, RequestError
+from tollgate.core.limits import Period
 from tollgate.stores.administration import CreatedKey, NewKey
 from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
+from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreError
-from tollgate.stores.aws.tables import Tables, all_rows, get_items, key_state_key
+from tollgate.stores.aws.tables import Tables, all_rows, get_items, key_state_key, level_state_key
 from tollgate.stores.credit import CreditEntry
 from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 from tollgate.stores.rules.periods import bucket_names
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 WORKSPACE = "acme"
-LIMIT = 10**12
+LIMITS: dict[Period, int] = {"day": LIMIT, "week": LIMIT, "month": LIMIT, "total": LIMIT}
+MEMBER = "ana"
+# Keys go back and forth between them, with what they hold in flight.
+TEAMS = ("search", "other")
 # 2026-11-22, 00:00 UTC: a day and a week's end, so two of the buckets change.
 MIDNIGHT_S = 1795305600.0
 PROCESSES = 2
 WORKERS = 64
-# A run lasts some days of November 2026, whose buckets these are.
-_LASTING = ("b_total", "b_202611")
-_DAY = re.compile(r"b_\d{8}")
 _ROOT = Path(__file__).parent.parent.parent
 
 
@@ -81,19 +82,6 @@ class Wallet:
 # Nobody takes the rest of a wallet that has enough.
 RICH = Wallet(name="rich", credit=10**9, amount_max=500, sites=MONEY_SITES - {"wallet rest"})
 STARVED = Wallet(name="starved", credit=40_000, amount_max=1_500, sites=MONEY_SITES)
-
-
-@dataclass
-class Findings:
-    """What went wrong, in words, and how much was looked at; the day's bucket it all began in."""
-
-    first_day: str
-    violations: list[str] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def check(self, holds: bool, what: str) -> None:
-        if not holds:
-            self.violations.append(what)
 
 
 async def run(
@@ -160,21 +148,29 @@ async def run(
 async def _opened(
     endpoint_url: str, wallet: Wallet, clock: HandClock
 ) -> tuple[Tables, list[CreatedKey]]:
-    """Tables with a workspace, its credit and three keys."""
+    """Tables with a workspace, its credit, and keys: alone, in a team, of a member in a team."""
     client = aws_client(endpoint_url, clock=clock, timeout_s=10.0)
     tables = await fresh_tables(client)
     stores = dynamo_stores(client, tables, clock)
     await stores.credits.grant(WORKSPACE, "first", wallet.credit, "test", by=TESTER)
+    await stores.members.create(
+        WORKSPACE, MEMBER, MemberSettings(limits_nano_usd=LIMITS), by=TESTER
+    )
+    for team in TEAMS:
+        settings = LevelSettings(limits_nano_usd=LIMITS, tokens_per_minute=10**9)
+        await stores.teams.create(WORKSPACE, team, settings, by=TESTER)
     new = NewKey(
         workspace_id=WORKSPACE,
         label="test",
         requests_per_minute=60_000_000,
         burst=1_000_000,
         tokens_per_minute=10**9,
-        limits_nano_usd={"day": LIMIT, "week": LIMIT, "month": LIMIT, "total": LIMIT},
+        limits_nano_usd=LIMITS,
     )
+    each = (new, replace(new, team_id=TEAMS[0]), replace(new, team_id=TEAMS[0], member_id=MEMBER))
     keys = [
-        await stores.keys.create(replace(new, label=f"test {it}"), by=TESTER) for it in range(3)
+        await stores.keys.create(replace(it, label=f"test {place}"), by=TESTER)
+        for place, it in enumerate(each)
     ]
     await client.close()
     return tables, keys
@@ -184,12 +180,16 @@ async def _watch(
     stores: DynamoStores, keys: Sequence[str], findings: Findings, done: asyncio.Event
 ) -> None:
     """I1, I2 and I6 at any moment; costs never exceed their holds here, so nothing is negative."""
-    states = [key_state_key(key_id) for key_id in keys]
+    states = [
+        *(key_state_key(key_id) for key_id in keys),
+        level_state_key("member", WORKSPACE, MEMBER),
+        *(level_state_key("team", WORKSPACE, team) for team in TEAMS),
+    ]
     while not done.is_set():
         for item in await stores.wallets.items(WORKSPACE, 16):
-            _check_shard(item, findings)
+            check_shard(item, findings)
         for item in await get_items(stores.client, stores.tables.ledger, states):
-            _check_key(item, findings)
+            check_state(item, findings)
         findings.counts["looks"] += 1
         await asyncio.sleep(0.05)
 
@@ -270,7 +270,10 @@ async def _meddle(
             await stores.workspaces.set_locked(WORKSPACE, locked=True, by=TESTER)
             await asyncio.sleep(0.05)
             await stores.workspaces.set_locked(WORKSPACE, locked=False, by=TESTER)
-            await stores.keys.change(WORKSPACE, key.id, _enabled, by=TESTER)
+            team = draw.choice(TEAMS) if key.team_id else None
+            await stores.keys.change(
+                WORKSPACE, key.id, lambda it, team=team: _enabled(it, team), by=TESTER
+            )
             findings.counts["stopped"] += 1
 
 
@@ -281,13 +284,13 @@ def owed(stores: DynamoStores, site: str) -> bool:
 
 
 async def _audit(stores: DynamoStores, findings: Findings) -> None:
-    """Everything at rest: I1 to I7 and I10."""
+    """Everything at rest: I1 to I7, I10 and I11."""
     shards = await stores.wallets.items(WORKSPACE, 16)
     ledger = await _scan(stores, stores.tables.ledger)
     keys = [item for item in ledger if read_text(item, "pk").startswith("K#")]
     records = await _scan(stores, stores.tables.generations)
     for item in shards:
-        _check_shard(item, findings)
+        check_shard(item, findings)
     granted = sum(read_number(item, "gr") for item in shards)
     entries = await all_rows(stores.client, stores.tables.core, f"W#{WORKSPACE}", "L#")
     entered = sum(read_number(item, "amt") for item in entries)
@@ -302,38 +305,29 @@ async def _audit(stores: DynamoStores, findings: Findings) -> None:
     findings.check(spent == recorded, f"I4: spent {spent}, recorded {recorded}")
     by_keys = sum(read_number(item, "us") for item in keys)
     findings.check(spent == by_keys, f"I10: spent {spent}, by keys {by_keys}")
+    await _audit_levels(stores, ledger, findings)
     held = [item for item in ledger if item["h"]["M"]]
     findings.check(not held, f"I7: {len(held)} items hold something at rest")
     for item in keys:
-        _check_key(item, findings)
+        check_state(item, findings)
     findings.counts["records"] = len(records)
 
 
-def _check_shard(item: Item, findings: Findings) -> None:
-    held = sum(read_numbers_by_name(item, "h").values())
-    available, spent = read_number(item, "av"), read_number(item, "sp")
-    total = available + held + spent
-    findings.check(total == read_number(item, "gr"), f"I1: {read_text(item, 'pk')} {total}")
-    findings.check(available >= 0, f"I2: {read_text(item, 'pk')} has {available}")
+async def _audit_levels(stores: DynamoStores, ledger: Sequence[Item], findings: Findings) -> None:
+    """I6 and I11: together the teams spent what the keys did that were always in one of them."""
+    summaries = (await stores.keys.list(WORKSPACE)).found
+    for initial, of in (("P", "member_id"), ("T", "team_id")):
+        levels = [item for item in ledger if read_text(item, "pk").startswith(f"{initial}#")]
+        found = sum(read_number(item, "us") for item in levels)
+        spent = sum(key.spent_nano_usd for key in summaries if getattr(key, of))
+        findings.check(found == spent, f"I11: keys with a {of} spent {spent}, levels {found}")
+        findings.counts[f"{of} spent"] += found
+        for item in levels:
+            check_state(item, findings)
 
 
-def _check_key(item: Item, findings: Findings) -> None:
-    """What every period has left, with what is held and spent, is its limit.
-
-    An hour after its end a day's bucket goes; one that an old hold brings back begins anew.
-    """
-    used = sum(read_numbers_by_name(item, "h").values()) + read_number(item, "us")
-    for period in _LASTING:
-        left = read_number(item, period) if period in item else LIMIT
-        findings.check(left + used == LIMIT, f"I6: {period} has {left} left of {used}")
-    days = {name: LIMIT - read_number(item, name) for name in item if _DAY.fullmatch(name)}
-    findings.counts["midnights"] += len(days) > 1
-    if days.get(findings.first_day, 0) > 0:
-        findings.check(sum(days.values()) == used, f"I6: {days} of {used}")
-
-
-def _enabled(settings: KeySettings) -> KeySettings:
-    return replace(settings, disabled=False)
+def _enabled(settings: KeySettings, team: str | None) -> KeySettings:
+    return replace(settings, disabled=False, team_id=team)
 
 
 async def _scan(stores: DynamoStores, table: str) -> list[Item]:

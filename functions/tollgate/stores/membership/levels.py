@@ -26,12 +26,11 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
-    KEY_APPLIED,
     LEVEL_CHANGE,
     LEVEL_CHANGE_PENDING,
     STATE_SEED,
 )
-from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
+from tollgate.stores.aws.failures import StoreUnavailable, TransactionCancelled
 from tollgate.stores.aws.items import AnyItem, KeyStateItem, LevelItem
 from tollgate.stores.aws.tables import (
     Tables,
@@ -43,13 +42,13 @@ from tollgate.stores.aws.tables import (
     query_rows,
 )
 from tollgate.stores.aws.transactions import put_if_absent, transact
-from tollgate.stores.keys.state_writes import StateWrites
 from tollgate.stores.membership.level_items import (
     encode_level_settings,
     id_of_row,
     is_tombstone,
     workspace_of_row,
 )
+from tollgate.stores.membership.pending import PendingLevels
 from tollgate.stores.membership.rows import read_spending, seeded_state
 from tollgate.stores.people import LevelSpending
 from tollgate.stores.records.activity import DynamoActivityStore
@@ -96,7 +95,7 @@ class Levels(Generic[_Settings]):
         self._read = read
         self._ids = ids
         self._clock = clock
-        self._states = StateWrites(client, tables.ledger, clock)
+        self._pending = PendingLevels(client, tables, clock)
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def create(self, row: Item, settings: _Settings, *others: object, by: Actor) -> bool:
@@ -170,7 +169,7 @@ class Levels(Generic[_Settings]):
             if row is None or is_tombstone(row):
                 return None
             if LevelItem.PENDING in row:
-                await self.apply(row)
+                await self._pending.apply(self._level, row)
                 continue
             old = self._read(row)
             new = change.edit(old)
@@ -183,28 +182,9 @@ class Levels(Generic[_Settings]):
                 continue
             changed = await self.row(workspace_id, level_id)
             if changed is not None and LevelItem.PENDING in changed:
-                await self.apply(changed)
+                await self._pending.apply(self._level, changed)
             return changed
         raise StoreUnavailable(f"{self._level} {level_id} keeps changing", maybe_applied=False)
-
-    async def apply(self, row: Item) -> None:
-        """Give the state of a level the settings of its row, once."""
-        revision = read_number(row, LevelItem.REVISION)
-        state_key = self._state_key(workspace_of_row(row), id_of_row(row))
-        await self._states.apply(state_key, state_settings(self._read(row)), revision)
-        try:
-            await self._client.call(
-                "UpdateItem",
-                {
-                    "TableName": self._tables.core,
-                    "Key": level_row_key(self._level, workspace_of_row(row), id_of_row(row)),
-                    "UpdateExpression": KEY_APPLIED.update,
-                    "ConditionExpression": KEY_APPLIED.condition,
-                    "ExpressionAttributeValues": {":rev": number(revision)},
-                },
-            )
-        except ConditionFailed:
-            return
 
     def entry(
         self,

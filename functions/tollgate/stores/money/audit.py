@@ -32,11 +32,16 @@ from tollgate.stores.aws.tables import (
     all_rows,
     get_items,
     key_state_key,
+    level_rows_prefix,
+    level_state_key,
 )
 from tollgate.stores.keys.rows import is_gone
+from tollgate.stores.keys.state_items import read_key_state
+from tollgate.stores.membership.level_items import id_of_row
+from tollgate.stores.membership.pending import READERS
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
-from tollgate.stores.rules.periods import day_name
+from tollgate.stores.rules.periods import TOTAL_BUCKET, day_name
 from tollgate.stores.rules.reports import BrokenInvariant
 
 # Entries and moves are rare: books that change between two reads are read again.
@@ -119,7 +124,25 @@ class Audit:
             compare(invariant, total, max(first, total))
             compare(invariant, total - unsettled, min(last, total - unsettled))
         await self._compare_grants(workspace, compare)
+        await self._compare_levels(workspace, compare)
         return differences
+
+    async def _compare_levels(self, workspace: Workspace, compare: _Compare) -> None:
+        """Compare I6 of members and teams: each write changes what is left along with the rest."""
+        for level in READERS:
+            rows = await all_rows(
+                self._client, self._tables.core, f"W#{workspace.id}", level_rows_prefix(level)
+            )
+            keys = [level_state_key(level, workspace.id, id_of_row(row)) for row in rows]
+            for state in await get_items(self._client, self._tables.ledger, keys):
+                counted = read_key_state(state)
+                taken = counted.limits_nano_usd["total"] - counted.buckets.get(
+                    TOTAL_BUCKET, counted.limits_nano_usd["total"]
+                )
+                held = sum(read_numbers_by_name(state, KeyStateItem.HOLDS).values())
+                name = read_text(state, AnyItem.PARTITION)
+                spent = read_number(state, KeyStateItem.SPENT)
+                compare(f"I6 held + spent of {name}", taken, held + spent)
 
     async def _compare_grants(self, workspace: Workspace, compare: _Compare) -> None:
         """Compare I3: the shards were granted the sum of the entries."""

@@ -13,6 +13,7 @@ from tollgate.stores.aws.holds import hold_count
 from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WalletItem
 from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, all_rows
 from tollgate.stores.keys.writes import KeyWrites
+from tollgate.stores.membership.pending import PendingLevels
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.wallets import HOLDS_CROWDED, Wallets
@@ -41,6 +42,7 @@ class WorkspaceMaintenance:
         budgets: Budgets,
         lots: CreditLots,
         key_writes: KeyWrites,
+        levels: PendingLevels,
         ids: IdSource,
     ) -> None:
         self._client = client
@@ -50,6 +52,7 @@ class WorkspaceMaintenance:
         self._budgets = budgets
         self._lots = lots
         self._key_writes = key_writes
+        self._levels = levels
         self._ids = ids
 
     async def run(self) -> MaintenanceReport:
@@ -65,6 +68,7 @@ class WorkspaceMaintenance:
                     continue
                 grown += await self._settle_shards(workspace)
                 await self._complete_keys(workspace_id)
+                await self._levels.complete(workspace_id)
                 expiries += await self._lots.expire(workspace_id)
                 moves += await self._balance(workspace_id)
                 alerts += await self._budgets.check(workspace_id)

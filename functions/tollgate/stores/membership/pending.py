@@ -1,0 +1,72 @@
+"""Changes of levels that are decided, and that the states of the levels still have to get."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tollgate.core.clock import Clock
+from tollgate.core.limits import AboveKey
+from tollgate.stores.aws.attributes import Item, number
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_number
+from tollgate.stores.aws.expressions import KEY_APPLIED
+from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.stores.aws.items import LevelItem
+from tollgate.stores.aws.tables import (
+    Tables,
+    all_rows,
+    level_row_key,
+    level_rows_prefix,
+    level_state_key,
+)
+from tollgate.stores.keys.state_writes import StateWrites
+from tollgate.stores.membership.level_items import (
+    id_of_row,
+    read_member_settings,
+    read_team_settings,
+    workspace_of_row,
+)
+from tollgate.stores.rules.level_settings import LevelSettings, state_settings
+
+READERS: Final[Mapping[AboveKey, Callable[[Item], LevelSettings]]] = {
+    "member": read_member_settings,
+    "team": read_team_settings,
+}
+
+
+class PendingLevels:
+    """Completes changes, of a process that goes on or of one that has ended."""
+
+    def __init__(self, client: AwsCaller, tables: Tables, clock: Clock) -> None:
+        self._client = client
+        self._tables = tables
+        self._states = StateWrites(client, tables.ledger, clock)
+
+    async def complete(self, workspace_id: str) -> None:
+        """Complete the changes of all members and teams of a workspace."""
+        for level in READERS:
+            rows = await all_rows(
+                self._client, self._tables.core, f"W#{workspace_id}", level_rows_prefix(level)
+            )
+            for row in rows:
+                if LevelItem.PENDING in row:
+                    await self.apply(level, row)
+
+    async def apply(self, level: AboveKey, row: Item) -> None:
+        """Give the state of a level the settings of its row, once."""
+        revision = read_number(row, LevelItem.REVISION)
+        workspace_id, level_id = workspace_of_row(row), id_of_row(row)
+        state_key = level_state_key(level, workspace_id, level_id)
+        await self._states.apply(state_key, state_settings(READERS[level](row)), revision)
+        try:
+            await self._client.call(
+                "UpdateItem",
+                {
+                    "TableName": self._tables.core,
+                    "Key": level_row_key(level, workspace_id, level_id),
+                    "UpdateExpression": KEY_APPLIED.update,
+                    "ConditionExpression": KEY_APPLIED.condition,
+                    "ExpressionAttributeValues": {":rev": number(revision)},
+                },
+            )
+        except ConditionFailed:
+            return
