@@ -71,7 +71,7 @@ async def test_the_rows_above_a_key_are_read_along_with_it(
     assert session is not None
     on_its_own, _ = await funded_key(stores, 1, replace(KEY, member_id=None))
     # The first time in a process, each step is known by the one before it.
-    for first, known in ((session.secret, 4), (secret, 1), (on_its_own, 1)):
+    for first, known in ((session.secret, 3), (secret, 1), (on_its_own, 1)):
         for rounds in (known, 1):
             stores.clock.now += 5
             meter.reset()

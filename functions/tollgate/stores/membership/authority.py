@@ -34,11 +34,10 @@ def list_needed_rows(row: Item, find: _Find) -> list[Item]:
     if SessionItem.KEY_HASH in row:
         needed.append(secret_key(read_text(row, SessionItem.KEY_HASH)))
         key_row = find(needed[0])
-    if key_row is None:
-        return needed
-    workspace_id = read_text(key_row, SecretItem.WORKSPACE)
-    team_id = read_optional_text(key_row, SecretItem.TEAM)
-    member_id = read_optional_text(key_row, SecretItem.MEMBER)
+    # A session's row names its workspace and member, so that they need not wait for the key's row.
+    workspace_id = read_text(row, SecretItem.WORKSPACE)
+    member_id = read_optional_text(row, SecretItem.MEMBER)
+    team_id = None if key_row is None else read_optional_text(key_row, SecretItem.TEAM)
     if member_id is not None:
         needed.append(level_row_key("member", workspace_id, member_id))
         member = find(needed[-1])
