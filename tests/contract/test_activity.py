@@ -184,6 +184,33 @@ async def test_c67_a_closed_day_keeps_the_labels_that_callers_stated(dynamo: Dyn
     assert found.rows == live.rows
 
 
+async def test_c92_a_key_that_was_moved_spends_each_time_for_whom_it_had(
+    stores: AnyStores,
+) -> None:
+    _, principal = await funded_key(stores, 10**6)
+    day_s = MIDNIGHT_S - DAY_S
+    teams = ("search", "ranking", "search", "ads")
+    for place, team in enumerate(teams):
+        labels = {"team": team, "member": "ana", "environment": f"env-{place}"}
+        stated = {"session": "s"} if place == 1 else {}
+        await generated(
+            stores, principal, day_s + place, 5 + place, labels=labels, caller_labels=stated
+        )
+    # Of a process that was killed nothing but the key is known.
+    await generated(stores, principal, day_s + 9, 0, labels={}, key_label="", outcome="lost")
+    stores.clock.now = NOON_S
+    open_day = (await stores.activity.activity("acme", day_s, day_s + DAY_S)).rows
+    spent = {(row.labels["team"], row.moved): row.cost_nano_usd for row in open_day}
+    assert spent == {("search", True): 5 + 7, ("ranking", True): 6, ("ads", False): 8}
+    assert sum(row.requests for row in open_day) == 5
+    if isinstance(stores, DynamoStores):
+        await stores.activity.close_due()
+        closed = (await stores.activity.activity("acme", day_s, day_s + DAY_S)).rows
+        assert sorted(closed, key=str) == sorted(open_day, key=str)
+        await stores.activity.close_due()
+        assert len((await stores.activity.activity("acme", day_s, day_s + DAY_S)).rows) == 3
+
+
 async def test_c67_code_from_before_callers_labels_reads_the_sums_of_a_closed_day(
     dynamo: DynamoStores,
 ) -> None:

@@ -18,6 +18,7 @@ CALLER_LABELS_MAX: Final = 1_000
 # In place of a value that a day has no room for; no caller can state it.
 OTHERS: Final = "(others)"
 _Stated = tuple[tuple[str, str], ...]
+_Owners = tuple[str, str]
 
 
 class GenerationFilter(Struct, frozen=True, kw_only=True):
@@ -55,7 +56,10 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
 
 
 class ActivityRow(Struct, frozen=True, kw_only=True):
-    """The usage of one key, model, provider and set of callers' labels on one UTC day."""
+    """The usage of one key, model, provider and set of callers' labels on one UTC day.
+
+    A key that was moved has a row for each team and member that it had on the day.
+    """
 
     day: str
     """As `2026-11-21`."""
@@ -69,6 +73,8 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     """The labels of the key's last generation of the day."""
     caller_labels: Mapping[str, str] = field(default_factory=dict)
     """The labels that the callers of these generations stated about themselves."""
+    moved: bool = False
+    """True if the key was moved to another team or member later on the day."""
     requests: int = 0
     failed: int = 0
     """Generations of every outcome but `ok`."""
@@ -136,21 +142,26 @@ def day_of(second: int) -> str:
 def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[ActivityRow, ...]:
     """Sum all records of one day into rows; the order of the records does not matter.
 
-    Callers name their sessions as they like, so that the sets of labels of a day are bounded.
+    Callers name their sessions as they like, so that the sets of labels of a day are bounded. The
+    record of a process that was killed has no labels: it counts where its key was last.
     """
-    rows: dict[tuple[str, str, str, _Stated], ActivityRow] = {}
+    ordered = sorted(records, key=lambda record: record.id)
+    last = {it.key_id: _owners(it.labels) for it in ordered if it.key_label or it.labels}
+    rows: dict[tuple[str, str, str, _Owners, _Stated], ActivityRow] = {}
     sets = _LabelSets()
-    for record in sorted(records, key=lambda record: record.id):
+    for record in ordered:
+        known = bool(record.key_label or record.labels)
+        owners = _owners(record.labels) if known else last.get(record.key_id, ("", ""))
         stated = sets.admit(tuple(sorted(record.caller_labels.items())))
-        place = (record.model or "", record.provider or "", record.key_id, stated)
+        place = (record.model or "", record.provider or "", record.key_id, owners, stated)
         row = rows.get(place) or ActivityRow(
             day=day,
             model=record.model,
             provider=record.provider,
             key_id=record.key_id,
             caller_labels=dict(stated),
+            moved=owners != last.get(record.key_id, owners),
         )
-        known = bool(record.key_label or record.labels)
         rows[place] = ActivityRow(
             day=day,
             model=record.model,
@@ -159,12 +170,18 @@ def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[Activi
             key_label=record.key_label if known else row.key_label,
             labels=record.labels if known else row.labels,
             caller_labels=row.caller_labels,
+            moved=row.moved,
             requests=row.requests + 1,
             failed=row.failed + (record.outcome != "ok"),
             cost_nano_usd=row.cost_nano_usd + record.cost_nano_usd,
             usage=row.usage.plus(record.usage),
         )
     return tuple(rows[place] for place in sorted(rows))
+
+
+def _owners(labels: Mapping[str, str]) -> _Owners:
+    """Return the team and the member that a generation's key had."""
+    return labels.get(TEAM_LABEL, ""), labels.get(MEMBER_LABEL, "")
 
 
 class _LabelSets:
@@ -193,9 +210,9 @@ class _LabelSets:
 
 def without_caller_labels(rows: Iterable[ActivityRow]) -> tuple[ActivityRow, ...]:
     """Sum the rows that differ in callers' labels alone, in the order of the first of each."""
-    sums: dict[tuple[str, str | None, str | None, str], ActivityRow] = {}
+    sums: dict[tuple[str, str | None, str | None, str, _Owners], ActivityRow] = {}
     for row in rows:
-        place = (row.day, row.model, row.provider, row.key_id)
+        place = (row.day, row.model, row.provider, row.key_id, _owners(row.labels))
         known = sums.get(place)
         if known is None:
             sums[place] = replace(row, caller_labels={})

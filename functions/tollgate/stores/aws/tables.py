@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Final, assert_never
 
 from msgspec import Struct
 
-from tollgate.core.activity import ActivityRow
+from tollgate.core.activity import MEMBER_LABEL, TEAM_LABEL, ActivityRow
 from tollgate.core.ids import created_s
 from tollgate.core.limits import AboveKey, LimitOwner
 from tollgate.stores.aws.attributes import Item, string
@@ -95,13 +96,22 @@ def activity_key(workspace_id: str, row: ActivityRow) -> Item:
     """Return the key of a closed day's row in the core table.
 
     It is by model, provider and API key, and by what callers state about themselves: behind the API
-    key, where code from before such labels reads them as a part of it.
+    key, where code from before such labels reads them as a part of it. The row of a team and a
+    member from which a key was moved has their hash at the end.
     """
     place = f"{row.model or '-'}#{row.provider or '-'}#{row.key_id or '-'}"
-    if row.caller_labels:
+    if row.caller_labels or row.moved:
         stated = ",".join(f"{name}={row.caller_labels[name]}" for name in sorted(row.caller_labels))
         place = f"{place}{BEFORE_STATED}{stated}"
+    if row.moved:
+        place = f"{place}{BEFORE_STATED}{_hash_owners(row)}"
     return _key(f"W#{workspace_id}", f"A#{row.day.replace('-', '')}#{place}")
+
+
+def _hash_owners(row: ActivityRow) -> str:
+    # Labels may have any characters, also those that separate the parts of a key.
+    owners = f"{row.labels.get(TEAM_LABEL, '')}\n{row.labels.get(MEMBER_LABEL, '')}"
+    return sha256(owners.encode()).hexdigest()[:16]
 
 
 def closed_day_key(workspace_id: str, day: str) -> Item:

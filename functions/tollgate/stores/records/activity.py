@@ -252,7 +252,7 @@ def _read_labels(stored: Any) -> dict[str, str]:
 def _read_row(item: Item) -> ActivityRow:
     _, day, model, provider, whose = read_text(item, AnyItem.SORT).split("#")
     # Behind the key stand the callers' labels, which are read from their own attribute.
-    key_id, _, _ = whose.partition(BEFORE_STATED)
+    key_id, *behind = whose.split(BEFORE_STATED)
     return ActivityRow(
         day=_day(day),
         model=None if model == "-" else model,
@@ -261,6 +261,7 @@ def _read_row(item: Item) -> ActivityRow:
         key_label=read_optional_text(item, ActivityItem.KEY_LABEL) or "",
         labels=_read_labels(item[ActivityItem.LABELS]),
         caller_labels=_read_labels(item.get(ActivityItem.CALLER_LABELS, {"M": {}})),
+        moved=len(behind) > 1,
         requests=read_number(item, ActivityItem.REQUESTS),
         failed=read_number(item, ActivityItem.FAILED),
         cost_nano_usd=read_number(item, ActivityItem.COST),
