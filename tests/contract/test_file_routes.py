@@ -65,11 +65,13 @@ class Desk:
             headers["idempotency-key"] = claim
         return await request(self.api.app, "POST", "/v1/files", headers=headers, body=form.read())
 
-    async def part(self, upload_id: str, content: bytes, *, name: str = "data") -> Exchange:
+    async def part(
+        self, upload_id: str, content: bytes, *, name: str = "data", who: str = "acme inference"
+    ) -> Exchange:
         path = f"/v1/uploads/{upload_id}/parts"
         form = httpx2.Request("POST", f"http://gateway{path}", files={name: content})
         headers = {
-            "authorization": f"Bearer {self.secrets['acme inference']}",
+            "authorization": f"Bearer {self.secrets[who]}",
             "content-type": form.headers["content-type"],
         }
         return await request(self.api.app, "POST", path, headers=headers, body=form.read())

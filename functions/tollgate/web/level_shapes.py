@@ -241,6 +241,9 @@ def _each(
     spending: LevelSpending,
 ) -> Iterator[_Left]:
     for period, limit in limits.items():
+        # A limit that was set a moment ago may not be counted yet.
+        if period not in spending.remaining_nano_usd:
+            continue
         yield _Left(
             level=level,
             id=id_,

@@ -3,10 +3,12 @@
 Keeps C61, C91.
 """
 
+import json
 from typing import get_args
 
 import pytest
 
+from tests.asgi import request
 from tests.unit.web.routes import (
     EVERY_KEYS_ROUTES,
     FILE_ROUTES,
@@ -22,6 +24,7 @@ from tests.unit.web.routes import (
     SETUP_LISTS,
     WEBHOOK_ROUTES,
 )
+from tests.unit.web.test_chat_app import PATH, app_of
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
 from tollgate.core.principal import KeyRole, MemberRole
 from tollgate.web.access import ACCESS
@@ -77,6 +80,20 @@ async def test_c91_each_role_is_served_by_its_routes_and_refused_by_all_others(
     else:
         assert (reply.status, reply.error["code"]) == (403, "permission_denied")
         assert await them.state() == before
+
+
+@pytest.mark.parametrize("role", sorted(ALL))
+async def test_c91_who_may_generate_is_served_and_all_others_are_refused(role: str) -> None:
+    them = await tenants()
+    secret = them.secrets[await caller_of(them, "acme", role)]
+    content = {"model": "acme/small", "messages": [{"role": "user", "content": "Hi"}]}
+    headers = {"authorization": f"Bearer {secret}"}
+    app = app_of(them.home)
+    reply = await request(app, "POST", PATH, headers=headers, body=json.dumps(content).encode())
+    if role in GENERATE:
+        assert reply.status == 200, reply.body
+    else:
+        assert (reply.status, reply.error["code"]) == (403, "permission_denied")
 
 
 def test_c91_every_route_of_the_table_is_in_the_matrix() -> None:

@@ -84,7 +84,7 @@ def level_cells(level: Any) -> dict[str, str]:
         "name": level["display_name"] or "",
         "limits": ", ".join(f"{period} {exact(limit)}" for period, limit in limits.items()),
         "left": ", ".join(
-            f"{period} {exact(level['limits_remaining'][period])}" for period in limits
+            f"{period} {exact(left)}" for period, left in level["limits_remaining"].items()
         ),
         "held": exact(level["held"]),
         "models": "all" if level["models"] is None else ", ".join(level["models"]),
@@ -99,7 +99,10 @@ def draw_limits(level: Any, style: OutputStyle) -> None:
     if style != "auto" or not sys.stdout.isatty():
         return
     for period, limit in level["limits"].items():
-        left, spent = level["limits_remaining"][period], level["limits_usage"].get(period, 0)
+        left, spent = level["limits_remaining"].get(period), level["limits_usage"].get(period, 0)
+        if left is None:
+            # A limit that was set a moment ago may not be counted yet.
+            continue
         held = max(Decimal(limit) - Decimal(left) - Decimal(spent), Decimal(0))
         reset = level["limits_reset_at"][period]
         until = f", until {reset[5:16].replace('T', ' ')}" if reset else ""
