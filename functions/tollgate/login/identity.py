@@ -11,8 +11,8 @@ from joserfc.util import urlsafe_b64decode
 from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode
+from tollgate.core.identity_tokens import TOKEN_LENGTH_MAX
 
-TOKEN_LENGTH_MAX: Final = 16_384
 # By signature of a private key alone: with `none` nobody signs, with HS256 every reader could.
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),

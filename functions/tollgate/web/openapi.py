@@ -14,6 +14,12 @@ from tollgate.ingress.formats import FORMATS, MESSAGES
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
 from tollgate.web.claude_model_shapes import ANTHROPIC_VERSION
+from tollgate.web.session_shapes import (
+    ClosedSessionReply,
+    IdentityTokenBody,
+    NewSessionReply,
+    SessionReply,
+)
 
 ANY_FORMAT: Final = "x-any-format"
 """The mark of an operation whose body is a request in any client format."""
@@ -52,6 +58,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             described = _describe_count(counting, models.count_request, models.count_reply)
             document["paths"][counting.path] = {"post": {"tags": [each.tag], **described}}
             errors[counting.path] = models.error
+    document["paths"]["/v1/session"] = _describe_sessions()
     for path, item in document["paths"].items():
         for method, operation in item.items():
             envelopes = [errors.get(path, ErrorEnvelope)]
@@ -130,6 +137,37 @@ def _describe_errors(responses: dict[str, Any], envelopes: Sequence[type[BaseMod
         }
 
 
+def _describe_sessions() -> dict[str, Any]:
+    """Return the routes of the app that signs people in, which is apart from the api."""
+    return {
+        "post": {
+            "tags": ["sessions"],
+            "summary": "Open Session",
+            "description": "Open a session for an identity token of the configured issuer. It ends "
+            "an hour after the token was issued.",
+            "operationId": "open_session",
+            "requestBody": {"required": True, "content": _json(IdentityTokenBody)},
+            "responses": {
+                "201": {"description": "The session.", "content": _json(NewSessionReply)}
+            },
+        },
+        "get": {
+            "tags": ["sessions"],
+            "summary": "Show Session",
+            "description": "Show as whom the caller is signed in.",
+            "operationId": "show_session",
+            "responses": {"200": {"description": "The member.", "content": _json(SessionReply)}},
+        },
+        "delete": {
+            "tags": ["sessions"],
+            "summary": "Close Session",
+            "description": "Sign out: the session is refused within five seconds.",
+            "operationId": "close_session",
+            "responses": {"200": {"description": "The end.", "content": _json(ClosedSessionReply)}},
+        },
+    }
+
+
 def _json(model: type[BaseModel]) -> dict[str, Any]:
     return {"application/json": {"schema": _reference(model)}}
 
@@ -143,7 +181,13 @@ def _format_schemas() -> dict[str, Any]:
 
     They are made together: models of several formats have one name, and each schema needs its own.
     """
-    wanted: list[tuple[type[BaseModel], Any]] = [(ErrorEnvelope, "serialization")]
+    wanted: list[tuple[type[BaseModel], Any]] = [
+        (ErrorEnvelope, "serialization"),
+        (IdentityTokenBody, "validation"),
+        (NewSessionReply, "serialization"),
+        (SessionReply, "serialization"),
+        (ClosedSessionReply, "serialization"),
+    ]
     for each in FORMATS:
         models = each.load_models()
         asked = (models.request, models.form, models.count_request)

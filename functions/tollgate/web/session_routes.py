@@ -6,53 +6,32 @@ import uuid
 from typing import Any, Final
 
 import msgspec
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
-from tollgate.core.principal import MemberRole, Principal
+from tollgate.core.principal import Principal
 from tollgate.ingress.validation import field_error
-from tollgate.login.identity import TOKEN_LENGTH_MAX, Identity, refused_token
+from tollgate.login.identity import Identity, refused_token
 from tollgate.stores.people import SESSION_S_MAX
 from tollgate.web.login_services import LoginServices, person, presented_secret
 from tollgate.web.reply import read_body
-from tollgate.web.shapes import Body
+from tollgate.web.session_shapes import (
+    ClosedSessionReply,
+    IdentityTokenBody,
+    NewSessionReply,
+    SessionObject,
+    SessionReply,
+)
 
 _BODY_BYTES_MAX: Final = 64 * 1024
 _TELEMETRY_BYTES_MAX: Final = 4 * 1024 * 1024
 _LOGGER: Final = logging.getLogger("tollgate.telemetry")
 _NO_STORE: Final = {"cache-control": "no-store"}
 _JSON: Final = "application/json"
-
-
-class IdentityTokenBody(Body):
-    """An identity to open a session for."""
-
-    token: str = Field(
-        min_length=1,
-        max_length=TOKEN_LENGTH_MAX,
-        description="an ID token, or an access token that is a JWT, of the configured issuer",
-    )
-
-
-class SessionObject(BaseModel):
-    """The member as whom a caller is signed in."""
-
-    workspace_id: str
-    member_id: str
-    team_id: str | None
-    role: MemberRole
-
-
-class NewSessionReply(BaseModel):
-    """A session with its secret, which is shown this once."""
-
-    data: SessionObject
-    key: str
-    expires_in: int = Field(description="seconds")
 
 
 class SessionRoutes:
@@ -89,14 +68,14 @@ class SessionRoutes:
     async def show(self, request: Request) -> Response:
         """Show as whom the caller is signed in."""
         shown = _session_of(await self._services.admit(request))
-        return Response(to_json({"data": shown}), 200, _NO_STORE, _JSON)
+        return Response(to_json(SessionReply(data=shown)), 200, _NO_STORE, _JSON)
 
     async def close(self, request: Request) -> Response:
         """Sign out: the session is refused within five seconds."""
         login = self._services.configured()
         await self._services.admit(request)
         closed = await login.sessions.close(presented_secret(request.headers), by=person(request))
-        return Response(to_json({"closed": closed}), 200, _NO_STORE, _JSON)
+        return Response(to_json(ClosedSessionReply(closed=closed)), 200, _NO_STORE, _JSON)
 
     async def show_settings(self, request: Request) -> Response:
         """Show Claude Code's settings of the caller's team and role; 404 without any."""

@@ -56,6 +56,9 @@ async def test_c6_the_document_is_openapi_3_1_and_lists_every_route() -> None:
     for name, template in names.items():
         served = {(method, path.replace(name, template)) for method, path in served}
     assert routes == served | {
+        ("POST", "/v1/session"),
+        ("GET", "/v1/session"),
+        ("DELETE", "/v1/session"),
         ("POST", "/v1/v2/rerank"),
         ("POST", "/v1/chat/completions"),
         ("POST", "/v1/completions"),

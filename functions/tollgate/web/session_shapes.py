@@ -1,0 +1,46 @@
+"""The bodies of `/v1/session`, apart from what verifies tokens: the api describes them."""
+
+from pydantic import BaseModel, Field
+
+from tollgate.core.identity_tokens import TOKEN_LENGTH_MAX
+from tollgate.core.principal import MemberRole
+from tollgate.web.shapes import Body
+
+
+class IdentityTokenBody(Body):
+    """An identity to open a session for."""
+
+    token: str = Field(
+        min_length=1,
+        max_length=TOKEN_LENGTH_MAX,
+        description="an ID token, or an access token that is a JWT, of the configured issuer",
+    )
+
+
+class SessionObject(BaseModel):
+    """The member as whom a caller is signed in."""
+
+    workspace_id: str
+    member_id: str
+    team_id: str | None
+    role: MemberRole
+
+
+class NewSessionReply(BaseModel):
+    """A session with its secret, which is shown this once."""
+
+    data: SessionObject
+    key: str
+    expires_in: int = Field(description="seconds")
+
+
+class SessionReply(BaseModel):
+    """The member as whom the caller is signed in."""
+
+    data: SessionObject
+
+
+class ClosedSessionReply(BaseModel):
+    """The end of a session; false if it had ended before."""
+
+    closed: bool
