@@ -22,6 +22,7 @@ SEEN = (
     "vanished",
     "swept",
     "entered",
+    "expired",
     "grown",
     "moved",
     "stopped",

@@ -38,6 +38,7 @@ from tests.stores import (
 )
 from tollgate.core.activity import DAY_S, GenerationFilter
 from tollgate.core.errors import GatewayError, RequestError
+from tollgate.core.ids import IdSource
 from tollgate.core.limits import Period
 from tollgate.stores.administration import CreatedKey, NewKey
 from tollgate.stores.aws.attributes import Item
@@ -45,6 +46,7 @@ from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreError
 from tollgate.stores.aws.tables import Tables, all_rows, get_items, key_state_key, level_state_key
 from tollgate.stores.credit import CreditEntry
+from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 from tollgate.stores.rules.periods import bucket_names
@@ -199,6 +201,8 @@ async def _sweep(stores: DynamoStores, findings: Findings, done: asyncio.Event) 
         await asyncio.sleep(0.5)
         with suppress(*_CALLED_OFF):
             await stores.sweeper.run()
+        with suppress(*_CALLED_OFF):
+            findings.counts["expired"] += await _lots(stores).expire(WORKSPACE)
     # Not what its reports say: a sweep that is killed has settled, and makes none.
     now_s = int(stores.clock.now_s())
     wanted = GenerationFilter(since_s=now_s - 3 * DAY_S, until_s=now_s + DAY_S)
@@ -207,7 +211,8 @@ async def _sweep(stores: DynamoStores, findings: Findings, done: asyncio.Event) 
 
 
 async def _enter(stores: DynamoStores, findings: Findings, done: asyncio.Event) -> None:
-    """Credit comes, and some of it is taken back; each entry is repeated until it has an answer."""
+    """Credit comes, some that expires, and some is taken back; each entry is repeated until it has
+    an answer."""
     for entry in itertools.count():
         if done.is_set() and not owed(stores, "entry"):
             return
@@ -223,6 +228,7 @@ async def _enter(stores: DynamoStores, findings: Findings, done: asyncio.Event) 
                         amount_nano_usd=amount,
                         note="test",
                         created_s=int(stores.clock.now_s()),
+                        expires_s=_ends_s(stores) if entry % 4 == 1 else None,
                     ),
                     by=TESTER,
                 )
@@ -283,8 +289,24 @@ def owed(stores: DynamoStores, site: str) -> bool:
     return isinstance(client, FaultyAwsJson) and bool(client.faults and client.faults.owed([site]))
 
 
+def _lots(stores: DynamoStores) -> CreditLots:
+    ids = IdSource(stores.clock)
+    return CreditLots(stores.client, stores.tables, stores.wallets, ids=ids, clock=stores.clock)
+
+
+def _ends_s(stores: DynamoStores) -> int:
+    return int(stores.clock.now_s()) + 300
+
+
 async def _audit(stores: DynamoStores, findings: Findings) -> None:
-    """Everything at rest: I1 to I7, I10 and I11."""
+    """Everything at rest: I1 to I7, I9 to I11."""
+    await _lots(stores).expire(WORKSPACE)
+    balance = await stores.credits.balance(WORKSPACE)
+    due = [lot.id for lot in balance.lots if lot.expires_s <= stores.clock.now_s()]
+    findings.check(not due or not balance.available_nano_usd, f"I9: {due} are not taken back")
+    left = sum(lot.left_nano_usd for lot in balance.lots)
+    unspent = balance.granted_nano_usd - balance.spent_nano_usd
+    findings.check(left <= unspent, f"I9: {left} is left of lots, {unspent} of all credit")
     shards = await stores.wallets.items(WORKSPACE, 16)
     ledger = await _scan(stores, stores.tables.ledger)
     keys = [item for item in ledger if read_text(item, "pk").startswith("K#")]
@@ -297,6 +319,9 @@ async def _audit(stores: DynamoStores, findings: Findings) -> None:
     findings.check(granted == entered, f"I3: granted {granted}, entered {entered}")
     single = {read_text(item, "id") for item in entries}
     findings.check(len(single) == len(entries), f"I3: {len(entries)} rows of {len(single)} entries")
+    expired = -sum(read_number(item, "amt") for item in entries if "expiry" in item["kind"]["S"])
+    dated = sum(read_number(item, "amt") for item in entries if "ex" in item)
+    findings.check(expired <= dated, f"I9: {expired} was taken back of {dated}")
     answered = findings.counts["entered"] + 1
     given = sum(read_number(item, "amt") > 0 for item in entries)
     findings.check(given == answered, f"I3: {answered} grants were answered, {given} are there")
