@@ -5,36 +5,10 @@ import json
 import httpx2
 import pytest
 
+from tests.browser.traffic import attack
 from tests.browser.visitor import Visitor
-from tests.local_server import LocalServer
 
-MARKUP = "<img src=x onerror=\"window.owned='%s'\"><script>window.owned=1</script>{{7*7}}"
 FOREIGN = "http://127.0.0.1"
-
-
-def attack(place: str) -> str:
-    return MARKUP % place
-
-
-@pytest.fixture(scope="module")
-def attacked(api: httpx2.Client, server: LocalServer) -> dict[str, str]:
-    """A key, a label, a request, an error and a credit entry whose texts are markup."""
-    labels = {"team": attack("label")[:64], "environment": "x'\"><svg onload=window.owned=2>"}
-    made = api.post("keys", json={"name": attack("name")[:100], "labels": labels}).json()
-    bearer = {"authorization": f"Bearer {made['key']}"}
-    said = [{"role": "user", "content": attack("output")}]
-    body = {"messages": said, "user": attack("user")}
-    served = api.post("chat/completions", json={"model": "test/echo", **body}, headers=bearer)
-    assert served.status_code == 200
-    unknown = {"model": "test/echo", "messages": said, attack("adapted")[:60]: 1}
-    adapted = api.post("chat/completions", json=unknown, headers=bearer)
-    grant = {"id": "attack", "amount": 1, "note": attack("note")}
-    assert api.post("credits/grants", json=grant).status_code == 200
-    return {
-        "secret": made["key"],
-        "served": served.headers["x-generation-id"],
-        "adapted": adapted.headers["x-generation-id"],
-    }
 
 
 def assert_harmless(visitor: Visitor) -> None:
@@ -61,16 +35,14 @@ def assert_harmless(visitor: Visitor) -> None:
     ],
 )
 def test_a_text_that_is_markup_stays_a_text(
-    visitor: Visitor, attacked: dict[str, str], view: str, shown: str
+    resident: Visitor, attacked: dict[str, str], view: str, shown: str
 ) -> None:
     for name in ("served", "adapted"):
         view = view.replace(name.upper(), attacked[name])
-    visitor.page.goto(f"{visitor.host}/console/")
-    visitor.sign_in_at("audit")
-    visitor.page.goto(f"{visitor.host}/console/#/{view}")
-    place = visitor.page.locator("main").get_by_text(shown).locator("visible=true")
+    resident.page.evaluate("view => { location.hash = `#/${view}`; }", view)
+    place = resident.page.locator("main").get_by_text(shown).locator("visible=true")
     place.first.wait_for()
-    assert_harmless(visitor)
+    assert_harmless(resident)
 
 
 def test_an_answer_and_an_error_that_are_markup_stay_texts(
@@ -88,9 +60,8 @@ def test_an_answer_and_an_error_that_are_markup_stay_texts(
     assert_harmless(visitor)
 
 
-def test_an_address_of_another_scheme_is_left_out(visitor: Visitor) -> None:
-    visitor.sign_in()
-    made = visitor.page.evaluate(
+def test_an_address_of_another_scheme_is_left_out(resident: Visitor) -> None:
+    made = resident.page.evaluate(
         "import('./dom.js').then(({h}) => ['javascript:alert(1)', ' javascript:alert(1)',"
         " 'data:text/html,x', '//evil.example', '#/spend'].map(it => h('a', {href: it})"
         ".getAttribute('href')))"
@@ -108,22 +79,20 @@ def test_an_address_of_another_scheme_is_left_out(visitor: Visitor) -> None:
     ],
 )
 def test_the_browser_refuses_markup_and_code_that_are_made_of_texts(
-    visitor: Visitor, attempt: str
+    resident: Visitor, attempt: str
 ) -> None:
-    visitor.sign_in()
-    refused = visitor.page.evaluate(
+    refused = resident.page.evaluate(
         f"(() => {{ try {{ {attempt} }} catch (it) {{ return it.name }} }})()"
     )
     assert refused == "TypeError"
-    visitor.faults.clear()
+    resident.faults.clear()
 
 
-def test_the_page_talks_to_no_other_host(visitor: Visitor) -> None:
-    visitor.sign_in()
-    refused = visitor.page.evaluate("fetch('https://evil.example/').then(() => 0, it => it.name)")
+def test_the_page_talks_to_no_other_host(resident: Visitor) -> None:
+    refused = resident.page.evaluate("fetch('https://evil.example/').then(() => 0, it => it.name)")
     assert refused == "TypeError"
-    assert any("Content Security Policy" in it for it in visitor.faults)
-    visitor.faults.clear()
+    assert any("Content Security Policy" in it for it in resident.faults)
+    resident.faults.clear()
 
 
 @pytest.fixture

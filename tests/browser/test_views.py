@@ -3,23 +3,23 @@
 import re
 from pathlib import Path
 
-import httpx2
 import pytest
 
-from tests.browser.conftest import slug
+from tests.browser.conftest import SCREEN, slug
 from tests.browser.visitor import Visitor
-from tests.local_server import LocalServer
 
 # The address of each view, a text that it shows once it is drawn.
 VIEWS = {
     "spend": "Month so far",
-    "spend?by=team": "search",
+    "spend?by=team": "Spend a day by team",
     "spend?month=2026-01": "Nothing was spent in 2026-01.",
     "generations": "test/echo",
     "generations?model=nobody": "No generation matches.",
     "generation?id=SERVED": "Input",
     "generation?id=FAILED": "provider_rate_limit",
     "keys": "search production",
+    "teams": "Add a member …",
+    "statement": "Closing balance",
     "credit": "local-start",
     "models?find=test/echo": "test/echo:429",
     "models?id=test/fallback": "Endpoints of",
@@ -34,53 +34,27 @@ FIRST_PAINT_MS = 100
 SCREENSHOT_BYTES_MAX = 150_000
 
 
-@pytest.fixture(scope="module")
-def seeded(api: httpx2.Client, server: LocalServer) -> dict[str, str]:
-    """Keys with limits, and traffic of theirs that was served and that failed."""
-    secrets = []
-    for name, team, limits in (
-        ("search production", "search", {"day": 5, "month": 50}),
-        ("search staging", "search", {"day": 0.002}),
-        ("support bot", "support", {"month": 0.05}),
-    ):
-        labels = {"team": team, "environment": "production"}
-        made = api.post("keys", json={"name": name, "labels": labels, "limits": limits})
-        secrets.append(made.json()["key"])
-    answers = {}
-    for index, secret in enumerate(secrets * 3):
-        for outcome, model in (("SERVED", "test/echo"), ("FAILED", "test/echo:429")):
-            said = {"role": "user", "content": "Hello there " * (40 + 30 * index)}
-            answer = api.post(
-                "chat/completions",
-                json={"model": model, "messages": [said], "max_tokens": 300},
-                headers={"authorization": f"Bearer {secret}"},
-            )
-            answers.setdefault(outcome, answer.headers.get("x-generation-id", ""))
-    assert all(answers.values())
-    return answers
-
-
 def address(view: str, seeded: dict[str, str]) -> str:
     return re.sub("SERVED|FAILED", lambda found: seeded[found[0]], view)
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_is_accessible_in_both_themes_and_fits_a_phone(
-    visitor: Visitor,
+    resident: Visitor,
     seeded: dict[str, str],
     axe: str,
     view: str,
     folder_of_screenshots: Path | None,
 ) -> None:
-    page = visitor.page
-    visitor.sign_in_at(address(view, seeded))
+    page = resident.page
+    page.set_viewport_size(SCREEN)
+    resident.go(address(view, seeded))
     page.locator("main").get_by_text(VIEWS[view]).locator("visible=true").first.wait_for()
     assert page.locator("h1").count() == 1
-    assert page.locator(".notice.bad").count() == 0, visitor.text
+    assert page.locator(".notice.bad").count() == 0, resident.text
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
-        found = page.evaluate(f"{axe}; axe.run(document, {{resultTypes: ['violations']}})")
-        assert [(it["id"], it["nodes"][0]["html"]) for it in found["violations"]] == []
+        assert violations(resident, axe) == []
         if folder_of_screenshots is not None and "?month" not in view:
             picture = folder_of_screenshots / f"{slug(view.partition('?')[0])}-{theme}.png"
             page.screenshot(path=picture)
@@ -89,12 +63,18 @@ def test_a_view_is_accessible_in_both_themes_and_fits_a_phone(
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-def test_axe_finds_what_is_not_accessible(visitor: Visitor, axe: str) -> None:
-    visitor.sign_in_at("audit")
-    visitor.page.evaluate("document.querySelector('.brand').append(document.createElement('img'))")
-    visitor.page.evaluate("document.querySelector('h1').style.color = 'rgb(200, 200, 200)'")
+def violations(visitor: Visitor, axe: str) -> list[tuple[str, str]]:
+    """Return the rules that the page breaks, each with an element that does."""
     found = visitor.page.evaluate(f"{axe}; axe.run(document, {{resultTypes: ['violations']}})")
-    assert {"image-alt", "color-contrast"} <= {it["id"] for it in found["violations"]}
+    return [(it["id"], it["nodes"][0]["html"]) for it in found["violations"]]
+
+
+def test_axe_finds_what_is_not_accessible(visitor: Visitor, axe: str) -> None:
+    visitor.page.goto(f"{visitor.host}/console/")
+    visitor.page.locator("h1").evaluate(
+        "it => { it.style.color = 'rgb(200, 200, 200)'; it.append(document.createElement('img')); }"
+    )
+    assert {"image-alt", "color-contrast"} <= {rule for rule, _ in violations(visitor, axe)}
 
 
 @pytest.mark.parametrize("path", ["/console/", "/"])
@@ -116,8 +96,7 @@ def test_the_pages_that_need_no_key_are_accessible_and_paint_at_once(
     assert min(paints) < FIRST_PAINT_MS, paints
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
-        found = page.evaluate(f"{axe}; axe.run(document, {{resultTypes: ['violations']}})")
-        assert [(it["id"], it["nodes"][0]["html"]) for it in found["violations"]] == []
+        assert violations(visitor, axe) == []
     page.set_viewport_size(PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
@@ -131,8 +110,10 @@ def test_the_landing_page_has_the_base_url_of_its_own_address(visitor: Visitor) 
 
 
 def test_the_keyboard_reaches_everything_and_the_skip_link_comes_first(visitor: Visitor) -> None:
-    visitor.sign_in_at("spend")
+    visitor.sign_in()
     page = visitor.page
+    page.reload()
+    visitor.wait()
     reached = []
     for _ in range(24):
         page.keyboard.press("Tab")

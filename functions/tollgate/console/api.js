@@ -2,6 +2,7 @@
 
 const BASE = new URL("../v1/", location.href);
 const STORED = "tollgate.secret";
+const REFRESH = "tollgate.refresh";
 
 /** The address that clients use as their base URL. */
 export const baseUrl = BASE.href.replace(/\/$/, "");
@@ -20,15 +21,25 @@ export class ApiError extends Error {
 /** Whose session this tab is: the secret, and the key as `GET /key` shows it. */
 export const session = { secret: sessionStorage.getItem(STORED), key: null, operator: false };
 
-/** Keep a secret for this tab, or forget it with null. */
-export function keepSecret(secret) {
+/** Keep a secret for this tab, or forget it with null; a session has a token that renews it. */
+export function keepSecret(secret, refreshToken = "") {
   session.secret = secret;
-  if (secret) sessionStorage.setItem(STORED, secret);
-  else {
+  if (secret) {
+    sessionStorage.setItem(STORED, secret);
+    sessionStorage.setItem(REFRESH, refreshToken ?? "");
+  } else {
     sessionStorage.clear();
     session.key = null;
     session.operator = false;
   }
+}
+
+/** Forget the secret; a session ends at the gateway too. */
+export async function signOut() {
+  const { secret } = session;
+  const refreshToken = sessionStorage.getItem(REFRESH);
+  keepSecret(null);
+  if (refreshToken) await (await import("./issuer.js")).endSession(secret, refreshToken);
 }
 
 /** Return the JSON of a GET; query values that are empty are left out. */
@@ -40,8 +51,11 @@ export const send = async (method, path, body = undefined) =>
   (await call(method, address(path), { body: body && JSON.stringify(body) })).json();
 
 /** Save a list as a CSV file. */
-export async function saveCsv(path, query, name) {
-  const reply = await call("GET", address(path, { ...query, format: "csv" }));
+export const saveCsv = (path, query, name) => save(path, { ...query, format: "csv" }, name);
+
+/** Save an answer as a file. */
+export async function save(path, query, name) {
+  const reply = await call("GET", address(path, query));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await reply.blob());
   link.download = name;
@@ -89,6 +103,22 @@ async function call(method, url, { body, secret, signal } = {}) {
     throw new ApiError(0, { message: "The gateway cannot be reached.", code: "unreachable" });
   }
   if (reply.ok) return reply;
+  if (reply.status === 401 && !secret && (await renews())) return call(method, url, { body, signal });
   const refusal = await reply.json().catch(() => null);
   throw new ApiError(reply.status, refusal?.error, reply.headers);
+}
+
+/** Renew a session that has expired, once; return whether that worked. */
+async function renews() {
+  const token = sessionStorage.getItem(REFRESH);
+  if (!token) return false;
+  sessionStorage.setItem(REFRESH, "");
+  try {
+    const { refreshTokens } = await import("./issuer.js");
+    const made = await refreshTokens(token);
+    keepSecret(made.access_token, made.refresh_token);
+    return true;
+  } catch {
+    return false;
+  }
 }

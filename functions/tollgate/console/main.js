@@ -1,21 +1,26 @@
 /** Shows the view that the address names (`#/spend?month=2026-11`) to whoever is signed in. */
 
-import { ApiError, get, keepSecret, session } from "./api.js";
+import { ApiError, get, keepSecret, session, signOut } from "./api.js";
 import { announce, h, show } from "./dom.js";
+import { takeTokens } from "./issuer.js";
 import { problem } from "./parts.js";
 import { signIn } from "./view_signin.js";
 
 const READS = ["management", "read", "owner", "admin", "billing", "viewer"];
 const CALLS = ["inference", "management", "owner", "admin", "developer"];
 const EVERYBODY = [...new Set([...READS, ...CALLS])];
+const USES = [...READS, "developer"];
+const OPERATES = ["management", "owner", "admin"];
 
 /** Each view: its name in the address, its title, and the roles that the API shows it to. */
 const VIEWS = [
-  { name: "spend", title: "Spend", roles: READS, load: () => import("./view_spend.js") },
-  { name: "generations", title: "Generations", roles: READS, load: () => import("./view_generations.js") },
+  { name: "spend", title: "Spend", roles: USES, load: () => import("./view_spend.js") },
+  { name: "generations", title: "Generations", roles: USES, load: () => import("./view_generations.js") },
   { name: "generation", title: "Generation", roles: EVERYBODY, hidden: true, load: () => import("./view_generation.js") },
-  { name: "keys", title: "Keys", roles: EVERYBODY, load: () => import("./view_keys.js") },
+  { name: "keys", title: "Keys", roles: EVERYBODY.filter((role) => role !== "billing"), load: () => import("./view_keys.js") },
+  { name: "teams", title: "Teams", roles: USES, load: () => import("./view_teams.js") },
   { name: "credit", title: "Credit", roles: READS, load: () => import("./view_credit.js") },
+  { name: "statement", title: "Statement", roles: READS, load: () => import("./view_statement.js") },
   { name: "models", title: "Models", roles: EVERYBODY, load: () => import("./view_models.js") },
   { name: "routing", title: "Routing", roles: EVERYBODY, load: () => import("./view_routing.js") },
   { name: "playground", title: "Playground", roles: CALLS, load: () => import("./view_playground.js") },
@@ -70,8 +75,13 @@ function go(name, query = {}) {
 
 async function learnKey() {
   if (session.key) return;
-  session.key = (await get("key")).data;
-  if (session.key.role === "management") {
+  const { data } = await get("key");
+  if (data.name.startsWith("session:")) {
+    const signedIn = (await get("session")).data;
+    Object.assign(data, { role: signedIn.role, name: signedIn.member_id });
+  }
+  session.key = data;
+  if (OPERATES.includes(session.key.role)) {
     session.operator = await get("workspaces", { limit: 1 }).then(() => true, () => false);
   }
 }
@@ -90,8 +100,8 @@ function showFrame(served, current) {
   show(nav, served.filter((view) => !view.hidden).map(link));
   show(
     account,
-    h("span", { class: "who", title: `${session.key.role} key ${session.key.label}` }, session.key.name),
-    h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out"),
+    h("span", { class: "who", title: `${session.key.role}, ${session.key.label}` }, session.key.name),
+    h("button", { type: "button", class: "plain", onclick: leave }, "Sign out"),
   );
 }
 
@@ -102,11 +112,22 @@ function showSignIn(message = "") {
   show(main, signIn(message, open));
 }
 
-function signOut() {
-  keepSecret(null);
+async function leave() {
+  await signOut();
   history.replaceState(null, "", "#/");
   showSignIn("You are signed out; this tab has forgotten the key.");
 }
 
-addEventListener("hashchange", open);
-open();
+/** Open the first view, after the tokens of a sign-in that comes back to this page. */
+async function begin() {
+  addEventListener("hashchange", open);
+  try {
+    const made = await takeTokens();
+    if (made) keepSecret(made.access_token, made.refresh_token);
+  } catch (failure) {
+    return showSignIn(failure.message);
+  }
+  open();
+}
+
+begin();

@@ -76,7 +76,8 @@ export const facts = (...each) =>
 
 /** Return a bar of what is spent, held and left of a limit, with the same in words. */
 export function limitBar(name, { limit, spent, held = 0, left, resets }) {
-  const words = `${usd(spent)} spent, ${held ? `${usd(held)} held, ` : ""}${usd(left)} left of ${usd(limit)}`;
+  const rest = left < 0 ? `${usd(-left)} over` : `${usd(left)} left`;
+  const words = `${usd(spent)} spent, ${held ? `${usd(held)} held, ` : ""}${rest}, of ${usd(limit)}`;
   const share = limit ? spent / limit : 0;
   return h(
     "div",
@@ -86,7 +87,7 @@ export function limitBar(name, { limit, spent, held = 0, left, resets }) {
       h("span", { class: "number" }, money(spent), " of ", money(limit)),
     ),
     meter([["spent", spent], ["held", held]], limit, `${name}: ${words}`, share >= 1 ? "full" : share >= 0.75 ? "near" : ""),
-    h("small", {}, `${usd(left)} left`, held ? `, ${usd(held)} held` : "", resets ? h("span", { title: resets }, `, resets ${distance(resets)}`) : ""),
+    h("small", {}, rest, held ? `, ${usd(held)} held` : "", resets ? h("span", { title: resets }, `, resets ${distance(resets)}`) : ""),
   );
 }
 

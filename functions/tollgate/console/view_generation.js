@@ -30,7 +30,7 @@ export async function render({ params, signal, refresh }) {
     h("section", { class: "card" }, h("h2", {}, "Bill"), bill(data), session.operator && data.total_cost > 0 && refundButton(data, refresh)),
     h("section", { class: "card" }, h("h2", {}, "Attempts"), attempts(data.provider_responses)),
     h("section", { class: "card" }, h("h2", {}, "Record"), record(data)),
-    session.key.role === "management" && contentButton(data.id),
+    ["management", "owner", "admin", "developer"].includes(session.key.role) && contentButton(data.id),
   ];
 }
 
@@ -64,6 +64,8 @@ function attempts(made) {
   ], made);
 }
 
+const id = (text) => text && h("code", { class: "long" }, text);
+
 function record(data) {
   const labels = Object.entries(data.labels).map(([name, value]) => `${name}: ${value}`).join(", ");
   return facts(
@@ -77,11 +79,11 @@ function record(data) {
     ["Usage", SOURCES[data.usage_source]],
     ["Adapted", data.adapted.join(", ")],
     ["User", data.external_user],
-    ["Catalog", h("code", { class: "long" }, data.catalog_sha)],
-    ["Provider's id", data.upstream_id && h("code", { class: "long" }, data.upstream_id)],
-    ["Client's id", data.client_request_id && h("code", { class: "long" }, data.client_request_id)],
-    ["API Gateway", data.api_gateway_request_id && h("code", { class: "long" }, data.api_gateway_request_id)],
-    ["Lambda", data.lambda_request_id && h("code", { class: "long" }, data.lambda_request_id)],
+    ["Catalog", id(data.catalog_sha)],
+    ["Provider's id", id(data.upstream_id)],
+    ["Client's id", id(data.client_request_id)],
+    ["API Gateway", id(data.api_gateway_request_id)],
+    ["Lambda", id(data.lambda_request_id)],
   );
 }
 

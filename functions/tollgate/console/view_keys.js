@@ -67,8 +67,8 @@ function card(key, { mayChange, refresh }) {
     facts(
       ["Secret", h("code", {}, key.label)],
       ["Id", h("code", {}, key.id)],
-      ["Team", key.team ?? key.labels.team],
-      ["Member", key.member ?? key.labels.member],
+      ["Team", key.team_id ?? key.labels.team],
+      ["Member", key.member_id ?? key.labels.member],
       ["Environment", key.labels.environment],
       ["Models", key.models && key.models.join(", ")],
       ["Tier", key.tier],
@@ -90,7 +90,8 @@ function card(key, { mayChange, refresh }) {
   );
 }
 
-const rate = (key) =>
+/** Return the rates of a key, a team or a member. */
+export const rate = (key) =>
   [
     key.requests_per_minute && `${count(key.requests_per_minute)} requests/min`,
     key.tokens_per_minute && `${count(key.tokens_per_minute)} tokens/min`,
@@ -120,23 +121,24 @@ export function limits(path, of, refresh) {
   });
 }
 
-function create(refresh) {
+async function create(refresh) {
+  const teams = await all("teams").catch(() => []);
   const roles = ["inference", "read", "management"].map((role) => [role, role]);
   dialog("Create a key", [
     field({ name: "name", label: "Name", required: true, maxlength: "100" }),
     session.key.role !== "developer" && field({ name: "role", label: "Role", options: roles, value: "inference" }),
-    field({ name: "team", label: "Team", maxlength: "64", hint: "Spend is grouped by it." }),
+    teams.length > 0 && field({ name: "team_id", label: "Team", options: [["", "none"], ...teams.map(({ id }) => [id, id])], hint: "Its limits hold too." }),
     field({ name: "environment", label: "Environment", maxlength: "64", placeholder: "production" }),
     field({ name: "models", label: "Models", placeholder: "openai/*, test/echo", hint: "Globs, separated by commas; empty allows all." }),
     limitFields(),
   ], {
     action: "Create",
     save: async (values) => {
-      const labels = Object.fromEntries(["team", "environment"].filter((name) => values[name]).map((name) => [name, values[name]]));
       const made = await send("POST", "keys", {
         name: values.name,
         role: values.role ?? "inference",
-        labels,
+        labels: values.environment ? { environment: values.environment } : {},
+        ...(values.team_id ? { team_id: values.team_id } : {}),
         limits: limitsOf(values),
         models: values.models ? values.models.split(",").map((each) => each.trim()).filter(Boolean) : null,
       });

@@ -2,6 +2,7 @@
 
 import { baseUrl, get, keepSecret, session } from "./api.js";
 import { h, show } from "./dom.js";
+import { hasIssuer, leaveForIssuer } from "./issuer.js";
 
 /** Return the page that signs in, and calls `done` once the gateway knows the key. */
 export function signIn(message, done) {
@@ -23,10 +24,13 @@ export function signIn(message, done) {
       field.focus();
     }
   }
+  const issuer = h("div", {});
+  hasIssuer().then((has) => has && show(issuer, h("button", { type: "button", onclick: leaveForIssuer }, "Sign in with your organisation"), h("p", { class: "quiet" }, "Or:")));
   return h(
     "form",
     { class: "card narrow", onsubmit: submit },
     h("h1", {}, "Sign in"),
+    issuer,
     h("p", {}, "Paste a key of this gateway. A management or read key shows a workspace; an inference key shows itself, the models and the playground."),
     h("label", { for: "secret" }, "Key"),
     field,

@@ -1,0 +1,48 @@
+/** The statement of a month: what was there, came, went and is left, and who used it. */
+
+import { get, save } from "./api.js";
+import { h } from "./dom.js";
+import { count, exact, moment } from "./format.js";
+import { empty, field, figures, filters, table } from "./parts.js";
+
+const ENTRIES = [["Opening balance", "opening_balance"], ["Grants", "grants"], ["Payments", "payments"], ["Refunds", "refunds"], ["Adjustments", "adjustments"], ["Expired", "expiries"], ["Usage", "usage"], ["Closing balance", "closing_balance"]];
+
+/** Return the view of the statement of `month`. */
+export async function render({ params, signal, go }) {
+  const last = new Date();
+  last.setUTCDate(0);
+  const month = /^\d{4}-\d{2}$/.test(params.get("month")) ? params.get("month") : last.toISOString().slice(0, 7);
+  const { data } = await get("statement", { month }, signal);
+  const file = (format) => () => save("statement", { month, format }, `statement-${data.workspace_id}-${month}.${format}`);
+  return [
+    filters(go, "statement", [field({ name: "month", label: "Month (UTC)", type: "month", value: month, pattern: "\\d{4}-\\d{2}" })]),
+    figures(
+      ["State", data.status, data.status === "final" ? "these figures stay" : "figures may still change"],
+      ["Usage", amount(data.usage)],
+      ["Closing balance", amount(data.closing_balance), data.credit_limit > 0 && `credit limit $${exact(data.credit_limit)}`],
+    ),
+    h("section", { class: "card" },
+      h("h2", {}, `Balance of ${month}`),
+      table("Balance", [
+        { title: "Entry", cell: ([name]) => name },
+        { title: "Amount, $", number: true, cell: ([, key]) => exact(key === "usage" ? -data.usage : data[key]) },
+      ], ENTRIES),
+      h("div", { class: "buttons" },
+        h("button", { type: "button", class: "plain", onclick: file("csv") }, "Save as CSV"),
+        h("button", { type: "button", class: "plain", onclick: file("html") }, "Save as a page to print")),
+      h("p", { class: "quiet" }, "Made ", moment(data.made_at))),
+    h("section", { class: "card" }, h("h2", {}, "Usage, net of refunds"), data.lines.length
+      ? table("Usage", [
+          { title: "Team", cell: (line) => line.team ?? "–" },
+          { title: "Member", cell: (line) => line.member ?? "–" },
+          { title: "Model", cell: (line) => [line.model ?? "not served", h("small", {}, line.provider_name)] },
+          { title: "Requests", number: true, cell: (line) => count(line.requests) },
+          { title: "Cost, $", number: true, cell: (line) => exact(line.cost) },
+          { title: "Refunded, $", number: true, cell: (line) => exact(line.refunded) },
+          { title: "Net, $", number: true, cell: (line) => exact(line.net) },
+        ], data.lines)
+      : empty(`Nothing was used in ${month}.`)),
+  ];
+}
+
+const amount = (value) => h("span", { class: "number" }, `${value < 0 ? "−" : ""}$${exact(Math.abs(value))}`);

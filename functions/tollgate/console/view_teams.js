@@ -1,0 +1,107 @@
+/** Teams and members: their budgets, roles and belongings. */
+
+import { send, session } from "./api.js";
+import { h } from "./dom.js";
+import { moment } from "./format.js";
+import { dialog, empty, facts, field } from "./parts.js";
+import { all, limitBars, limitFields, limitsOf, rate } from "./view_keys.js";
+
+const MANAGES = ["management", "owner", "admin"];
+const ROLES = ["developer", "viewer", "billing", "admin", "owner"];
+
+/** Return the view of the teams, then of the members. */
+export async function render({ signal, refresh }) {
+  const [teams, members] = await Promise.all([all("teams", signal), all("members", signal)]);
+  const manages = MANAGES.includes(session.key.role);
+  return [
+    section("Teams", teams, (team) => teamCard(team, members, manages, refresh), manages && ["Create a team …", () => edit("teams", null, teams, refresh)],
+      empty("There is no team yet.", h("p", {}, "A team groups keys and members, and has limits of its own that hold beside theirs."))),
+    section("Members", members, (member) => memberCard(member, teams, manages, refresh), manages && ["Add a member …", () => edit("members", null, teams, refresh)],
+      empty("There is no member yet.", h("p", {}, "Members sign in and have keys of their own; what they spend is counted together."))),
+  ];
+}
+
+function section(title, entries, card, make, none) {
+  return h("section", { "aria-label": title },
+    h("div", { class: "bar" }, h("h2", {}, title), make && h("button", { type: "button", onclick: make[1] }, make[0])),
+    entries.length ? h("div", { class: "cards" }, entries.map(card)) : none);
+}
+
+function teamCard(team, members, manages, refresh) {
+  const own = members.filter((member) => member.team_id === team.id);
+  return card(team, [], [
+    ["Members", own.map((member) => member.display_name ?? member.id).join(", ") || "none"],
+  ], `label=${encodeURIComponent(`team:${team.id}`)}`, manages && [
+    ["Change …", () => edit("teams", team, [], refresh)],
+    ["Delete …", () => remove("teams", team, "Its id is not used again. It is refused while keys or members belong to it.", "Delete", refresh)],
+  ]);
+}
+
+function memberCard(member, teams, manages, refresh) {
+  return card(member, [member.role], [
+    ["Team", member.team_id ?? "none"],
+    ["E-mail", member.email],
+    ["Signs in", member.signs_in ? "yes" : "not yet"],
+  ], `label=${encodeURIComponent(`member:${member.id}`)}`, manages && [
+    ["Change …", () => edit("members", member, teams, refresh)],
+    ["Remove …", () => remove("members", member, "Keys and sessions of this member are refused everywhere within 5 s. What was spent stays.", "Remove", refresh)],
+  ]);
+}
+
+function card(of, tags, lines, query, actions) {
+  const bars = limitBars(of);
+  return h("article", { class: "card", "aria-label": of.display_name ?? of.id },
+    h("h2", {}, of.display_name ?? of.id, tags.map((tag) => h("span", { class: "tag" }, tag))),
+    facts(
+      ["Id", h("code", { class: "long" }, of.id)],
+      ...lines,
+      ["Models", of.models && of.models.join(", ")],
+      ["Tier", of.tier],
+      ["Rate", rate(of)],
+      ["Since", moment(of.created_at, { seconds: false })],
+    ),
+    bars.length ? bars : h("p", { class: "quiet" }, "No limit in dollars."),
+    h("div", { class: "buttons" },
+      h("a", { class: "button", href: `#/generations?${query}`, "aria-label": `Generations of ${of.id}` }, "Generations"),
+      actions && actions.map(([label, work]) => h("button", { type: "button", class: "plain", "aria-label": `${label} ${of.id}`, onclick: work }, label))));
+}
+
+/** Open the dialog of a team or a member, a new one if `of` is null. */
+function edit(path, of, teams, refresh) {
+  const isMember = path === "members";
+  const noun = isMember ? "member" : "team";
+  const options = (values) => values.map((value) => [value, value]);
+  const save = async (values) => {
+    const body = {
+      display_name: values.display_name ?? null,
+      limits: limitsOf(values, { all: true }),
+      requests_per_minute: values.requests_per_minute ? Number(values.requests_per_minute) : null,
+      ...(isMember ? { role: values.role, team_id: values.team_id ?? null, email: values.email ?? null } : {}),
+    };
+    if (of) await send("PATCH", `${path}/${encodeURIComponent(of.id)}`, body);
+    else await send("POST", path, { id: values.id, ...body });
+    refresh();
+  };
+  dialog(of ? `Change ${of.id}` : `New ${noun}`, [
+    !of && field({ name: "id", label: "Id", required: true, maxlength: isMember ? "128" : "64", placeholder: isMember ? "ada@example.com" : "search", hint: "It never changes." }),
+    field({ name: "display_name", label: "Name", value: of?.display_name ?? "", maxlength: "100" }),
+    isMember && [
+      field({ name: "role", label: "Role", value: of?.role ?? "developer", options: options(ROLES) }),
+      field({ name: "team_id", label: "Team", value: of?.team_id ?? "", options: [["", "none"], ...options(teams.map((team) => team.id))] }),
+      field({ name: "email", label: "E-mail", type: "email", value: of?.email ?? "" }),
+    ],
+    limitFields(of?.limits),
+    field({ name: "requests_per_minute", label: "Requests a minute", type: "number", min: "1", value: of?.requests_per_minute ?? "", hint: "Empty is no limit." }),
+  ], { action: of ? "Save" : "Create", save });
+}
+
+function remove(path, of, text, action, refresh) {
+  dialog(`${action} ${of.id}?`, h("p", {}, text), {
+    action,
+    danger: true,
+    save: async () => {
+      await send("DELETE", `${path}/${encodeURIComponent(of.id)}`);
+      refresh();
+    },
+  });
+}

@@ -1,0 +1,55 @@
+"""What the views show: keys with traffic that was served and refused, and texts that are markup."""
+
+import httpx2
+
+_MARKUP = "<img src=x onerror=\"window.owned='%s'\"><script>window.owned=1</script>{{7*7}}"
+
+
+def attack(place: str) -> str:
+    """Return markup that names its place."""
+    return _MARKUP % place
+
+
+def make_attacks(api: httpx2.Client) -> dict[str, str]:
+    """A key, a label, a request, an error and a credit entry whose texts are markup."""
+    labels = {"team": attack("label")[:64], "environment": "x'\"><svg onload=window.owned=2>"}
+    made = api.post("keys", json={"name": attack("name")[:100], "labels": labels}).json()
+    bearer = {"authorization": f"Bearer {made['key']}"}
+    said = [{"role": "user", "content": attack("output")}]
+    body = {"messages": said, "user": attack("user")}
+    served = api.post("chat/completions", json={"model": "test/echo", **body}, headers=bearer)
+    assert served.status_code == 200
+    unknown = {"model": "test/echo", "messages": said, attack("adapted")[:60]: 1}
+    adapted = api.post("chat/completions", json=unknown, headers=bearer)
+    grant = {"id": "attack", "amount": 1, "note": attack("note")}
+    assert api.post("credits/grants", json=grant).status_code == 200
+    return {
+        "secret": made["key"],
+        "served": served.headers["x-generation-id"],
+        "adapted": adapted.headers["x-generation-id"],
+    }
+
+
+def make_traffic(api: httpx2.Client) -> dict[str, str]:
+    """Keys with limits, and traffic of theirs that was served and that failed."""
+    secrets = []
+    for name, team, limits in (
+        ("search production", "search", {"day": 5, "month": 50}),
+        ("search staging", "search", {"day": 0.002}),
+        ("support bot", "support", {"month": 0.05}),
+    ):
+        labels = {"team": team, "environment": "production"}
+        made = api.post("keys", json={"name": name, "labels": labels, "limits": limits})
+        secrets.append(made.json()["key"])
+    answers = {}
+    for index, secret in enumerate(secrets * 3):
+        for outcome, model in (("SERVED", "test/echo"), ("FAILED", "test/echo:429")):
+            said = {"role": "user", "content": "Hello there " * (40 + 30 * index)}
+            answer = api.post(
+                "chat/completions",
+                json={"model": model, "messages": [said], "max_tokens": 300},
+                headers={"authorization": f"Bearer {secret}"},
+            )
+            answers.setdefault(outcome, answer.headers.get("x-generation-id", ""))
+    assert all(answers.values())
+    return answers
