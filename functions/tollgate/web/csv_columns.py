@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 _PLAIN = (str, int, Decimal, datetime, NoneType)
 
 
+@cache
 def csv_columns(shape: type[BaseModel]) -> tuple[str, ...]:
     """Return the names of a JSON object's fields that one cell can hold, in their order.
 

@@ -35,3 +35,8 @@ def test_c67_what_no_cell_can_hold_is_in_the_json_alone() -> None:
     columns = csv_columns(KeyObject)
     assert {"id", "name", "limits", "limits_reset_at", "models", "labels", "tier"} <= set(columns)
     assert set(KeyObject.model_fields) - set(columns) == {"old_secret"}
+
+
+def test_the_columns_of_a_shape_are_found_once() -> None:
+    # To look at each annotation again for each row takes five times as long as all else.
+    assert csv_columns(KeyObject) is csv_columns(KeyObject)
