@@ -29,9 +29,11 @@ from tests.unit.web.routes import (
     FILE_ID,
     GENERATION_ID,
     KEY_ID,
+    MEMBER_ID,
     OPERATOR_ROUTES,
     RESPONSE_ID,
     ROUTES,
+    TEAM_ID,
     UPLOAD_ID,
     WEBHOOK,
     WORKSPACE,
@@ -301,9 +303,11 @@ async def call_every_route(
         await ask(deployment, "GET", path, workspace, 200)
     operator = await deployment.operator()
     for number, route in enumerate(ROUTES):
-        named = {"name": f"for route {number}"}
+        people = await make_people(deployment, workspace, number)
+        named = {"name": f"for route {number}", "member_id": people[MEMBER_ID]}
         made = await ask(deployment, "POST", "/v1/keys", workspace, 201, body=named)
         known = {
+            **people,
             KEY_ID: made.json["data"]["id"],
             WORKSPACE: workspace.id,
             **stored,
@@ -326,6 +330,19 @@ async def call_every_route(
             # No event is delivered before a schedule runs.
             expected = 404
         assert answer.status <= expected, (method, path, answer.json)
+
+
+async def make_people(
+    deployment: Deployment, workspace: Workspace, number: int
+) -> Mapping[str, str]:
+    """Make a team without anybody, and a member of another: their ids by their placeholders."""
+    empty, full, member = (f"{it}-{number}" for it in ("empty", "full", "ana"))
+    for team in (empty, full):
+        limited = {"id": team, "limits": {"day": 5}}
+        await ask(deployment, "POST", "/v1/teams", workspace, 201, body=limited)
+    person = {"id": member, "team_id": full}
+    await ask(deployment, "POST", "/v1/members", workspace, 201, body=person)
+    return {TEAM_ID: empty, MEMBER_ID: member}
 
 
 def replaced(value: Any, placeholder: str, real: str) -> Any:
