@@ -32,15 +32,22 @@ def make_attacks(api: httpx2.Client) -> dict[str, str]:
 
 def make_traffic(api: httpx2.Client) -> dict[str, str]:
     """Keys with limits, and traffic of theirs that was served and that failed."""
+    for team, name, budget in (
+        ("search", "Search", {"day": 0.04, "month": 2}),
+        ("support", "Support", {"month": 0.02}),
+        ("research", "Research", {"week": 0.5}),
+    ):
+        api.post("teams", json={"id": team, "display_name": name, "limits": budget})
     secrets = []
     for name, team, limits in (
         ("search production", "search", {"day": 5, "month": 50}),
         ("search staging", "search", {"day": 0.002}),
         ("support bot", "support", {"month": 0.05}),
+        ("notebooks", "research", {}),
     ):
-        labels = {"team": team, "environment": "production"}
-        made = api.post("keys", json={"name": name, "labels": labels, "limits": limits})
-        secrets.append(made.json()["key"])
+        labels = {"environment": "production"}
+        body = {"name": name, "labels": labels, "limits": limits, "team_id": team}
+        secrets.append(api.post("keys", json=body).json()["key"])
     answers = {}
     for index, secret in enumerate(secrets * 3):
         for outcome, model in (("SERVED", "test/echo"), ("FAILED", "test/echo:429")):
