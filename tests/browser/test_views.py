@@ -30,7 +30,8 @@ VIEWS = {
 }
 THEMES = ("light", "dark")
 PHONE = {"width": 390, "height": 844}
-FIRST_PAINT_MS = 100
+LOADED_MAX = 12
+LOADED_BYTES_MAX = 45_000
 SCREENSHOT_BYTES_MAX = 150_000
 
 
@@ -78,22 +79,16 @@ def test_axe_finds_what_is_not_accessible(visitor: Visitor, axe: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/console/", "/"])
-def test_the_pages_that_need_no_key_are_accessible_and_paint_at_once(
+def test_the_pages_that_need_no_key_are_accessible_and_small(
     visitor: Visitor, axe: str, path: str
 ) -> None:
     page = visitor.page
-    paints = []
-    for _ in range(3):
-        page.goto(f"{visitor.host}{path}")
-        page.locator("h1").wait_for()
-        paints.append(
-            page.evaluate(
-                "new Promise(done => new PerformanceObserver(list => done(list.getEntries()[0]"
-                ".startTime)).observe({type: 'paint', buffered: true}))"
-            )
-        )
-    # The best of three: a busy machine paints late, and no code of ours does.
-    assert min(paints) < FIRST_PAINT_MS, paints
+    page.goto(f"{visitor.host}{path}")
+    page.locator("h1").wait_for()
+    # Milliseconds are a figure of the machine; what they are made of is not.
+    loaded = page.evaluate("performance.getEntriesByType('resource').map(it => it.encodedBodySize)")
+    assert len(loaded) <= LOADED_MAX
+    assert sum(loaded) <= LOADED_BYTES_MAX
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
         assert violations(visitor, axe) == []
@@ -179,8 +174,9 @@ def test_the_reference_shows_every_route_and_asks_for_no_key(visitor: Visitor) -
     page = visitor.page
     page.goto(f"{visitor.host}/docs/")
     chat = page.locator('[data-path="/v1/chat/completions"]')
+    page.locator("#operations-tag-chat").click()
     chat.wait_for()
-    assert page.url == f"{visitor.host}/docs"
+    assert page.url == f"{visitor.host}/docs#/chat"
     chat.click()
     page.get_by_text("Request body").first.wait_for()
     for name in ("Try it out", "Authorize"):

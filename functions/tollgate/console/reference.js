@@ -6,7 +6,7 @@ SwaggerUIBundle({
   supportedSubmitMethods: [],
   validatorUrl: null,
   deepLinking: true,
-  docExpansion: "list",
+  docExpansion: "none",
   defaultModelsExpandDepth: -1,
   plugins: [() => ({ wrapComponents: { authorizeBtn: () => () => null, authorizeOperationBtn: () => () => null } })],
 });
