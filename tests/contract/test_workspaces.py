@@ -24,6 +24,7 @@ from tollgate.stores.money.budgets import Budgets, DeliveryFailed
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.wallets import HOLDS_CROWDED
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
+from tollgate.stores.rules.periods import period_ends_s
 
 # From one round of the sweeper's function to the next.
 ROUND_S = 300
@@ -285,6 +286,8 @@ async def test_c61_a_spent_budget_pauses_until_the_month_ends(dynamo: DynamoStor
     with pytest.raises(AccessError) as refused:
         await dynamo.ledger.hold(principal, 1)
     assert refused.value.code is ErrorCode.WORKSPACE_LOCKED
+    assert "has spent its budget of this month" in refused.value.message
+    assert refused.value.resets_s == period_ends_s("month", int(dynamo.clock.now))
     dynamo.clock.now += 10 * 86_400
     await care.run()
     await dynamo.ledger.hold(principal, 1)

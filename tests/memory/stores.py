@@ -118,7 +118,7 @@ class MemoryLedger:
         """Set more aside on both sides of a hold, all of it or nothing."""
         wallet, key = self._books.wallets[hold.workspace_id], self._books.keys[hold.key_id]
         if wallet.locked:
-            raise workspace_locked()
+            raise workspace_locked(hold.id)
         state = key.state().within(hold.tier, created_s(hold.id))
         now_us = microseconds(self._clock.now_s())
         owner = _owner(hold.workspace_id, hold.key_id)
@@ -172,7 +172,7 @@ class MemoryLedger:
                 wallet.holds[hold_id] = taken
                 return taken
             case "locked":
-                raise workspace_locked()
+                raise workspace_locked(hold_id)
             case "full":
                 raise too_many_holds()
             case "empty":

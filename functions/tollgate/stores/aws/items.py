@@ -31,7 +31,7 @@ class WalletItem(HoldingItem):
     AVAILABLE: Final = "av"  # N: nano-dollars, neither held nor spent
     SPENT: Final = "sp"  # N: nano-dollars, ever
     GRANTED: Final = "gr"  # N: nano-dollars, credit entries and moves between shards
-    LOCKED: Final = "lk"  # N: 1 if nothing may be held, else 0
+    LOCKED: Final = "lk"  # N: LOCK of the workspace; nothing may be held unless it is 0
     CROWDED: Final = "cr"  # N: 1 after too many holds or throttled writes, absent otherwise
 
 

@@ -26,6 +26,7 @@ from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable, Tran
 from tollgate.stores.aws.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
 from tollgate.stores.aws.items import WalletItem
 from tollgate.stores.aws.tables import get_items, wallet_key
+from tollgate.stores.money.workspace_items import OPEN, PAUSED
 from tollgate.stores.rules.account import (
     HOLDS_MAX,
     WalletState,
@@ -58,7 +59,7 @@ class Wallets:
         self._client = client
         self._table = table
 
-    async def create(self, workspace_id: str, shard: int, *, locked: bool = False) -> None:
+    async def create(self, workspace_id: str, shard: int, *, lock: int = OPEN) -> None:
         """Create an empty shard, unless it exists."""
         item: Item = {
             **wallet_key(workspace_id, shard),
@@ -66,7 +67,7 @@ class Wallets:
                 name: number(0)
                 for name in (WalletItem.AVAILABLE, WalletItem.SPENT, WalletItem.GRANTED)
             },
-            WalletItem.LOCKED: number(int(locked)),
+            WalletItem.LOCKED: number(lock),
             WalletItem.HOLDS: {"M": {}},
         }
         try:
@@ -94,8 +95,8 @@ class Wallets:
             },
         )
 
-    async def set_locked(self, workspace_id: str, shard: int, *, locked: bool) -> None:
-        """Lock or unlock a shard for new holds; existing holds are settled either way."""
+    async def set_lock(self, workspace_id: str, shard: int, lock: int) -> None:
+        """Give a shard its workspace's lock; holds that exist are settled either way."""
         await self._client.call(
             "UpdateItem",
             {
@@ -103,7 +104,7 @@ class Wallets:
                 "Key": wallet_key(workspace_id, shard),
                 "UpdateExpression": WALLET_LOCK.update,
                 "ConditionExpression": WALLET_LOCK.condition,
-                "ExpressionAttributeValues": {":lk": number(int(locked))},
+                "ExpressionAttributeValues": {":lk": number(lock)},
             },
         )
 
@@ -155,8 +156,8 @@ class Wallets:
             match outcome:
                 case WalletHold():
                     return outcome
-                case WalletState(locked=True):
-                    return workspace_locked()
+                case WalletState(locked=True, paused=paused):
+                    return workspace_locked(hold_id, paused=paused)
                 case WalletState():
                     available_nano_usd += outcome.available_nano_usd
                     any_full = any_full or outcome.holds >= HOLDS_MAX
@@ -227,7 +228,7 @@ class Wallets:
                 return None
             state = None if failed.item is None else _read_state(failed.item)
             if state is not None and state.locked:
-                return workspace_locked()
+                return workspace_locked(hold_id, paused=state.paused)
             available = 0 if state is None else state.available_nano_usd
             return insufficient_credits(available, more_nano_usd)
         return None
@@ -304,6 +305,7 @@ def _wallet_hold(reply: AwsReply, shard: int, hold_id: str) -> WalletHold:
 def _read_state(item: Item) -> WalletState:
     return WalletState(
         available_nano_usd=read_number(item, WalletItem.AVAILABLE),
-        locked=read_number(item, WalletItem.LOCKED) != 0,
+        locked=(lock := read_number(item, WalletItem.LOCKED)) != OPEN,
+        paused=lock == PAUSED,
         holds=hold_count(item),
     )

@@ -17,6 +17,7 @@ from tollgate.stores.membership.pending import PendingLevels
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.wallets import HOLDS_CROWDED, Wallets
+from tollgate.stores.money.workspace_items import lock_of
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.rules.reports import MaintenanceReport
 
@@ -87,8 +88,8 @@ class WorkspaceMaintenance:
     async def _settle_shards(self, workspace: Workspace) -> bool:
         """Grow a crowded workspace, and complete an interrupted change of lock or shards."""
         shards = await self._wallets.items(workspace.id, workspace.shards)
-        locked = workspace.locked or workspace.paused
-        if any((read_number(shard, WalletItem.LOCKED) != 0) != locked for shard in shards):
+        lock = lock_of(workspace)
+        if any(read_number(shard, WalletItem.LOCKED) != lock for shard in shards):
             await self._workspaces.apply_lock(workspace.id)
         await self._workspaces.copy_to_secrets(workspace.id)
         if not any(

@@ -203,9 +203,8 @@ class Workspaces:
             before = await self.read(workspace_id)
             if before is None:
                 return None
-            locked = before.locked or before.paused
             for shard in range(before.shards):
-                await self._wallets.set_locked(workspace_id, shard, locked=locked)
+                await self._wallets.set_lock(workspace_id, shard, lock_of(before))
             if await self.read(workspace_id) == before:
                 return before
         raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=True)
@@ -220,7 +219,7 @@ class Workspaces:
         lock = lock_of(workspace)
         # The shards come first: once the workspace counts them, all of them exist.
         for shard in range(old, new):
-            await self._wallets.create(workspace_id, shard, locked=lock != OPEN)
+            await self._wallets.create(workspace_id, shard, lock=lock)
         values = {":new": number(new), ":n": number(old), ":lk": number(lock)}
         entry = self._entry(
             SWEEPER,

@@ -47,6 +47,8 @@ class WalletState(Struct, frozen=True, kw_only=True):
 
     available_nano_usd: int
     locked: bool
+    # Whether the lock is the one of a budget that is spent.
+    paused: bool = False
     # Number of holds.
     holds: int
 
@@ -312,9 +314,18 @@ def key_refused() -> AccessError:
     )
 
 
-def workspace_locked() -> AccessError:
-    """Make the refusal of a locked workspace."""
-    return AccessError(ErrorCode.WORKSPACE_LOCKED, "This workspace is locked.")
+def workspace_locked(hold_id: str, *, paused: bool = False) -> AccessError:
+    """Make the refusal of a workspace that is locked, or `paused` because its budget is spent."""
+    if not paused:
+        return AccessError(ErrorCode.WORKSPACE_LOCKED, "This workspace is locked.")
+    _, _, month, _ = PERIODS
+    refusal = AccessError(
+        ErrorCode.WORKSPACE_LOCKED,
+        "This workspace is paused: it has spent its budget of this month. It resumes with the next "
+        "UTC month, or when the operator raises the budget.",
+    )
+    refusal.resets_s = period_ends_s(month, created_s(hold_id))
+    return refusal
 
 
 def too_many_holds() -> AccessError:
