@@ -24,7 +24,7 @@ from tollgate.observability.emf import EmbeddedMetrics
 from tollgate.observability.log import LogJournal
 
 TOKEN = "a-token-of-the-metrics"
-EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
+PROMETHEUS = Path(__file__).parents[3] / "docs" / "prometheus"
 CHAT = "/v1/chat/completions"
 
 
@@ -169,11 +169,11 @@ def test_the_examples_name_metrics_that_exist() -> None:
     metrics.count_refusal(CHAT, "internal_error")
     metrics.count_defect()
     known = {key[0] for key in samples(metrics)}
-    dashboard = (EXAMPLES / "grafana.json").read_text()
+    dashboard = (PROMETHEUS / "grafana.json").read_text()
     panels = json.loads(dashboard)["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
-    rules = (EXAMPLES / "prometheus-rules.yaml").read_text()
-    page = (EXAMPLES.parent / "metrics.md").read_text()
+    rules = (PROMETHEUS / "rules.yaml").read_text()
+    page = (PROMETHEUS.parent / "metrics.md").read_text()
     assert named([dashboard, rules]) <= known
     ends = ("_bucket", "_count", "_created")
     of_ours = {re.sub("_(sum|total)$", "", it) for it in known if not it.endswith(ends)}
