@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from tollgate.core.activity import MEMBER_LABEL, TEAM_LABEL
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.stores.administration import NewKey
@@ -28,6 +29,10 @@ def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
         raise _denied("Your keys belong to your own team, or to none.", "team_id")
     if new.tier is not None:
         raise _denied("An administrator gives tiers.", "tier")
+    # What a key without a team spends counts for the team that its label names.
+    for name, mine in ((TEAM_LABEL, own.team_id), (MEMBER_LABEL, own.member_id)):
+        if new.labels.get(name) not in (None, mine):
+            raise _denied(f"The label {name} of your keys is your own {name}.", f"labels.{name}")
     return replace(new, member_id=own.member_id)
 
 

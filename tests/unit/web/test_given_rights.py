@@ -111,17 +111,21 @@ async def test_c91_a_key_has_no_role_above_its_makers(caller: str, role: KeyRole
         ({"team_id": "search"}, "team_id"),
         ({"tier": "gold"}, "tier"),
         ({"role": "read"}, "role"),
+        ({"labels": {"team": "search"}}, "labels.team"),
+        ({"labels": {"member": "eve"}}, "labels.member"),
     ],
 )
 async def test_c91_a_developer_makes_keys_of_their_own_and_nothing_more(
-    content: dict[str, str], param: str
+    content: dict[str, object], param: str
 ) -> None:
     home = await household()
     if "tier" in content:
         home.them.call.home.catalog.key_tiers["gold"] = None  # type: ignore[index]
     refused = await home.ask("bob", "POST", "/v1/keys", {"name": "new", **content})
     assert (refused.status, refused.error["param"]) == (403, param)
-    made = await home.ask("bob", "POST", "/v1/keys", {"name": "new", "team_id": "bobs"})
+    labels = {"team": "bobs", "member": "bob", "environment": "laptop"}
+    new = {"name": "new", "team_id": "bobs", "labels": labels}
+    made = await home.ask("bob", "POST", "/v1/keys", new)
     assert made.status == 201
     data = made.json["data"]
     assert (data["role"], data["member_id"], data["team_id"]) == ("inference", "bob", "bobs")
