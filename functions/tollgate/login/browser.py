@@ -1,5 +1,6 @@
 """The part of a sign-in that happens in a browser: to the issuer, and back."""
 
+import re
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
@@ -28,7 +29,7 @@ CONSOLE: Final = "/console"
 LIFETIME_S: Final = 600
 CODE_LIFETIME_S: Final = 60
 _STATE_LENGTH_MAX: Final = 512
-_CHALLENGE_LENGTH: Final = 43
+_CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class Departure(Struct, frozen=True):
@@ -83,7 +84,7 @@ class BrowserSignIn:
             raise _invalid(
                 "redirect_uri", "is neither the console's nor http on this machine itself"
             )
-        if len(purpose.challenge) != _CHALLENGE_LENGTH:
+        if not _CHALLENGE.fullmatch(purpose.challenge):
             raise _invalid("code_challenge", "is no S256 challenge, which has 43 characters")
         if not 0 < len(purpose.state) <= _STATE_LENGTH_MAX:
             raise _invalid("state", f"needs 1 to {_STATE_LENGTH_MAX} characters")
@@ -192,18 +193,25 @@ class BrowserSignIn:
         return _with_query(program.redirect_uri, {"code": code, "state": program.state})
 
     def _may_end_at(self, address: str) -> bool:
-        parts = urlsplit(address)
-        if parts.fragment or parts.username or parts.password or parts.query:
-            return False
-        if parts.scheme == "http" and is_loopback(parts.hostname or "") and parts.port:
-            # A program that listens there (RFC 8252, 7.3).
-            return True
         console = self._sign_in.public_url + CONSOLE
-        return address == console or address.startswith(console + "/")
+        # Nothing below the console: `console/../` is a page of others who share the host.
+        return address in (console, f"{console}/") or _is_listener(address)
 
     @property
     def _callback(self) -> str:
         return self._sign_in.public_url + CALLBACK
+
+
+def _is_listener(address: str) -> bool:
+    """Return whether a program may listen at an address on this machine (RFC 8252, 7.3)."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return False
+    if parts.fragment or parts.username or parts.password or parts.query or not port:
+        return False
+    return parts.scheme == "http" and is_loopback(parts.hostname or "")
 
 
 def _with_query(address: str, query: dict[str, str]) -> str:

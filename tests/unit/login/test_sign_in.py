@@ -136,6 +136,13 @@ async def test_somebody_whom_no_rule_knows_is_refused_and_the_program_hears_why(
         f"{PUBLIC_URL}/consoleevil",
         f"{PUBLIC_URL}/v1/keys",
         f"{PUBLIC_URL}/console/?next=1",
+        # Pages of others on the same host.
+        f"{PUBLIC_URL}/console/../../wiki",
+        f"{PUBLIC_URL}/console/%2e%2e/%2e%2e/wiki",
+        f"{PUBLIC_URL}/console/\\..\\..\\wiki",
+        "http://127.0.0.1:70000/",
+        "http://127.0.0.1:8a/",
+        "http://[::1/",
         f"{PUBLIC_URL}@evil.example/console",
         "javascript:alert(1)",
         "",
@@ -146,6 +153,12 @@ async def test_a_browser_goes_back_to_the_console_or_this_machine_and_nowhere_el
 ) -> None:
     with pytest.raises(RequestError, match="redirect_uri"):
         await house().browser.leave_for_program(program(redirect_uri=address))
+
+
+@pytest.mark.parametrize("challenge", ["A" * 42, "\u00e9" * 43, "A" * 42 + "\n"])
+async def test_a_challenge_that_no_verifier_has_is_refused(challenge: str) -> None:
+    with pytest.raises(RequestError, match="code_challenge"):
+        await house().browser.leave_for_program(program(challenge=challenge))
 
 
 @pytest.mark.parametrize("address", [LISTENER, f"{PUBLIC_URL}/console", f"{PUBLIC_URL}/console/"])
