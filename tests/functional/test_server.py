@@ -111,6 +111,24 @@ async def test_a_small_answer_waits_for_no_acknowledgement() -> None:
     assert delays == [1]
 
 
+async def test_a_caller_on_this_machine_names_no_other_address() -> None:
+    """Else every request would be counted, and audited, under an address of its choice."""
+    scopes: list[Scope] = []
+
+    async def noting(scope: Scope, receive: Receive, send: Send) -> None:
+        scopes.append(scope)
+        await app(scope, receive, send)
+
+    forged = GET.replace(
+        b"host: x", b"host: x\r\nx-forwarded-for: 9.9.9.9\r\nx-forwarded-proto: https"
+    )
+    async with serving(served=noting) as server:
+        await (await server.connect(forged)).head()
+    [scope] = scopes
+    assert scope["client"][0] == "127.0.0.1"
+    assert scope["scheme"] == "http"
+
+
 @pytest.mark.parametrize("first", ["content-length: 5", "transfer-encoding: chunked"])
 async def test_a_body_of_two_lengths_is_refused_with_what_follows_it(first: str) -> None:
     """A proxy that goes by the length takes the hidden request for a part of the first one's."""

@@ -42,6 +42,8 @@ class Server(uvicorn.Server):
                 limits=limits,
                 ids=ids,
                 lifespan="off",
+                # By default it takes a caller's word from this machine for any other address.
+                proxy_headers=False,
                 log_level="warning",
                 access_log=False,
                 timeout_graceful_shutdown=drain_s,
