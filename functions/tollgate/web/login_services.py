@@ -1,5 +1,6 @@
 """The services behind the routes that sign people in."""
 
+import asyncio
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from tollgate.stores.base import KeyDirectory
 from tollgate.stores.people import MemberStore, SessionStore
 from tollgate.web.access import ACCESS
 from tollgate.web.auth import authenticate
+from tollgate.web.reply import read_body
 from tollgate.web.request_id import request_id_of
 
 
@@ -49,6 +51,8 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     ids: IdSource
     journal: Journal
     clock: Clock
+    # Seconds for a body that is read before its sender is known: it holds a connection meanwhile.
+    body_s: float = 10.0
 
     def configured(self) -> Login:
         """Return what signs people in; raise RequestError(not_found) where no issuer is."""
@@ -64,6 +68,16 @@ class LoginServices(Struct, frozen=True, kw_only=True):
         """Return the caller of a route, as the table of access says; raise AccessError."""
         access = ACCESS[request.method, request.scope["path"]]
         return await authenticate(self.keys, request.headers, access.roles)
+
+    async def read_body(self, request: Request, bytes_max: int) -> bytes:
+        """Return the body of any caller; raise RequestError if it is too large, or too slow."""
+        try:
+            async with asyncio.timeout(self.body_s):
+                return await read_body(request.receive, bytes_max)
+        except TimeoutError as slow:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"The body did not arrive within {self.body_s:g} s."
+            ) from slow
 
 
 def person(request: Request) -> Actor:

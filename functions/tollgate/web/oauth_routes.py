@@ -21,7 +21,6 @@ from tollgate.web.login_paths import (
     TOKEN,
 )
 from tollgate.web.login_services import Login, LoginServices, address_of, person
-from tollgate.web.reply import read_body
 
 _FORM_BYTES_MAX: Final = 64 * 1024
 _FIELD_LENGTH_MAX: Final = 32 * 1024
@@ -61,7 +60,7 @@ class OAuthRoutes:
     async def authorize_device(self, request: Request) -> Response:
         """Give a program that has no browser its codes (RFC 8628, 3.1)."""
         login = self._services.configured()
-        await read_body(request.receive, _FORM_BYTES_MAX)
+        await self._services.read_body(request, _FORM_BYTES_MAX)
         if not await self._counts(login, request, "device", _DEVICES_MAX):
             raise _too_often()
         try:
@@ -90,7 +89,7 @@ class OAuthRoutes:
     async def confirm_device(self, request: Request) -> Response:
         """Send a person who has confirmed a code to the issuer."""
         login = self._services.configured()
-        form = await _read_form(request)
+        form = await self._read_form(request)
         here = urlsplit(login.sign_in.public_url)
         if request.headers.get("origin") != f"{here.scheme}://{here.netloc}":
             return failed_page(
@@ -157,7 +156,7 @@ class OAuthRoutes:
     async def give_tokens(self, request: Request) -> Response:
         """Give a session for a device code, a code or a refresh token."""
         login = self._services.configured()
-        form = await _read_form(request)
+        form = await self._read_form(request)
         try:
             pair = await _redeem(login, form, request)
         except OAuthRefusal as refusal:
@@ -175,9 +174,12 @@ class OAuthRoutes:
 
     async def revoke(self, request: Request) -> Response:
         """End the sign-in of a refresh token; any other token is answered alike (RFC 7009)."""
-        form = await _read_form(request)
+        form = await self._read_form(request)
         await self._services.configured().grants.revoke(form.get("token", ""))
         return Response(status_code=200, headers=_NO_STORE)
+
+    async def _read_form(self, request: Request) -> dict[str, str]:
+        return _parse_form(await self._services.read_body(request, _FORM_BYTES_MAX))
 
     async def _counts(self, login: Login, request: Request, what: str, most: int) -> bool:
         origin = address_of(request) or "unknown"
@@ -209,9 +211,8 @@ def _needed(form: Mapping[str, str], name: str) -> str:
     return value
 
 
-async def _read_form(request: Request) -> dict[str, str]:
+def _parse_form(body: bytes) -> dict[str, str]:
     """Return a form's fields; raise RequestError for one that is not readable."""
-    body = await read_body(request.receive, _FORM_BYTES_MAX)
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20)
     except ValueError as malformed:

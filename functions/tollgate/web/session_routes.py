@@ -43,7 +43,7 @@ class SessionRoutes:
     async def open(self, request: Request) -> Response:
         """Open a session for an identity token; it ends an hour after the token was issued."""
         login = self._services.configured()
-        body = _parse(await read_body(request.receive, _BODY_BYTES_MAX))
+        body = _parse(await self._services.read_body(request, _BODY_BYTES_MAX))
         identity = await login.issuer.identify(body.token)
         lifetime_s = _lifetime_s(identity, login.sign_in.session_s, self._services.clock)
         by = person(request)

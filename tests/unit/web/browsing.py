@@ -3,6 +3,8 @@
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from starlette.types import ASGIApp
+
 from tests.asgi import Exchange
 from tests.unit.login.signing_in import House, house
 from tollgate.core.ids import IdSource
@@ -24,7 +26,7 @@ class NoJournal:
 class Browser:
     """A person's browser, and programs beside it."""
 
-    def __init__(self, home: House | None) -> None:
+    def __init__(self, home: House | None, *, body_s: float = 10.0) -> None:
         self.home = home or house()
         ids = IdSource(self.home.clock)
         login = None
@@ -46,8 +48,9 @@ class Browser:
             ids=ids,
             journal=NoJournal(),
             clock=self.home.clock,
+            body_s=body_s,
         )
-        self.app = login_app(services, WebLimits())
+        self.app: ASGIApp = login_app(services, WebLimits())
         self.cookie = ""
 
     async def ask(

@@ -1,10 +1,13 @@
 """The app that signs people in, as browsers, Claude Code and the command line see it."""
 
+import asyncio
 import json
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
+from tests.deployment import PATIENCE_S
 from tests.unit.login.signing_in import PUBLIC_URL, house
 from tests.unit.web.browsing import DEVICE_GRANT, Browser, bearer
 from tollgate.login.codes import challenge_of
@@ -88,6 +91,31 @@ async def test_codes_cannot_be_tried_out() -> None:
     assert begun == [200] * 30 + [429]
     other = await browser.ask("POST", "/oauth/device_authorization", address="192.0.2.8")
     assert other.status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/device", "/oauth/device_authorization", "/oauth/revoke", "/oauth/token", "/v1/session"],
+)
+async def test_a_stranger_does_not_hold_a_connection_by_a_body_that_never_ends(path: str) -> None:
+    browser = Browser(house(), body_s=0.05)
+    app = browser.app
+
+    async def trickling(scope: Scope, _: Receive, send: Send) -> None:
+        pieces = [{"type": "http.request", "body": b"a", "more_body": True}]
+
+        async def receive() -> Message:
+            if not pieces:
+                await asyncio.Event().wait()
+            return pieces.pop()
+
+        await app(scope, receive, send)
+
+    browser.app = trickling
+    async with asyncio.timeout(PATIENCE_S):
+        reply = await browser.ask("POST", path)
+    assert (reply.status, reply.error["code"]) == (400, "invalid_request")
+    assert "within 0.05 s" in reply.error["message"]
 
 
 async def test_what_a_page_shows_of_a_link_is_text() -> None:
