@@ -3,13 +3,17 @@
 Keeps C61 and C62.
 """
 
+import asyncio
+from collections.abc import Mapping
+
 import pytest
 from msgspec.structs import replace
 
 from tests.contract.test_counts import IN_FLIGHT, LONGEST, metered
 from tests.metered import Metered
-from tests.stores import TESTER, DynamoStores, funded_key, record_of
+from tests.stores import TESTER, DynamoStores, dynamo_stores, funded_key, record_of
 from tollgate.core.principal import Principal
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 __all__ = ["metered"]
@@ -92,3 +96,37 @@ async def test_a_level_that_has_just_got_its_first_hold_sends_no_write_again(
         await stores.ledger.hold(principal, 10**9, tokens=1_000)
     # The key's own rate is busy after the first.
     assert meter.conditions_failed <= 1
+
+
+async def test_a_key_that_is_first_used_by_two_requests_at_once_serves_both(
+    metered: tuple[Metered, DynamoStores],
+) -> None:
+    """Which rows lead above it is found out by one read while the other is on its way."""
+    _, stores = metered
+    secret, principal = await _grouped(stores, LevelSettings(), MemberSettings())
+    late = _LateFirst(stores.client)
+    process = dynamo_stores(late, stores.tables, stores.clock)
+
+    first = asyncio.create_task(process.keys.authenticate(secret))
+    await late.asked.wait()
+    assert await process.keys.authenticate(secret) == principal
+    late.arrives.set()
+
+    assert await first == principal
+
+
+class _LateFirst:
+    """A client whose first reply arrives when it is told to."""
+
+    def __init__(self, client: AwsCaller) -> None:
+        self._client = client
+        self.asked, self.arrives = asyncio.Event(), asyncio.Event()
+
+    async def call(
+        self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
+    ) -> AwsReply:
+        reply = await self._client.call(operation, payload, attempts_max=attempts_max)
+        if not self.asked.is_set():
+            self.asked.set()
+            await self.arrives.wait()
+        return reply
