@@ -40,4 +40,7 @@ def _explain_refusal(principal: Principal, roles: Collection[Role]) -> str:
     """Return which roles of the caller's kind, key or member, would be served."""
     kind, mine = ("member", MemberRole) if principal.session else ("key", KeyRole)
     needed = " or ".join(sorted(role for role in get_args(mine) if role in roles))
+    if not needed:
+        other = "key" if principal.session else "session of a member who has signed in"
+        return f"This needs a {other}, not a {kind} of role {principal.role}."
     return f"This needs a {kind} of role {needed}, not {principal.role}."

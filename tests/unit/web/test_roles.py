@@ -26,8 +26,10 @@ from tests.unit.web.routes import (
 )
 from tests.unit.web.test_chat_app import PATH, app_of
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
-from tollgate.core.principal import KeyRole, MemberRole
-from tollgate.web.access import ACCESS
+from tollgate.core.errors import AccessError
+from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
+from tollgate.web.access import ACCESS, Access
+from tollgate.web.auth import authenticate
 
 ALL = {*get_args(KeyRole), *get_args(MemberRole)}
 MANAGERS = {"management", "owner", "admin"}
@@ -94,6 +96,29 @@ async def test_c91_who_may_generate_is_served_and_all_others_are_refused(role: s
         assert reply.status == 200, reply.body
     else:
         assert (reply.status, reply.error["code"]) == (403, "permission_denied")
+
+
+@pytest.mark.parametrize(
+    ("role", "session", "served", "needed"),
+    [
+        ("read", False, ACCESS["GET", "/v1/session"], "session of a member who has signed in"),
+        ("viewer", True, Access(roles=frozenset({"inference"})), "key"),
+        ("read", False, ACCESS["POST", "/v1/files"], "key of role inference or management"),
+        ("viewer", True, ACCESS["POST", "/v1/teams"], "member of role admin or owner"),
+    ],
+)
+async def test_c91_a_refusal_names_who_is_served(
+    role: Role, session: bool, served: Access, needed: str
+) -> None:
+    caller = Principal(key_id="k", workspace_id="acme", role=role, label="k", session=session)
+
+    class Keys:
+        async def authenticate(self, secret: str) -> Principal:
+            return caller
+
+    with pytest.raises(AccessError, match=f"This needs a {needed}, not ") as refused:
+        await authenticate(Keys(), {"x-api-key": "sk-tg-1"}, served.roles)
+    assert refused.value.message.endswith(f"{role}.")
 
 
 def test_c91_every_route_of_the_table_is_in_the_matrix() -> None:
