@@ -169,6 +169,20 @@ def test_a_person_signs_in_by_a_code_and_out_again(terminal: Terminal) -> None:
     assert "tollgate login" in again.stderr
 
 
+def test_a_developer_sees_own_spending_and_routes_without_a_key(terminal: Terminal) -> None:
+    terminal.sign_in()
+    spent = terminal.run("spend")
+    assert spent.returncode == 0, spent.stderr
+    assert re.search(r"[0-9-]+ to [0-9-]+: \$0\n", spent.stderr)
+    whole = json.loads(terminal.run("spend", "--json").stdout)
+    assert (whole["refunds"], whole["net"]) == (None, None)
+    explained = terminal.run("explain", "test/echo")
+    assert explained.returncode == 0, explained.stderr
+    refused = terminal.run("audit")
+    assert "not developer." in refused.stderr
+    assert "or ask an admin of the workspace." in refused.stderr
+
+
 def test_helpers_that_run_at_once_share_one_renewed_token(terminal: Terminal) -> None:
     terminal.sign_in()
     first = terminal.run("token").stdout

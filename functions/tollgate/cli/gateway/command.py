@@ -6,7 +6,7 @@ from typing import ParamSpec
 
 import click
 
-from tollgate.cli.gateway.http import gateway
+from tollgate.cli.gateway.http import Api, gateway
 
 _Params = ParamSpec("_Params")
 
@@ -30,10 +30,15 @@ def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
     @wraps(command)
     def call_with_gateway(*args: _Params.args, **kwargs: _Params.kwargs) -> None:
         url, secret = str(kwargs.pop("url")), kwargs.pop("secret")
-        kwargs["api"] = gateway(url, str(secret) if secret else _session_token(url))
+        kwargs["api"] = open_gateway(url, str(secret) if secret else None)
         command(*args, **kwargs)
 
     return call_with_gateway
+
+
+def open_gateway(url: str, secret: str | None) -> Api:
+    """Return the client of a gateway by a key, or by the user's own session without one."""
+    return gateway(url, secret or _session_token(url))
 
 
 def _session_token(url: str) -> str | None:

@@ -22,7 +22,8 @@ Query = Mapping[str, str | int | Sequence[str] | None]
 _NEXT_STEPS: Final = {
     401: "Set TOLLGATE_KEY to a key that works (`tollgate dev` prints one for a local gateway), or "
     "run `tollgate login`.",
-    403: "Set TOLLGATE_KEY to a management key; `tollgate dev` prints one for a local gateway.",
+    403: "Set TOLLGATE_KEY to a management key (`tollgate dev` prints one for a local gateway), or "
+    "ask an admin of the workspace.",
     404: "`tollgate keys ls` and `tollgate generations ls` list what exists.",
     402: "`tollgate credits show` shows the balance, `tollgate credits add` adds to it.",
     503: "Try again in a moment; /v1/health/ready reports whether the gateway is ready.",

@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from http import HTTPStatus
 from typing import Any, Final
 
 import click
 
 from tollgate.cli.gateway.command import calls_gateway
-from tollgate.cli.gateway.http import Api
+from tollgate.cli.gateway.http import Api, Refused
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.core.clock import SystemClock
 
@@ -50,7 +51,7 @@ def spend(
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     days = _days(today, month, since, until)
     reply = api.get("/activity", {"since": f"{days[0]}T00:00:00Z", "until": f"{days[1]}T00:00:00Z"})
-    refunds = add_refunds(api.pages("/credits/ledger", {}, "cursor"), *days)
+    refunds = _refunds(api, *days)
     rows = group_activity(reply["data"], names)
     ids = ("key_id",) if "key" in names else ()
     whole = {
@@ -59,20 +60,29 @@ def spend(
         **reply,
         "data": rows,
         "refunds": refunds,
-        "net": Decimal(reply["total"]) - refunds,
+        "net": None if refunds is None else Decimal(reply["total"]) - refunds,
     }
     show(rows, (*names, "usd", *_FIGURES, *ids), style, data=whole)
     if style == "auto":
         for name in names:
             if name not in _FIELDS and rows and all(row[name] == _NONE for row in rows):
                 click.echo(f"No used key has a label {name}.", err=True)
-        click.echo(
-            f"{days[0]} to {days[1] - timedelta(days=1)}: ${exact(reply['total'])}, "
-            f"refunds in these days ${exact(refunds)}, net ${exact(whole['net'])}",
-            err=True,
-        )
+        sums = f"{days[0]} to {days[1] - timedelta(days=1)}: ${exact(reply['total'])}"
+        if refunds is not None:
+            sums += f", refunds in these days ${exact(refunds)}, net ${exact(whole['net'])}"
+        click.echo(sums, err=True)
         for line in explain_freshness(reply):
             click.echo(line, err=True)
+
+
+def _refunds(api: Api, since: date, until: date) -> Decimal | None:
+    """Return the refunds of some days, None for a developer, who sees no credit."""
+    try:
+        return add_refunds(api.pages("/credits/ledger", {}, "cursor"), since, until)
+    except Refused as refused:
+        if refused.status != HTTPStatus.FORBIDDEN:
+            raise
+        return None
 
 
 def explain_freshness(activity: Any) -> Iterator[str]:

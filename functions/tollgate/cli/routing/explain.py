@@ -10,7 +10,7 @@ from msgspec import Struct
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from tollgate.cli.gateway.http import gateway
+from tollgate.cli.gateway.command import open_gateway
 from tollgate.cli.routing.chat_body import Described
 from tollgate.cli.routing.explanation import render_explanation
 from tollgate.cli.tables import as_json
@@ -103,7 +103,7 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
     format_name: str = options["format_name"]
     body = _body(ctx, described, options["given"], format_name)
     if _asks_gateway(ctx, options["url"]):
-        api = gateway(options["url"], options["secret"])
+        api = open_gateway(options["url"], options["secret"])
         query = {"format": (format_name,), "simulate": options["simulate"]}
         answer = api.post("/route/explain", from_json(body), query)
     else:

@@ -11,7 +11,8 @@ import msgspec
 from click.core import ParameterSource
 from typing_extensions import override
 
-from tollgate.cli.gateway.http import Query, gateway
+from tollgate.cli.gateway.command import open_gateway
+from tollgate.cli.gateway.http import Query
 from tollgate.cli.options import since_moment
 from tollgate.cli.routing.plan_json import as_data
 from tollgate.cli.routing.plan_markdown import as_markdown
@@ -192,7 +193,7 @@ def _traffic(
     if url is None or not (secret or named):
         return None
     query: Query = {"since": since_moment(since or "", now_s), "limit": _PAGE}
-    return _recorded(gateway(url, secret).pages("/generations", query, "cursor"))
+    return _recorded(open_gateway(url, secret).pages("/generations", query, "cursor"))
 
 
 def _recorded(generations: Iterator[Any]) -> Iterator[RecordedRequest]:
