@@ -124,6 +124,14 @@ class Cause(Enum):
         self.words = words
 
 
+# Whose models an administrator has to change.
+_WHO_MAY_NOT: Final = {
+    Cause.KEY_MODELS: "This key",
+    Cause.LEVEL_MODELS: "The member or team of this key",
+    Cause.TIER_MODELS: "The tier of this key",
+}
+
+
 class Exclusion(Struct, frozen=True):
     """The cause that excludes a model or an endpoint, with the values that decide the error.
 
@@ -281,9 +289,8 @@ def refusal(
     model = shorten(name)
     match last:
         case Check.ALLOWED:
-            return AccessError(
-                ErrorCode.MODEL_NOT_ALLOWED, f"This key may not use {model}.", param="model"
-            )
+            words = f"{_WHO_MAY_NOT[first.cause]} may not use {model}."
+            return AccessError(ErrorCode.MODEL_NOT_ALLOWED, words, param="model")
         case Check.DIMENSIONS | Check.KIND | Check.CAPABLE:
             param = "dimensions" if last is Check.DIMENSIONS else "model"
             return RequestError(ErrorCode.INVALID_REQUEST, f"{model} {first.reason}.", param=param)

@@ -106,4 +106,7 @@ def test_c61_a_model_is_for_the_key_and_for_each_level_above_it(
     assert (refusal is None) is may
     if refusal is not None:
         assert refusal.code is ErrorCode.MODEL_NOT_ALLOWED
+        of_key = key_models is not None and key_models[0].startswith("other/")
+        who = "This key" if of_key else "The member or team of this key"
+        assert refusal.message == f"{who} may not use acme/large."
     assert ("acme/large" in list_usable_models(catalog(), "acme/large", key)) is may

@@ -280,6 +280,7 @@ def test_c61_a_tier_names_the_models_its_keys_may_use() -> None:
     with pytest.raises(AccessError) as not_allowed:
         plan_of(free, request("acme/large"), principal=principal(tier="free"))
     assert not_allowed.value.code is ErrorCode.MODEL_NOT_ALLOWED
+    assert not_allowed.value.message == "The tier of this key may not use acme/large."
     assert len(plan_of(free, request("smart"), principal=principal(tier="team")).attempts) == 4
 
 
