@@ -93,7 +93,8 @@ function address(path, query = {}) {
 }
 
 async function call(method, url, { body, secret, signal } = {}) {
-  const headers = { authorization: `Bearer ${secret ?? session.secret}` };
+  const used = secret ?? session.secret;
+  const headers = { authorization: `Bearer ${used}` };
   if (body) headers["content-type"] = "application/json";
   let reply;
   try {
@@ -103,13 +104,22 @@ async function call(method, url, { body, secret, signal } = {}) {
     throw new ApiError(0, { message: "The gateway cannot be reached.", code: "unreachable" });
   }
   if (reply.ok) return reply;
-  if (reply.status === 401 && !secret && (await renews())) return call(method, url, { body, signal });
+  if (reply.status === 401 && !secret && (used !== session.secret || (await renews()))) return call(method, url, { body, signal });
   const refusal = await reply.json().catch(() => null);
   throw new ApiError(reply.status, refusal?.error, reply.headers);
 }
 
-/** Renew a session that has expired, once; return whether that worked. */
-async function renews() {
+let renewing = null;
+
+/** Renew a session that has expired, once for all calls that wait for it; return whether that worked. */
+function renews() {
+  renewing ??= renew().finally(() => {
+    renewing = null;
+  });
+  return renewing;
+}
+
+async function renew() {
   const token = sessionStorage.getItem(REFRESH);
   if (!token) return false;
   sessionStorage.setItem(REFRESH, "");

@@ -121,6 +121,11 @@ async function leave() {
 /** Open the first view, after the tokens of a sign-in that comes back to this page. */
 async function begin() {
   addEventListener("hashchange", open);
+  // The link that skips to the content moves the focus, not the view.
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    main.focus();
+  });
   try {
     const made = await takeTokens();
     if (made) keepSecret(made.access_token, made.refresh_token);
