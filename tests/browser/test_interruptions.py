@@ -3,10 +3,18 @@
 Keeps C92.
 """
 
+import csv
+import re
+from pathlib import Path
+
 import httpx2
+import pytest
 
 from tests.browser.visitor import Visitor
 from tests.functional.test_login import ANA
+
+PAGE_ROWS = 5
+RIGHTS_MS = 5_500
 
 
 def test_the_link_that_skips_to_the_content_stays_in_the_view(visitor: Visitor) -> None:
@@ -24,13 +32,7 @@ def test_a_session_that_ends_is_renewed_once_for_calls_side_by_side(
     visitor: Visitor, api: httpx2.Client
 ) -> None:
     page = visitor.page
-    page.goto(f"{visitor.host}/console/")
-    visitor.press("Sign in with your organisation")
-    page.locator("input[name=sub]").fill(ANA["sub"])
-    page.locator("input[name=sub]").press("Enter")
-    visitor.wait()
-    # Pages of the issuer load what is not here.
-    visitor.faults.clear()
+    visitor.sign_in_by_issuer(ANA["sub"])
     asked: list[str] = []
     page.on("request", lambda it: asked.append(it.url))
     for view in ("credit", "teams"):
@@ -40,3 +42,56 @@ def test_a_session_that_ends_is_renewed_once_for_calls_side_by_side(
         visitor.go(view)
     assert page.locator("h1").inner_text() == "Teams"
     assert len([it for it in asked if it.endswith("/oauth/token")]) == 2
+
+
+def test_a_saved_table_has_the_rows_of_all_pages_and_a_refusal_is_shown(
+    visitor: Visitor, api: httpx2.Client, tmp_path: Path
+) -> None:
+    visitor.sign_in()
+    visitor.open("generations")
+    page = visitor.page
+    made = len(api.get("generations", params={"limit": 1000}).json()["data"])
+    assert made > PAGE_ROWS
+    tables = re.compile(r"/v1/generations\?.*format=csv")
+    few = f"limit={PAGE_ROWS}"
+    page.route(tables, lambda it: it.continue_(url=it.request.url.replace("limit=1000", few)))
+    with page.expect_download() as saved:
+        visitor.press("Save as CSV")
+    saved.value.save_as(tmp_path / "all.csv")
+    with (tmp_path / "all.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len({row["id"] for row in rows}) == made
+    page.unroute(tables)
+    page.route(tables, lambda it: it.abort())
+    visitor.press("Save as CSV")
+    page.get_by_text("The gateway cannot be reached.").wait_for()
+    assert visitor.faults == ["Failed to load resource: net::ERR_FAILED"]
+    visitor.faults.clear()
+
+
+def test_a_filter_that_is_refused_stays_to_be_changed(visitor: Visitor) -> None:
+    visitor.sign_in()
+    visitor.open("generations?label=search")
+    visitor.page.get_by_text("label: write it as name:value.").wait_for()
+    visitor.fill(label="team:search")
+    visitor.press("Filter")
+    visitor.page.get_by_role("table").get_by_text("test/echo").first.wait_for()
+
+
+@pytest.mark.parametrize("role", ["admin", "developer", "billing", "viewer"])
+def test_each_role_is_shown_views_that_the_api_serves_to_it(
+    visitor: Visitor, api: httpx2.Client, role: str
+) -> None:
+    page = visitor.page
+    visitor.sign_in_by_issuer(ANA["sub"])
+    member = f"members/{ANA['email']}"
+    assert api.patch(member, json={"role": role}).json()["data"]["role"] == role
+    # Rights of a session are as old as its key's, at most.
+    page.wait_for_timeout(RIGHTS_MS)
+    page.reload()
+    visitor.wait()
+    for view in page.locator("nav a").all_inner_texts():
+        visitor.go(view.lower())
+        assert page.locator("h1").inner_text() == view
+        assert page.locator(".notice.bad").count() == 0, visitor.text
+    assert api.patch(member, json={"role": "admin"}).status_code == 200

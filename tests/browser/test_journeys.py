@@ -17,15 +17,9 @@ def test_somebody_signs_in_by_the_issuer_works_and_signs_out(
     visitor: Visitor, api: httpx2.Client
 ) -> None:
     page = visitor.page
-    page.goto(f"{visitor.host}/console/")
-    visitor.press("Sign in with your organisation")
-    page.locator("input[name=sub]").fill(ANA["sub"])
-    page.locator("input[name=sub]").press("Enter")
-    visitor.wait()
+    visitor.sign_in_by_issuer(ANA["sub"])
     assert page.url == f"{visitor.host}/console/#/spend"
     assert page.locator(".who").inner_text() == ANA["email"]
-    # Pages of the issuer load what is not here.
-    visitor.faults.clear()
     for view in ("keys", "credit", "audit", "playground"):
         visitor.open(view)
         assert page.locator(".notice.bad").count() == 0, visitor.text

@@ -34,6 +34,16 @@ class Visitor:
         self.page.get_by_role("button", name="Sign in", exact=True).click()
         self.wait()
 
+    def sign_in_by_issuer(self, subject: str) -> None:
+        self.page.goto(f"{self.host}/console/")
+        self.press("Sign in with your organisation")
+        name = self.page.locator("input[name=sub]")
+        name.fill(subject)
+        name.press("Enter")
+        self.wait()
+        # Pages of the issuer load what is not here.
+        self.faults.clear()
+
     def go(self, view: str) -> None:
         """Go to another view without loading the page again."""
         self._visits += 1

@@ -3,6 +3,7 @@
 const BASE = new URL("../v1/", location.href);
 const STORED = "tollgate.secret";
 const REFRESH = "tollgate.refresh";
+const PAGES_MAX = 100;
 
 /** The address that clients use as their base URL. */
 export const baseUrl = BASE.href.replace(/\/$/, "");
@@ -50,14 +51,23 @@ export const get = async (path, query = {}, signal = undefined) =>
 export const send = async (method, path, body = undefined) =>
   (await call(method, address(path), { body: body && JSON.stringify(body) })).json();
 
-/** Save a list as a CSV file. */
+/** Save a list as a CSV file, with the rows of all its pages. */
 export const saveCsv = (path, query, name) => save(path, { ...query, format: "csv" }, name);
 
 /** Save an answer as a file. */
 export async function save(path, query, name) {
-  const reply = await call("GET", address(path, query));
+  const pages = [];
+  let cursor = null;
+  do {
+    if (pages.length === PAGES_MAX) throw new ApiError(400, { message: "These are too many rows for one file: choose fewer days." });
+    const reply = await call("GET", address(path, { ...query, cursor }));
+    const page = await reply.text();
+    // Each page of a table begins with the names of the columns.
+    pages.push(cursor ? page.slice(page.indexOf("\n") + 1) : page);
+    cursor = reply.headers.get("x-next-cursor");
+  } while (cursor);
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(await reply.blob());
+  link.href = URL.createObjectURL(new Blob(pages));
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);

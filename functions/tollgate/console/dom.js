@@ -7,6 +7,15 @@ const SAFE_ADDRESS = /^(#|\.\.?\/)/;
 export const h = (tag, attributes, ...children) =>
   fill(document.createElement(tag), attributes, children);
 
+/** Return a paragraph in a soft colour. */
+export const quiet = (...words) => h("p", { class: "quiet" }, words);
+
+/** Return a button that sends no form. */
+export const button = (label, onclick, more) => h("button", { type: "button", onclick, ...more }, label);
+
+/** Return a button of little weight. */
+export const plain = (label, onclick, more) => button(label, onclick, { class: "plain", ...more });
+
 /** Return an SVG element. */
 export const svg = (tag, attributes, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);

@@ -1,30 +1,25 @@
 /** Shows the view that the address names (`#/spend?month=2026-11`) to whoever is signed in. */
 
 import { ApiError, get, keepSecret, session, signOut } from "./api.js";
-import { announce, h, show } from "./dom.js";
+import { announce, h, plain, quiet, show } from "./dom.js";
 import { takeTokens } from "./issuer.js";
 import { problem } from "./parts.js";
+import { ACCOUNTANTS, CALLERS, EVERYBODY, has, MANAGERS, PEOPLE } from "./roles.js";
 import { signIn } from "./view_signin.js";
-
-const READS = ["management", "read", "owner", "admin", "billing", "viewer"];
-const CALLS = ["inference", "management", "owner", "admin", "developer"];
-const EVERYBODY = [...new Set([...READS, ...CALLS])];
-const USES = [...READS, "developer"];
-const OPERATES = ["management", "owner", "admin"];
 
 /** Each view: its name in the address, its title, and the roles that the API shows it to. */
 const VIEWS = [
-  { name: "spend", title: "Spend", roles: USES, load: () => import("./view_spend.js") },
-  { name: "generations", title: "Generations", roles: USES, load: () => import("./view_generations.js") },
+  { name: "spend", title: "Spend", roles: PEOPLE, load: () => import("./view_spend.js") },
+  { name: "generations", title: "Generations", roles: PEOPLE, load: () => import("./view_generations.js") },
   { name: "generation", title: "Generation", roles: EVERYBODY, hidden: true, load: () => import("./view_generation.js") },
   { name: "keys", title: "Keys", roles: EVERYBODY.filter((role) => role !== "billing"), load: () => import("./view_keys.js") },
-  { name: "teams", title: "Teams", roles: USES, load: () => import("./view_teams.js") },
-  { name: "credit", title: "Credit", roles: READS, load: () => import("./view_credit.js") },
-  { name: "statement", title: "Statement", roles: READS, load: () => import("./view_statement.js") },
+  { name: "teams", title: "Teams", roles: PEOPLE, load: () => import("./view_teams.js") },
+  { name: "credit", title: "Credit", roles: ACCOUNTANTS, load: () => import("./view_credit.js") },
+  { name: "statement", title: "Statement", roles: ACCOUNTANTS, load: () => import("./view_statement.js") },
   { name: "models", title: "Models", roles: EVERYBODY, load: () => import("./view_models.js") },
   { name: "routing", title: "Routing", roles: EVERYBODY, load: () => import("./view_routing.js") },
-  { name: "playground", title: "Playground", roles: CALLS, load: () => import("./view_playground.js") },
-  { name: "audit", title: "Audit", roles: READS, load: () => import("./view_audit.js") },
+  { name: "playground", title: "Playground", roles: [...CALLERS, "management"], load: () => import("./view_playground.js") },
+  { name: "audit", title: "Audit", roles: ACCOUNTANTS, load: () => import("./view_audit.js") },
 ];
 
 const main = document.getElementById("main");
@@ -41,13 +36,13 @@ async function open() {
   try {
     await learnKey();
     const [name, query] = location.hash.slice(2).split("?");
-    const served = VIEWS.filter((view) => view.roles.includes(session.key.role));
+    const served = VIEWS.filter((view) => has(view.roles));
     const view = served.find((each) => each.name === name);
     if (!view) return location.replace(`#/${served.find((each) => !each.hidden).name}`);
     showFrame(served, view);
     const params = new URLSearchParams(query);
     const heading = h("h1", { tabindex: "-1" }, view.title);
-    const body = h("div", { class: "view", "aria-busy": "true" }, h("p", { class: "quiet" }, "Loading …"));
+    const body = h("div", { class: "view", "aria-busy": "true" }, quiet("Loading …"));
     show(main, heading, body);
     // A page that was just opened is read from its top, a view that was gone to from its heading.
     if (!isFirst && (document.activeElement === document.body || nav.contains(document.activeElement))) heading.focus({ preventScroll: true });
@@ -81,7 +76,7 @@ async function learnKey() {
     Object.assign(data, { role: signedIn.role, name: signedIn.member_id });
   }
   session.key = data;
-  if (OPERATES.includes(session.key.role)) {
+  if (has(MANAGERS)) {
     session.operator = await get("workspaces", { limit: 1 }).then(() => true, () => false);
   }
 }
@@ -101,7 +96,7 @@ function showFrame(served, current) {
   show(
     account,
     h("span", { class: "who", title: `${session.key.role}, ${session.key.label}` }, session.key.name),
-    h("button", { type: "button", class: "plain", onclick: leave }, "Sign out"),
+    plain("Sign out", leave),
   );
 }
 

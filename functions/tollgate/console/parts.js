@@ -1,9 +1,10 @@
 /** Pieces that several views are made of: states, tables, figures, bars, forms and dialogs. */
 
-import { announce, h, show } from "./dom.js";
+import { announce, button, h, plain, quiet, show } from "./dom.js";
 import { distance, money, usd } from "./format.js";
 
 const ADVICE = {
+  400: "Change what the message names.",
   0: "Check that the gateway runs and that this page came from it, then try again.",
   401: "The key was disabled, rotated or has expired. Sign in with another one.",
   403: "The key's role does not allow this. Sign in with a key that may.",
@@ -19,13 +20,19 @@ export function problem(failure, again) {
     { class: "notice bad", role: "alert" },
     h("p", {}, h("strong", {}, failure.message)),
     h("p", {}, ADVICE[failure.status] ?? "Try again; if it stays, give the request id to whoever runs the gateway."),
-    failure.requestId && h("p", { class: "quiet" }, "Request ", h("code", {}, failure.requestId)),
-    again && h("button", { type: "button", onclick: again }, "Try again"),
+    failure.requestId && quiet("Request ", h("code", {}, failure.requestId)),
+    again && button("Try again", again),
   );
 }
 
+/** Return a part of a view, with its title. */
+export const panel = (title, ...children) => h("section", { class: "card" }, h("h2", {}, title), children);
+
 /** Return a notice in place of a list without entries: what is missing and what to do. */
 export const empty = (text, ...more) => h("div", { class: "notice" }, h("p", {}, text), more);
+
+/** Return a column of numbers. */
+export const numeric = (title, cell) => ({ title, cell, number: true });
 
 /** Return a table. A column is `{ title, cell(row), number }`; the caption is read, not shown. */
 export function table(caption, columns, rows) {
@@ -42,11 +49,18 @@ export function table(caption, columns, rows) {
 
 /** Return a table that has a button for its next page; `load(cursor)` returns a page. */
 export async function pagedTable(caption, columns, load, none) {
-  const first = await load(null);
+  let first;
+  try {
+    first = await load(null);
+  } catch (failure) {
+    // A filter that is refused stays beside the refusal, to be changed.
+    if (failure.code === "invalid_request" || failure.status === 404) return problem(failure);
+    throw failure;
+  }
   if (!first.data.length && !first.next_cursor) return none;
   const whole = table(caption, columns, first.data);
   const body = whole.querySelector("tbody");
-  const more = h("button", { type: "button", class: "more", onclick: next }, "Show more");
+  const more = button("Show more", next, { class: "more" });
   let cursor = first.next_cursor;
   async function next() {
     more.disabled = true;
@@ -128,19 +142,19 @@ export function filters(go, view, fields) {
 /** Open a dialog with a form; `save(values)` is called, a refusal is shown beside the buttons. */
 export function dialog(title, fields, { action = "Save", save, danger = false }) {
   const note = h("div", { role: "alert" });
-  const button = h("button", { type: "submit", class: danger && "danger" }, action);
+  const submitter = h("button", { type: "submit", class: danger && "danger" }, action);
   const form = h(
     "form",
     { onsubmit: submit },
     h("h2", { id: "dialog-title" }, title),
     fields,
     note,
-    h("div", { class: "buttons" }, h("button", { type: "button", class: "plain", onclick: () => box.close() }, "Cancel"), button),
+    h("div", { class: "buttons" }, plain("Cancel", () => box.close()), submitter),
   );
   const box = h("dialog", { "aria-labelledby": "dialog-title" }, form);
   async function submit(event) {
     event.preventDefault();
-    button.disabled = true;
+    submitter.disabled = true;
     show(note);
     try {
       const next = await save(filled(form));
@@ -149,7 +163,7 @@ export function dialog(title, fields, { action = "Save", save, danger = false })
     } catch (failure) {
       show(note, problem(failure));
     }
-    button.disabled = false;
+    submitter.disabled = false;
   }
   box.addEventListener("close", () => box.remove());
   document.body.append(box);
@@ -157,13 +171,24 @@ export function dialog(title, fields, { action = "Save", save, danger = false })
   return box;
 }
 
+/** Return a button that saves a file, and shows a refusal below itself. */
+export function saver(label, work) {
+  const note = h("div", {});
+  const press = plain(label, async () => {
+    press.disabled = true;
+    await work().then(() => show(note), (failure) => show(note, problem(failure)));
+    press.disabled = false;
+  });
+  return h("div", {}, press, note);
+}
+
 /** Return a text with a button that copies it. */
 export function copyable(text, label = "Copy") {
-  const button = h("button", { type: "button", class: "plain", onclick: copy }, label);
+  const copier = plain(label, copy);
   async function copy() {
     await navigator.clipboard.writeText(text).catch(() => null);
-    show(button, "Copied");
+    show(copier, "Copied");
     announce("Copied");
   }
-  return h("div", { class: "copyable" }, h("code", {}, text), button);
+  return h("div", { class: "copyable" }, h("code", {}, text), copier);
 }

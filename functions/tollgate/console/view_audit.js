@@ -3,7 +3,7 @@
 import { get, saveCsv } from "./api.js";
 import { h } from "./dom.js";
 import { moment } from "./format.js";
-import { empty, field, filters, pagedTable } from "./parts.js";
+import { empty, field, filters, pagedTable, saver } from "./parts.js";
 
 /** Return the view; the address has the filter. */
 export async function render({ params, signal, go }) {
@@ -17,7 +17,7 @@ export async function render({ params, signal, go }) {
       field({ name: "target", label: "Of", value: params.get("target") ?? "", placeholder: "name or id" }),
     ]),
     list,
-    h("button", { type: "button", class: "plain", onclick: () => saveCsv("audit", { ...query, limit: 1000 }, "audit.csv") }, "Save as CSV"),
+    saver("Save as CSV", () => saveCsv("audit", { ...query, limit: 1000 }, "audit.csv")),
   ];
 }
 

@@ -1,9 +1,9 @@
 /** Credit: what was granted, is held, was spent and is left, and the ledger of entries. */
 
 import { get, send, session } from "./api.js";
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
 import { exact, money, moment, percent, usd } from "./format.js";
-import { dialog, empty, field, figures, meter, pagedTable } from "./parts.js";
+import { dialog, empty, field, figures, meter, numeric, pagedTable, panel } from "./parts.js";
 
 /** Return the view of a workspace's credit. */
 export async function render({ signal, refresh }) {
@@ -20,20 +20,18 @@ export async function render({ signal, refresh }) {
       ["Spent", money(data.total_usage)],
       ["Granted", money(data.total_credits), "with refunds and adjustments"],
     ),
-    h("section", { class: "card" },
-      h("h2", {}, "Balance"),
-      meter([["spent", data.total_usage], ["held", data.held]], data.total_credits, label, state),
+    panel("Balance", meter([["spent", data.total_usage], ["held", data.held]], data.total_credits, label, state),
       h("small", {}, label),
       data.available <= 0 && h("p", { class: "notice bad" }, "Nothing is left: requests are refused until credit is granted."),
-      session.operator && h("button", { type: "button", onclick: () => grant(refresh) }, "Grant credit …")),
-    h("section", { class: "card" }, h("h2", {}, "Ledger"), ledger),
+      session.operator && button("Grant credit …", () => grant(refresh))),
+    panel("Ledger", ledger),
   ];
 }
 
 const COLUMNS = [
   { title: "Time", cell: (entry) => moment(entry.created_at) },
   { title: "Kind", cell: (entry) => entry.type },
-  { title: "Amount, $", number: true, cell: (entry) => h("span", { class: entry.amount < 0 ? "bad" : "good" }, entry.amount < 0 ? "−" : "+", exact(Math.abs(entry.amount))) },
+  numeric("Amount, $", (entry) => h("span", { class: entry.amount < 0 ? "bad" : "good" }, entry.amount < 0 ? "−" : "+", exact(Math.abs(entry.amount)))),
   { title: "Id", cell: (entry) => (entry.generation_id ? h("a", { href: `#/generation?id=${encodeURIComponent(entry.generation_id)}` }, entry.generation_id) : h("code", { class: "long" }, entry.id)) },
   { title: "Note", cell: (entry) => entry.note || "–" },
 ];

@@ -1,9 +1,10 @@
 /** One generation: its bill line by line, its attempts in order, and its refund. */
 
 import { get, send, session } from "./api.js";
-import { h, svg } from "./dom.js";
+import { h, plain, quiet, svg } from "./dom.js";
 import { count, duration, exact, money, moment, usd } from "./format.js";
-import { dialog, facts, field, figures, problem, table } from "./parts.js";
+import { dialog, facts, field, figures, numeric, panel, problem, table } from "./parts.js";
+import { has, KEEPERS_OF_KEYS } from "./roles.js";
 import { outcome } from "./view_generations.js";
 
 const ITEMS = {
@@ -27,26 +28,26 @@ export async function render({ params, signal, refresh }) {
       ["Took", duration(data.latency_ms), data.first_token_ms === null ? null : `first token ${duration(data.first_token_ms)}`],
       ["Tokens", `${count(data.tokens_prompt)} → ${count(data.tokens_completion)}`, "in → out"],
     ),
-    h("section", { class: "card" }, h("h2", {}, "Bill"), bill(data), session.operator && data.total_cost > 0 && refundButton(data, refresh)),
-    h("section", { class: "card" }, h("h2", {}, "Attempts"), attempts(data.provider_responses)),
-    h("section", { class: "card" }, h("h2", {}, "Record"), record(data)),
-    ["management", "owner", "admin", "developer"].includes(session.key.role) && contentButton(data.id),
+    panel("Bill", bill(data), session.operator && data.total_cost > 0 && refundButton(data, refresh)),
+    panel("Attempts", attempts(data.provider_responses)),
+    panel("Record", record(data)),
+    has(KEEPERS_OF_KEYS) && contentButton(data.id),
   ];
 }
 
 function bill(data) {
-  if (!data.cost_lines.length) return h("p", { class: "quiet" }, "Nothing is billed: no attempt served.");
+  if (!data.cost_lines.length) return quiet("Nothing is billed: no attempt served.");
   const lines = [...data.cost_lines, { total: true, cost: data.total_cost }];
   return table("Bill", [
     { title: "Item", cell: (line) => (line.total ? h("strong", {}, "Total") : [ITEMS[line.item] ?? line.item, line.round && h("small", {}, `round ${line.round}`)]) },
-    { title: "Quantity", number: true, cell: (line) => (line.total ? "" : count(line.quantity)) },
-    { title: "$ per million", number: true, cell: (line) => (line.total ? "" : exact(line.usd_per_million)) },
-    { title: "Cost, $", number: true, cell: (line) => (line.total ? h("strong", {}, exact(line.cost)) : exact(line.cost)) },
+    numeric("Quantity", (line) => (line.total ? "" : count(line.quantity))),
+    numeric("$ per million", (line) => (line.total ? "" : exact(line.usd_per_million))),
+    numeric("Cost, $", (line) => (line.total ? h("strong", {}, exact(line.cost)) : exact(line.cost))),
   ], lines);
 }
 
 function attempts(made) {
-  if (!made.length) return h("p", { class: "quiet" }, "No provider was called.");
+  if (!made.length) return quiet("No provider was called.");
   const total = made.reduce((sum, each) => sum + (each.latency ?? 0), 0) || 1;
   let begun = 0;
   const bar = (each) => {
@@ -58,9 +59,9 @@ function attempts(made) {
   return table("Attempts in order", [
     { title: "Endpoint", cell: (each) => [each.model, h("small", {}, each.provider_name)] },
     { title: "Timeline", cell: bar },
-    { title: "Took", number: true, cell: (each) => duration(each.latency) },
+    numeric("Took", (each) => duration(each.latency)),
     { title: "Result", cell: (each) => [h("span", { class: `outcome ${each.error ? "error" : "ok"}` }, each.error ?? "served"), each.status && h("small", {}, `HTTP ${each.status}`), each.provider_words && h("small", { class: "words" }, each.provider_words)] },
-    { title: "Billed", number: true, cell: (each) => (each.error ? [money(0), each.operator_cost > 0 && h("small", {}, `${usd(each.operator_cost)} paid by the operator`)] : "as above") },
+    numeric("Billed", (each) => (each.error ? [money(0), each.operator_cost > 0 && h("small", {}, `${usd(each.operator_cost)} paid by the operator`)] : "as above")),
   ], made);
 }
 
@@ -99,7 +100,7 @@ function refundButton(data, refresh) {
     const text = reply.granted ? "Refunded." : "This generation was refunded before; nothing was added.";
     document.querySelector(".view")?.prepend(h("div", { class: "notice good", role: "status" }, h("p", {}, `${text} Available now: ${usd(reply.data.available)}.`)));
   };
-  return h("button", { type: "button", class: "plain", onclick: () => dialog("Refund", fields, { action: "Refund", save }) }, "Refund …");
+  return plain("Refund …", () => dialog("Refund", fields, { action: "Refund", save }));
 }
 
 function contentButton(id) {
@@ -112,5 +113,5 @@ function contentButton(id) {
       place.replaceChildren(problem(failure));
     }
   };
-  return h("section", { class: "card" }, h("h2", {}, "Content"), h("p", { class: "quiet" }, "Stored only where the key keeps content."), h("button", { type: "button", class: "plain", onclick: open }, "Show the request and the answer"), place);
+  return panel("Content", quiet("Stored only where the key keeps content."), plain("Show the request and the answer", open), place);
 }

@@ -3,7 +3,7 @@
 import { get, saveCsv } from "./api.js";
 import { h } from "./dom.js";
 import { count, duration, money, moment } from "./format.js";
-import { empty, field, filters, pagedTable } from "./parts.js";
+import { empty, field, filters, numeric, pagedTable, saver } from "./parts.js";
 
 const DAY_MS = 86_400_000;
 const OUTCOMES = [["", "any"], ["ok", "ok"], ["error", "error"], ["cancelled", "cancelled"], ["lost", "lost"]];
@@ -26,18 +26,18 @@ export async function render({ params, signal, go }) {
       field({ name: "cost_min", label: "Cost from, $", type: "number", min: "0", step: "any", value: params.get("cost_min") ?? "" }),
     ]),
     list,
-    h("button", { type: "button", class: "plain", onclick: () => saveCsv("generations", { ...query, limit: 1000 }, "generations.csv") }, "Save as CSV"),
+    saver("Save as CSV", () => saveCsv("generations", { ...query, limit: 1000 }, "generations.csv")),
   ];
 }
 
 const COLUMNS = [
   { title: "Time", cell: (row) => h("a", { href: `#/generation?id=${encodeURIComponent(row.id)}` }, moment(row.created_at)) },
   { title: "Model", cell: (row) => [row.model ?? "not served", row.requested_model !== row.model && h("small", {}, `asked for ${row.requested_model}`)] },
-  { title: "Cost", number: true, cell: (row) => money(row.total_cost) },
+  numeric("Cost", (row) => money(row.total_cost)),
   { title: "Outcome", cell: (row) => outcome(row) },
-  { title: "Tokens in", number: true, cell: (row) => count(row.tokens_prompt) },
-  { title: "Tokens out", number: true, cell: (row) => count(row.tokens_completion) },
-  { title: "Took", number: true, cell: (row) => duration(row.latency_ms) },
+  numeric("Tokens in", (row) => count(row.tokens_prompt)),
+  numeric("Tokens out", (row) => count(row.tokens_completion)),
+  numeric("Took", (row) => duration(row.latency_ms)),
   { title: "Provider", cell: (row) => row.provider_name ?? "–" },
   { title: "Key", cell: (row) => row.key_name || row.key_id },
 ];

@@ -1,16 +1,16 @@
 /** Keys with their limits: what is spent, held and left; made, rotated, disabled and deleted. */
 
 import { get, send, session } from "./api.js";
-import { h, show } from "./dom.js";
+import { button, h, plain, quiet, show } from "./dom.js";
 import { count, distance, money, moment } from "./format.js";
 import { copyable, dialog, empty, facts, field, limitBar, problem } from "./parts.js";
+import { has, KEEPERS_OF_KEYS } from "./roles.js";
 
 const PERIODS = { day: "Day", week: "Week", month: "Month", total: "Total" };
-const CHANGES = ["management", "owner", "admin", "developer"];
 
 /** Return the view of all keys; a key that may not list them sees itself. */
 export async function render({ params, signal, refresh }) {
-  const mayChange = CHANGES.includes(session.key.role);
+  const mayChange = has(KEEPERS_OF_KEYS);
   if (session.key.role === "inference") {
     const { data } = await get("key", {}, signal);
     return card(data, {});
@@ -25,7 +25,7 @@ export async function render({ params, signal, refresh }) {
   const find = field({ name: "find", label: "Find by name, label or role", type: "search", value: text, oninput: (event) => narrow(event.target.value.toLowerCase()) });
   narrow(text);
   return [
-    h("div", { class: "bar" }, find, mayChange && h("button", { type: "button", onclick: () => create(refresh) }, "Create a key …")),
+    h("div", { class: "bar" }, find, mayChange && button("Create a key …", () => create(refresh))),
     list,
   ];
 }
@@ -59,7 +59,7 @@ const toNano = (amount) => Math.max(0, Math.round(amount * 1e9) / 1e9);
 function card(key, { mayChange, refresh }) {
   const state = key.disabled ? "disabled" : key.expires_at && new Date(key.expires_at) < new Date() ? "expired" : "active";
   const bars = limitBars(key);
-  const act = (label, work, more = {}) => h("button", { type: "button", class: "plain", "aria-label": `${label} ${key.name}`, onclick: work, ...more }, label);
+  const act = (label, work) => plain(label, work, { "aria-label": `${label} ${key.name}` });
   return h(
     "article",
     { class: "card", "aria-label": `Key ${key.name}` },
@@ -78,7 +78,7 @@ function card(key, { mayChange, refresh }) {
       ["Expires", key.expires_at && moment(key.expires_at)],
       ["Old secret", key.old_secret && [key.old_secret.label, " works until ", moment(key.old_secret.expires_at)]],
     ),
-    bars.length ? bars : h("p", { class: "quiet" }, "No limit in dollars."),
+    bars.length ? bars : quiet("No limit in dollars."),
     h("div", { class: "buttons" },
       h("a", { class: "button", href: `#/generations?key=${encodeURIComponent(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
       mayChange && [
@@ -164,7 +164,7 @@ function secretShown(made, refresh) {
   };
   return h("div", {}, h("h2", { id: "dialog-title" }, `The secret of ${made.data.name}`),
     h("p", {}, "Copy it now: it is shown this once."), copyable(made.key),
-    h("div", { class: "buttons" }, h("button", { type: "button", onclick: close }, "Done")));
+    h("div", { class: "buttons" }, button("Done", close)));
 }
 
 async function change(key, body, refresh) {

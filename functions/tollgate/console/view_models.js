@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { h, show } from "./dom.js";
 import { count, duration, perMillion } from "./format.js";
-import { empty, field, problem, table } from "./parts.js";
+import { empty, field, numeric, panel, problem, table } from "./parts.js";
 
 const SHOWN_MAX = 60;
 const PIECES = { request: "a request", image: "an image", web_search: "a search", search: "a unit", audio_hour: "an hour", character: "a character", text_unit: "a text unit" };
@@ -32,9 +32,9 @@ const text = (model) => [model.id, model.name, model.kind, model.architecture.mo
 const COLUMNS = [
   { title: "Name", cell: (model) => [h("a", { href: `#/models?id=${encodeURIComponent(model.canonical_slug)}` }, model.id), h("small", {}, kind(model))] },
   { title: "In → out", cell: (model) => model.architecture.modality.replace("->", " → ").replaceAll("+", ", ") },
-  { title: "Context", number: true, cell: (model) => count(model.context_length) },
-  { title: "$ in / M", number: true, cell: (model) => perMillion(model.pricing.prompt) },
-  { title: "$ out / M", number: true, cell: (model) => perMillion(model.pricing.completion) },
+  numeric("Context", (model) => count(model.context_length)),
+  numeric("$ in / M", (model) => perMillion(model.pricing.prompt)),
+  numeric("$ out / M", (model) => perMillion(model.pricing.completion)),
   { title: "Lifecycle", cell: (model) => lifecycle(model) },
 ];
 
@@ -51,17 +51,17 @@ async function endpoints(id, signal) {
   const slugs = model.models ?? [model.canonical_slug];
   const found = await Promise.all(slugs.map((slug) => get(`models/${slug}/endpoints`, {}, signal).catch((failure) => failure)));
   return [path, model.description && h("p", {}, model.description), found.map((reply, index) =>
-    h("section", { class: "card" }, h("h2", {}, slugs[index]), reply.data ? table(`Endpoints of ${slugs[index]}`, ENDPOINTS, reply.data.endpoints) : problem(reply)))];
+    panel(slugs[index], reply.data ? table(`Endpoints of ${slugs[index]}`, ENDPOINTS, reply.data.endpoints) : problem(reply)))];
 }
 
 const ENDPOINTS = [
   { title: "Provider", cell: (each) => each.provider_name },
   { title: "State", cell: (each) => h("span", { class: `outcome ${each.status ? "error" : "ok"}` }, each.status ? "resting after failures" : "in service") },
-  { title: "$ in / M", number: true, cell: (each) => perMillion(each.pricing.prompt) },
-  { title: "$ out / M", number: true, cell: (each) => perMillion(each.pricing.completion) },
+  numeric("$ in / M", (each) => perMillion(each.pricing.prompt)),
+  numeric("$ out / M", (each) => perMillion(each.pricing.completion)),
   { title: "Other prices", cell: (each) => others(each) },
-  { title: "First token", number: true, cell: (each) => duration(each.latency_ms) },
-  { title: "Tokens/s", number: true, cell: (each) => count(each.tokens_per_s) },
+  numeric("First token", (each) => duration(each.latency_ms)),
+  numeric("Tokens/s", (each) => count(each.tokens_per_s)),
   { title: "Lifecycle", cell: (each) => lifecycle(each) },
 ];
 

@@ -1,11 +1,11 @@
 /** Sends a prompt to a model or a route, streams the answer, and shows what it costs. */
 
 import { baseUrl, get, session, stream } from "./api.js";
-import { announce, h, show } from "./dom.js";
+import { announce, h, quiet, show } from "./dom.js";
 import { count, duration, money } from "./format.js";
-import { copyable, field, figures, problem } from "./parts.js";
+import { copyable, field, figures, panel, problem } from "./parts.js";
+import { CALLERS, has } from "./roles.js";
 
-const CALLS = ["inference", "owner", "admin", "developer"];
 const CHARACTERS_A_TOKEN = 4;
 const STORED = "tollgate.playground";
 const LANGUAGES = { curl: "curl", python: "Python", javascript: "JavaScript" };
@@ -14,8 +14,8 @@ const LANGUAGES = { curl: "curl", python: "Python", javascript: "JavaScript" };
 export async function render({ params, signal }) {
   const { data } = await get("models", {}, signal);
   const prices = new Map(data.map((model) => [model.id, model.pricing]));
-  const needsKey = !CALLS.includes(session.key.role);
-  const answer = h("div", { class: "answer", tabindex: "0", role: "region", "aria-label": "Answer" }, h("p", { class: "quiet" }, "The answer appears here as it is made."));
+  const needsKey = !has(CALLERS);
+  const answer = h("div", { class: "answer", tabindex: "0", role: "region", "aria-label": "Answer" }, quiet("The answer appears here as it is made."));
   const cost = h("div", { "aria-live": "off" });
   const code = h("div", {});
   const send = h("button", { type: "submit" }, "Send");
@@ -70,14 +70,14 @@ export async function render({ params, signal }) {
       }
       announce("The answer is complete");
     } catch (failure) {
-      if (failure.name === "AbortError") answer.append(h("p", { class: "quiet" }, "Stopped. What was produced is billed."));
+      if (failure.name === "AbortError") answer.append(quiet("Stopped. What was produced is billed."));
       else answer.append(problem(failure));
     }
     send.disabled = false;
     stop.hidden = true;
   }
 
-  return h("div", { class: "two" }, form, h("div", {}, cost, h("section", { class: "card" }, h("h2", {}, "Answer"), answer)));
+  return h("div", { class: "two" }, form, h("div", {}, cost, panel("Answer", answer)));
 }
 
 /** Show the cost so far by the length of the texts, and the exact one once the usage is there. */

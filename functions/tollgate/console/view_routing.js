@@ -1,11 +1,11 @@
 /** The live catalog, its history and the plan of a request. Read-only: git changes routing. */
 
-import { get, send, session } from "./api.js";
-import { h, show, svg } from "./dom.js";
+import { get, send } from "./api.js";
+import { h, quiet, show, svg } from "./dom.js";
 import { count, duration, money, moment, usd } from "./format.js";
-import { empty, facts, field, figures, meter, problem, table } from "./parts.js";
+import { empty, facts, field, figures, meter, numeric, panel, problem, table } from "./parts.js";
+import { has, READERS } from "./roles.js";
 
-const READS = ["management", "read", "owner", "admin", "billing", "viewer"];
 const WIDTH = 900;
 const ROW = 62;
 const BOX = 46;
@@ -14,7 +14,7 @@ const BOX = 46;
 export async function render({ params, signal }) {
   const [models, catalog] = await Promise.all([
     get("models", {}, signal),
-    READS.includes(session.key.role) ? get("catalog", {}, signal) : null,
+    has(READERS) ? get("catalog", {}, signal) : null,
   ]);
   return [catalog && live(catalog.data), explainer(models.data, params), catalog && history(catalog.data)];
 }
@@ -51,7 +51,7 @@ function explainer(models, params) {
     }
   }
   if (form.model.value) explain();
-  return h("section", { class: "card" }, h("h2", {}, "Where would a request go?"), h("p", { class: "quiet" }, "Nothing is sent and nothing is billed."), form, place);
+  return panel("Where would a request go?", quiet("Nothing is sent and nothing is billed."), form, place);
 }
 
 function explained(plan) {
@@ -71,9 +71,9 @@ function explained(plan) {
     table("Endpoints in the order of trying", [
       { title: "Attempt", cell: (each) => each.attempt ?? "–" },
       { title: "Endpoint", cell: (each) => [each.model, h("small", {}, `${each.provider} (${each.upstream})`)] },
-      { title: "Weight", number: true, cell: (each) => [each.model_weight, each.weight].filter((share) => share !== null).map((share) => `${share} %`).join(" × ") || "–" },
-      { title: "At most", number: true, cell: (each) => money(each.cost_max) },
-      { title: "First token", number: true, cell: (each) => duration(each.latency_ms) },
+      numeric("Weight", (each) => [each.model_weight, each.weight].filter((share) => share !== null).map((share) => `${share} %`).join(" × ") || "–"),
+      numeric("At most", (each) => money(each.cost_max)),
+      numeric("First token", (each) => duration(each.latency_ms)),
       { title: "State", cell: (each) => (each.removed ? h("span", { class: "outcome error" }, "left out", h("small", {}, each.removed)) : each.resting_until ? h("span", { class: "outcome cancelled" }, "resting", h("small", {}, moment(each.resting_until))) : h("span", { class: "outcome ok" }, "would be tried")) },
     ], [...tried, ...removed]),
   ];
@@ -101,10 +101,10 @@ function drawing(plan, tried) {
 const cut = (text, width) => (text.length > width / 7.4 ? `${text.slice(0, Math.floor(width / 7.4) - 1)}…` : text);
 
 function history({ history: made }) {
-  return h("section", { class: "card" }, h("h2", {}, "History"), made.length
+  return panel("History", made.length
     ? table("Publications", [
         { title: "Published", cell: (each) => moment(each.published_at) },
-        { title: "Revision", number: true, cell: (each) => each.revision },
+        numeric("Revision", (each) => each.revision),
         { title: "Live", cell: (each) => h("code", { title: each.live }, each.live.slice(0, 12)) },
         { title: "Canary", cell: (each) => (each.candidate ? [h("code", { title: each.candidate }, each.candidate.slice(0, 12)), ` ${each.percent} %`] : "–") },
         { title: "By", cell: (each) => [each.published_by ?? "–", each.commit && h("small", {}, each.commit.slice(0, 12))] },

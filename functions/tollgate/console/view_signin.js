@@ -1,17 +1,17 @@
 /** The form that takes a key. */
 
 import { baseUrl, get, keepSecret, session } from "./api.js";
-import { h, show } from "./dom.js";
+import { button, h, quiet, show } from "./dom.js";
 import { hasIssuer, leaveForIssuer } from "./issuer.js";
 
 /** Return the page that signs in, and calls `done` once the gateway knows the key. */
 export function signIn(message, done) {
   const field = h("input", { id: "secret", type: "password", autocomplete: "off", spellcheck: "false", required: true, placeholder: "sk-tg-…" });
   const note = h("p", { class: "note", role: "alert" }, message);
-  const button = h("button", { type: "submit" }, "Sign in");
+  const submitter = h("button", { type: "submit" }, "Sign in");
   async function submit(event) {
     event.preventDefault();
-    button.disabled = true;
+    submitter.disabled = true;
     keepSecret(field.value.trim());
     try {
       session.key = null;
@@ -20,12 +20,12 @@ export function signIn(message, done) {
     } catch (failure) {
       keepSecret(null);
       show(note, failure.message);
-      button.disabled = false;
+      submitter.disabled = false;
       field.focus();
     }
   }
   const issuer = h("div", {});
-  hasIssuer().then((has) => has && show(issuer, h("button", { type: "button", onclick: leaveForIssuer }, "Sign in with your organisation"), h("p", { class: "quiet" }, "Or:")));
+  hasIssuer().then((has) => has && show(issuer, button("Sign in with your organisation", leaveForIssuer), quiet("Or:")));
   return h(
     "form",
     { class: "card narrow", onsubmit: submit },
@@ -35,7 +35,7 @@ export function signIn(message, done) {
     h("label", { for: "secret" }, "Key"),
     field,
     note,
-    button,
-    h("p", { class: "quiet" }, "The key stays in this tab and is gone when you close it. It is sent to ", h("code", {}, baseUrl), " alone."),
+    submitter,
+    quiet("The key stays in this tab and is gone when you close it. It is sent to ", h("code", {}, baseUrl), " alone."),
   );
 }

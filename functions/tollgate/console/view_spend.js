@@ -2,9 +2,9 @@
 
 import { get, saveCsv } from "./api.js";
 import { stackedDays, swatch } from "./chart.js";
-import { h } from "./dom.js";
+import { h, quiet } from "./dom.js";
 import { count, money, percent, usd } from "./format.js";
-import { empty, field, figures, filters, limitBar, table } from "./parts.js";
+import { empty, field, figures, filters, limitBar, numeric, panel, saver, table } from "./parts.js";
 
 const SHOWN = 7;
 const OTHERS = "all others";
@@ -35,7 +35,7 @@ export async function render({ params, signal, go }) {
     field({ name: "month", label: "Month (UTC)", type: "month", value: month, pattern: "\\d{4}-\\d{2}" }),
     field({ name: "by", label: "By", value: by, options: Object.entries(GROUPS).map(([key, { title }]) => [key, title]) }),
   ]);
-  const save = h("button", { type: "button", class: "plain", onclick: () => saveCsv("activity", query, `spend-${month}.csv`) }, "Save as CSV");
+  const save = saver("Save as CSV", () => saveCsv("activity", query, `spend-${month}.csv`));
   const head = [controls, summary(activity.total, month, days, now, budget, rows), warnings(activity)];
   if (!rows.length) {
     return [head, empty(`Nothing was spent in ${month}.`, h("p", {}, "Choose another month, or send a first request from the ", h("a", { href: "#/playground" }, "playground"), "."))];
@@ -43,9 +43,7 @@ export async function render({ params, signal, go }) {
   const open = (day) => go("generations", { since: day, until: day });
   return [
     head,
-    h("section", { class: "card" },
-      h("h2", {}, `Spend a day by ${group.title.toLowerCase()}`),
-      stackedDays(perDay(rows, days, group.of, names), names, {
+    panel(`Spend a day by ${group.title.toLowerCase()}`, stackedDays(perDay(rows, days, group.of, names), names, {
         label: `Spend of ${month} a day, ${usd(activity.total)} in all; the table below has the figures`,
         mark: budget && budget / days.length,
         open,
@@ -76,7 +74,7 @@ function summary(total, month, days, now, budget, rows) {
 function warnings({ partial_days: partial, missing_days: missing }) {
   const past = missing.length ? `Nothing is known any more of ${missing.length} days: their records have expired.` : "";
   const counted = partial.length ? `Not every record of ${partial.join(", ")} is counted yet.` : "";
-  return (past || counted) && h("p", { class: "quiet" }, `${counted} ${past}`);
+  return (past || counted) && quiet(`${counted} ${past}`);
 }
 
 function breakdown(ranked, names, group, total, month) {
@@ -90,11 +88,11 @@ function breakdown(ranked, names, group, total, month) {
   };
   return table(`Spend by ${group.title.toLowerCase()}`, [
     { title: group.title, cell: link },
-    { title: "Spend", number: true, cell: ({ cost }) => money(cost) },
-    { title: "Share", number: true, cell: ({ cost }) => percent(cost, total) },
-    { title: "Requests", number: true, cell: ({ requests }) => count(requests) },
-    { title: "Tokens in", number: true, cell: ({ input }) => count(input) },
-    { title: "Tokens out", number: true, cell: ({ output }) => count(output) },
+    numeric("Spend", ({ cost }) => money(cost)),
+    numeric("Share", ({ cost }) => percent(cost, total)),
+    numeric("Requests", ({ requests }) => count(requests)),
+    numeric("Tokens in", ({ input }) => count(input)),
+    numeric("Tokens out", ({ output }) => count(output)),
   ], ranked);
 }
 

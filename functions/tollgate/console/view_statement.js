@@ -1,9 +1,9 @@
 /** The statement of a month: what was there, came, went and is left, and who used it. */
 
 import { get, save } from "./api.js";
-import { h } from "./dom.js";
+import { h, quiet } from "./dom.js";
 import { count, exact, moment } from "./format.js";
-import { empty, field, figures, filters, table } from "./parts.js";
+import { empty, field, figures, filters, numeric, panel, saver, table } from "./parts.js";
 
 const ENTRIES = [["Opening balance", "opening_balance"], ["Grants", "grants"], ["Payments", "payments"], ["Refunds", "refunds"], ["Adjustments", "adjustments"], ["Expired", "expiries"], ["Usage", "usage"], ["Closing balance", "closing_balance"]];
 
@@ -21,25 +21,23 @@ export async function render({ params, signal, go }) {
       ["Usage", amount(data.usage)],
       ["Closing balance", amount(data.closing_balance), data.credit_limit > 0 && `credit limit $${exact(data.credit_limit)}`],
     ),
-    h("section", { class: "card" },
-      h("h2", {}, `Balance of ${month}`),
-      table("Balance", [
+    panel(`Balance of ${month}`, table("Balance", [
         { title: "Entry", cell: ([name]) => name },
-        { title: "Amount, $", number: true, cell: ([, key]) => exact(key === "usage" ? -data.usage : data[key]) },
+        numeric("Amount, $", ([, key]) => exact(key === "usage" ? -data.usage : data[key])),
       ], ENTRIES),
       h("div", { class: "buttons" },
-        h("button", { type: "button", class: "plain", onclick: file("csv") }, "Save as CSV"),
-        h("button", { type: "button", class: "plain", onclick: file("html") }, "Save as a page to print")),
-      h("p", { class: "quiet" }, "Made ", moment(data.made_at))),
-    h("section", { class: "card" }, h("h2", {}, "Usage, net of refunds"), data.lines.length
+        saver("Save as CSV", file("csv")),
+        saver("Save as a page to print", file("html"))),
+      quiet("Made ", moment(data.made_at))),
+    panel("Usage, net of refunds", data.lines.length
       ? table("Usage", [
           { title: "Team", cell: (line) => line.team ?? "–" },
           { title: "Member", cell: (line) => line.member ?? "–" },
           { title: "Model", cell: (line) => [line.model ?? "not served", h("small", {}, line.provider_name)] },
-          { title: "Requests", number: true, cell: (line) => count(line.requests) },
-          { title: "Cost, $", number: true, cell: (line) => exact(line.cost) },
-          { title: "Refunded, $", number: true, cell: (line) => exact(line.refunded) },
-          { title: "Net, $", number: true, cell: (line) => exact(line.net) },
+          numeric("Requests", (line) => count(line.requests)),
+          numeric("Cost, $", (line) => exact(line.cost)),
+          numeric("Refunded, $", (line) => exact(line.refunded)),
+          numeric("Net, $", (line) => exact(line.net)),
         ], data.lines)
       : empty(`Nothing was used in ${month}.`)),
   ];

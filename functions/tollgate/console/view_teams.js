@@ -1,18 +1,18 @@
 /** Teams and members: their budgets, roles and belongings. */
 
-import { send, session } from "./api.js";
-import { h } from "./dom.js";
+import { send } from "./api.js";
+import { button, h, plain, quiet } from "./dom.js";
 import { moment } from "./format.js";
 import { dialog, empty, facts, field } from "./parts.js";
+import { has, MANAGERS } from "./roles.js";
 import { all, limitBars, limitFields, limitsOf, rate } from "./view_keys.js";
 
-const MANAGES = ["management", "owner", "admin"];
 const ROLES = ["developer", "viewer", "billing", "admin", "owner"];
 
 /** Return the view of the teams, then of the members. */
 export async function render({ signal, refresh }) {
   const [teams, members] = await Promise.all([all("teams", signal), all("members", signal)]);
-  const manages = MANAGES.includes(session.key.role);
+  const manages = has(MANAGERS);
   return [
     section("Teams", teams, (team) => teamCard(team, members, manages, refresh), manages && ["Create a team …", () => edit("teams", null, teams, refresh)],
       empty("There is no team yet.", h("p", {}, "A team groups keys and members, and has limits of its own that hold beside theirs."))),
@@ -23,7 +23,7 @@ export async function render({ signal, refresh }) {
 
 function section(title, entries, card, make, none) {
   return h("section", { "aria-label": title },
-    h("div", { class: "bar" }, h("h2", {}, title), make && h("button", { type: "button", onclick: make[1] }, make[0])),
+    h("div", { class: "bar" }, h("h2", {}, title), make && button(...make)),
     entries.length ? h("div", { class: "cards" }, entries.map(card)) : none);
 }
 
@@ -60,10 +60,10 @@ function card(of, tags, lines, query, actions) {
       ["Rate", rate(of)],
       ["Since", moment(of.created_at, { seconds: false })],
     ),
-    bars.length ? bars : h("p", { class: "quiet" }, "No limit in dollars."),
+    bars.length ? bars : quiet("No limit in dollars."),
     h("div", { class: "buttons" },
       h("a", { class: "button", href: `#/generations?${query}`, "aria-label": `Generations of ${of.id}` }, "Generations"),
-      actions && actions.map(([label, work]) => h("button", { type: "button", class: "plain", "aria-label": `${label} ${of.id}`, onclick: work }, label))));
+      actions && actions.map(([label, work]) => plain(label, work, { "aria-label": `${label} ${of.id}` }))));
 }
 
 /** Open the dialog of a team or a member, a new one if `of` is null. */
