@@ -101,16 +101,22 @@ class DynamoKeyDirectory:
         self._publications.note(rows.get(_place(PUBLICATION_KEY)))
         row = rows.get(_place(own))
         if row is not None and any(name in row for name in _LEADS_ABOVE):
-            asked = {_place(key) for key in wanted}
-            return await self._read_above(digest, row, rows, asked, sent_s)
+            requested = {_place(key) for key in wanted}
+            return await self._read_above(digest, row, rows, requested=requested, sent_s=sent_s)
         return _cache_entry(row, sent_s)
 
     async def _read_above(
-        self, digest: str, row: Item, rows: dict[_Place, Item], asked: set[_Place], sent_s: float
+        self,
+        digest: str,
+        row: Item,
+        rows: dict[_Place, Item],
+        *,
+        requested: set[_Place],
+        sent_s: float,
     ) -> _Cached:
         """Read what a key or session still lacks of its member and team, and make its principal.
 
-        What was asked for comes from the caller: another read of the same secret may have found out
+        The caller states what it has requested: another read of the same secret may have found out
         in the meantime what leads above it.
         """
         from tollgate.stores.membership.authority import (
@@ -123,8 +129,10 @@ class DynamoKeyDirectory:
         def find(key: Item) -> Item | None:
             return rows.get(_place(key))
 
-        while missing := [key for key in list_needed_rows(row, find) if _place(key) not in asked]:
-            asked.update(map(_place, missing))
+        while missing := [
+            key for key in list_needed_rows(row, find) if _place(key) not in requested
+        ]:
+            requested.update(map(_place, missing))
             rows.update(await self._get(missing))
         _remember(self._above, digest, tuple(list_needed_rows(row, find)))
         entry = _cache_entry(find_key_row(row, find), sent_s)

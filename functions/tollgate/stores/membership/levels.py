@@ -16,6 +16,7 @@ from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import AboveKey, Period
+from tollgate.core.pages import Page
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import (
@@ -63,6 +64,7 @@ LEVEL_ROUNDS_MAX: Final = 5
 # How far back a new state looks: a total counts the last year.
 _SEED_DAYS: Final = 366
 _Settings = TypeVar("_Settings", bound=LevelSettings)
+_Shown = TypeVar("_Shown")
 
 
 class LevelChange(Struct, Generic[_Settings], frozen=True, kw_only=True):
@@ -127,9 +129,14 @@ class Levels(Generic[_Settings]):
         return await get_item(self._client, self._tables.core, key)
 
     async def page(
-        self, workspace_id: str, after: str | None, limit: int
-    ) -> tuple[list[Item], str | None]:
-        """Return a page of rows in the order of their ids, and the id at which it ends."""
+        self,
+        workspace_id: str,
+        read: Callable[[Item, Mapping[str, LevelSpending]], _Shown],
+        *,
+        after: str | None,
+        limit: int,
+    ) -> Page[_Shown]:
+        """Return a page in the order of ids, each level as `read` makes it of row and spending."""
         start = None if after is None else level_row_key(self._level, workspace_id, after)
         rows, end = await query_rows(
             self._client,
@@ -139,7 +146,13 @@ class Levels(Generic[_Settings]):
             after=start,
             limit=limit,
         )
-        return rows, None if end is None else id_of_row(end)
+        spending = await self.spending(rows)
+        found, unreadable = decode_items(lambda row: read(row, spending), rows)
+        return Page(
+            found=tuple(found),
+            next=None if end is None else id_of_row(end),
+            unreadable=tuple(unreadable),
+        )
 
     async def spending(self, rows: Sequence[Item]) -> Mapping[str, LevelSpending]:
         """Return what the states of these levels have counted, by the ids of those with a state."""

@@ -10,7 +10,7 @@ from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.decoding import decode_items, read_text
+from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.expressions import (
     MEMBER_LINK,
     MEMBER_REMOVE,
@@ -143,10 +143,7 @@ class DynamoMemberStore:
         if after is not None and not is_member_id(after):
             raise refuse_cursor()
         with refusing_when_unavailable():
-            rows, end = await self._levels.page(workspace_id, after, limit)
-            spending = await self._levels.spending(rows)
-            found, unreadable = decode_items(lambda row: read_member(row, spending), rows)
-        return Page(found=tuple(found), next=end, unreadable=tuple(unreadable))
+            return await self._levels.page(workspace_id, read_member, after=after, limit=limit)
 
     async def change(
         self,

@@ -9,7 +9,7 @@ from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
 from tollgate.stores.aws.attributes import Item, number
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.decoding import decode_items, read_optional_text
+from tollgate.stores.aws.decoding import read_optional_text
 from tollgate.stores.aws.expressions import TEAM_DELETE
 from tollgate.stores.aws.failures import (
     StoreUnavailable,
@@ -90,10 +90,7 @@ class DynamoTeamStore:
         if after is not None and not is_team_id(after):
             raise refuse_cursor()
         with refusing_when_unavailable():
-            rows, end = await self._levels.page(workspace_id, after, limit)
-            spending = await self._levels.spending(rows)
-            found, unreadable = decode_items(lambda row: read_team(row, spending), rows)
-        return Page(found=tuple(found), next=end, unreadable=tuple(unreadable))
+            return await self._levels.page(workspace_id, read_team, after=after, limit=limit)
 
     async def change(
         self,
