@@ -148,6 +148,36 @@ async def test_c61_a_team_limits_what_its_keys_do_together(
     assert refused.value.rate_limit.limit == KEY.burst
 
 
+@pytest.mark.parametrize("who", ["key", "member"])
+async def test_what_a_key_or_its_member_refuses_uses_up_no_rate_of_the_team(
+    dynamo: DynamoStores, who: str
+) -> None:
+    """Else one who ignores a rate of one request a minute leaves none to the others."""
+    one = {"requests_per_minute": 1, "burst": 1}
+    key = replace(KEY, **one) if who == "key" else KEY
+    member = MemberSettings(**one) if who == "member" else MemberSettings()
+    team = LevelSettings(requests_per_minute=10, burst=10, concurrency=3)
+    _, greedy = await _grouped(dynamo, team, member, key=key)
+    other = replace(KEY, label="b", team_id="search")
+    _, colleague = await funded_key(dynamo, 1_000_000, other)
+
+    await _settle(dynamo, await dynamo.ledger.hold(greedy, 10), 10)
+    refused: list[object] = []
+    for at_once in (2, 1, 1, 20):
+        holding = (dynamo.ledger.hold(greedy, 10) for _ in range(at_once))
+        refused += await asyncio.gather(*holding, return_exceptions=True)
+    for outcome in refused:
+        assert isinstance(outcome, AccessError)
+        assert outcome.limit is not None
+        assert (outcome.limit.level, outcome.limit.kind) == (who, "requests")
+    # One was served, and the two that came at once counted before anybody knew.
+    for _ in range(7):
+        await _settle(dynamo, await dynamo.ledger.hold(colleague, 10), 10)
+    dynamo.clock.now += 61
+    await _settle(dynamo, await dynamo.ledger.hold(greedy, 10), 10)
+    assert (await _team_spending(dynamo)).held_nano_usd == 0
+
+
 async def test_a_key_that_moves_settles_where_it_held(dynamo: DynamoStores) -> None:
     limits = LevelSettings(limits_nano_usd={"day": 1_000})
     secret, principal = await _grouped(dynamo, limits)

@@ -6,6 +6,7 @@ is tried, because the lost write may still land under the first one.
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Sequence
 from typing import Final, TypeVar
 
@@ -33,7 +34,11 @@ _IDS_MAX: Final = 3
 # No further id is tried after this long: by then a 503 serves the caller better.
 _HOLD_BUDGET_S: Final = 2.5
 
+# Keys that are remembered for a refusal.
+_REFUSED_MAX: Final = 4096
+
 _Outcome = TypeVar("_Outcome")
+_StateOutcome = KeyHold | GatewayError | HoldUnknown | StoreUnavailable
 
 
 class _HoldRequest(Struct, frozen=True, kw_only=True):
@@ -61,6 +66,8 @@ class DynamoLedger:
         self._generations = generations
         self._ids = ids
         self._clock = clock
+        # By key, how many of its states decide before those above them.
+        self._refused: OrderedDict[str, int] = OrderedDict()
 
     async def hold(
         self,
@@ -166,26 +173,29 @@ class DynamoLedger:
     async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
         """Try one id on all sides; return the hold, a refusal, or None for an unknown outcome."""
         principal = request.principal
-        wallet, states = await asyncio.gather(
-            _outcome(
-                self._wallets.hold(
-                    principal.workspace_id,
-                    principal.shards,
-                    hold_id,
-                    request.amount_nano_usd,
-                    covered=request.covered,
-                )
-            ),
-            asyncio.gather(
-                *(
-                    _outcome(self._keys.hold(owner, hold_id, asked))
-                    for owner, asked in _states_of(request)
-                )
-            ),
-        )
+        asked = _states_of(request)
+        ahead = self._refused.get(principal.key_id, 0)
+        states = await self._hold_states(asked[:ahead], hold_id)
+        wallet = None
+        if all(isinstance(state, KeyHold) for state in states):
+            self._refused.pop(principal.key_id, None)
+            wallet, above = await asyncio.gather(
+                _outcome(
+                    self._wallets.hold(
+                        principal.workspace_id,
+                        principal.shards,
+                        hold_id,
+                        request.amount_nano_usd,
+                        covered=request.covered,
+                    )
+                ),
+                self._hold_states(asked[ahead:], hold_id),
+            )
+            states = [*states, *above]
         held = [state for state in states if isinstance(state, KeyHold)]
-        if isinstance(wallet, WalletHold) and len(held) == len(states):
+        if isinstance(wallet, WalletHold) and len(held) == len(asked):
             return _whole_hold(request, hold_id, wallet, held)
+        self._note_refusal(principal.key_id, states, len(asked))
         await self._release(request, hold_id, wallet, states)
         sides = (*states, wallet)
         for side in sides:
@@ -198,12 +208,33 @@ class DynamoLedger:
             refusal.rate_limit, refusal.token_limit = key.rate_limit, key.token_limit
         return refusal
 
+    async def _hold_states(
+        self, asked: Sequence[tuple[LimitOwner, KeyHoldRequest]], hold_id: str
+    ) -> list[_StateOutcome]:
+        holding = (_outcome(self._keys.hold(owner, hold_id, it)) for owner, it in asked)
+        return await asyncio.gather(*holding)
+
+    def _note_refusal(self, key_id: str, states: Sequence[_StateOutcome], count: int) -> None:
+        """Note which of a request's states refuses, if there are others above it.
+
+        Those count no request that is refused below them: else a key beyond its own rate uses up
+        the rate of its whole team. The first refusal costs them one, so that the usual hold stays
+        one round trip.
+        """
+        for place, state in enumerate(states, 1):
+            if isinstance(state, GatewayError):
+                if place < count:
+                    self._refused[key_id] = place
+                    if len(self._refused) > _REFUSED_MAX:
+                        self._refused.popitem(last=False)
+                return
+
     async def _release(
         self,
         request: _HoldRequest,
         hold_id: str,
-        wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable,
-        states: Sequence[KeyHold | GatewayError | HoldUnknown | StoreUnavailable],
+        wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable | None,
+        states: Sequence[_StateOutcome],
     ) -> None:
         """Give back what some sides hold, or may hold, where another side does not."""
         releases: list[Awaitable[None]] = []
@@ -218,7 +249,7 @@ class DynamoLedger:
                     attempts_max=_release_attempts(wallet),
                 )
             )
-        for (owner, _), state in zip(_states_of(request), states, strict=True):
+        for (owner, _), state in zip(_states_of(request), states, strict=False):
             if isinstance(state, KeyHold | HoldUnknown):
                 releases.append(
                     self._keys.settle(
