@@ -8,9 +8,11 @@ import re
 import socket
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from threading import Timer
+from time import monotonic
 from urllib.request import Request, urlopen
 
 import httpx2
@@ -220,6 +222,29 @@ def test_a_second_start_keeps_keys_and_money(tmp_path: Path) -> None:
     with local_server(tmp_path) as second:
         assert (second.key, second.management_key) == (first.key, first.management_key)
         assert get(f"{second.base_url}/credits", second.management_key) == before
+
+
+def test_it_does_what_a_stack_does_on_a_schedule(tmp_path: Path) -> None:
+    """Credit with a date ends, and days that are over are closed."""
+    yesterday = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%d}"
+    with local_server(tmp_path) as first:
+        ends = datetime.now(UTC) + timedelta(seconds=3)
+        grant = {"id": "plan", "amount": 5, "expires_at": f"{ends:%Y-%m-%dT%H:%M:%SZ}"}
+        headers = {"authorization": f"Bearer {first.management_key}"}
+        httpx2.post(
+            f"{first.base_url}/credits/grants", json=grant, headers=headers
+        ).raise_for_status()
+        while datetime.now(UTC) <= ends:
+            get(f"{first.base_url}/credits", first.management_key)
+        first.interrupt()
+    with local_server(tmp_path) as second:
+        for path, expected in (
+            ("/credits/ledger", "expiry:plan"),
+            (f"/activity?since={yesterday}T00:00:00Z", f"'closed_days': ['{yesterday}'"),
+        ):
+            give_up_s = monotonic() + PATIENCE_S
+            while expected not in str(get(second.base_url + path, second.management_key)):
+                assert monotonic() < give_up_s, path
 
 
 def test_nobody_else_on_the_machine_reads_the_keys_of_the_ready_file(tmp_path: Path) -> None:

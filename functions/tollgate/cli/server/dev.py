@@ -19,9 +19,10 @@ from tollgate.cli.server.ministack import Ministack, lock_folder, ministack
 from tollgate.cli.server.reload import Reloaded, RoutingSource
 from tollgate.cli.server.seed import LocalKeys, seed
 from tollgate.cli.server.server import Server, listen_on, stop_on_signals
+from tollgate.cli.server.upkeep import roll_up, sweep
 from tollgate.cli.server.usable_providers import describe_providers, describe_tools
 from tollgate.core.clock import Clock, SystemClock
-from tollgate.core.errors import LedgerError
+from tollgate.core.errors import GatewayError, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
 from tollgate.login.configuration import InvalidSignIn
@@ -35,7 +36,11 @@ from tollgate.wiring.local_reader import wire_local_reader
 from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.whole import wire_whole_app
 
+_log = logging.getLogger(__name__)
+
 _START_S: Final = 20.0
+# A stack's sweeper has rounds as often.
+_ROUNDS_S: Final = 300.0
 _STOP_S: Final = 1
 _EXAMPLE: Final = "test/echo"
 _OTHER_PORT: Final = "`--port {0}` (`make run DEV='--port {0}'`)"
@@ -126,19 +131,34 @@ async def _serve(
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
         server = Server(app, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
-        watching = asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace)))
+        beside = (
+            asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace))),
+            asyncio.create_task(_keep_up(settings, stores, clock)),
+        )
         providers = describe_providers(await upstream.find_missing_keys(catalog), catalog)
         providers += describe_tools(await upstream.find_missing_tool_keys(catalog))
         with stop_on_signals(server):
             _announce(options, catalog, listener, keys=keys, providers=providers)
             await serving
-        watching.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watching
+        for task in beside:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
         await server.until_settled()
     if options.ready_file is not None:
         options.ready_file.unlink(missing_ok=True)
     click.echo("Stopped.")
+
+
+async def _keep_up(settings: Settings, stores: Stores, clock: Clock) -> None:
+    """Run what a stack's functions run on a schedule; nothing else is there to do it."""
+    while True:
+        for work in (sweep, roll_up):
+            try:
+                await work(settings, stores)
+            except GatewayError as failure:
+                _log.warning("scheduled work failed: %s", failure.message)
+        await clock.sleep(_ROUNDS_S)
 
 
 async def _wait_for_store(stores: Stores, clock: Clock, store: Ministack) -> None:

@@ -51,14 +51,10 @@ async def _upkeep(task: Task, settings: Settings) -> bool:
     async with aclosing(wire_stores(settings, SystemClock(), timeout_s=_TIMEOUT_S)) as stores:
         match task:
             case "sweep":
-                await _sweep(settings, stores)
+                await sweep(settings, stores)
                 return False
             case "rollup":
-                activity = wire_administration(settings, stores, SystemClock()).activity
-                _log_done("rolled up", {"days": await activity.close_due()})
-                exports = wire_exports(settings, stores, SystemClock())
-                if settings.daily_export and exports is not None:
-                    _log_done("exported", {"days": await exports.export.export_due()})
+                await roll_up(settings, stores)
                 return False
             case "audit":
                 return await _audit(settings, stores)
@@ -66,11 +62,21 @@ async def _upkeep(task: Task, settings: Settings) -> bool:
                 assert_never(task)
 
 
-async def _sweep(settings: Settings, stores: Stores) -> None:
-    wired = wire_upkeep(settings, stores, SystemClock())
-    _log_done("swept", asdict(await wired.sweeper.run()))
-    _log_done("workspaces maintained", asdict(await wired.maintenance.run()))
-    _log_done("webhooks sent", asdict(await wired.webhooks.run()))
+async def sweep(settings: Settings, stores: Stores) -> None:
+    """Run what is due every five minutes."""
+    async with aclosing(wire_upkeep(settings, stores, SystemClock())) as wired:
+        _log_done("swept", asdict(await wired.sweeper.run()))
+        _log_done("workspaces maintained", asdict(await wired.maintenance.run()))
+        _log_done("webhooks sent", asdict(await wired.webhooks.run()))
+
+
+async def roll_up(settings: Settings, stores: Stores) -> None:
+    """Close the days that are over, and export them where the settings say so."""
+    activity = wire_administration(settings, stores, SystemClock()).activity
+    _log_done("rolled up", {"days": await activity.close_due()})
+    exports = wire_exports(settings, stores, SystemClock())
+    if settings.daily_export and exports is not None:
+        _log_done("exported", {"days": await exports.export.export_due()})
 
 
 async def _audit(settings: Settings, stores: Stores) -> bool:
