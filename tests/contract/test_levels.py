@@ -334,6 +334,27 @@ async def test_c62_64_workers_on_one_team_budget_stay_within_it(
     print(f"budget {budget}, spent {sum(costs)}, {len(costs)} served, {len(refusals)} refused")
 
 
+async def test_c62_answers_that_hold_what_is_left_pass_a_budget_by_what_each_costs_beyond_its_hold(
+    dynamo: DynamoStores,
+) -> None:
+    """What one answer gives back admits the next, while one that held a part still runs."""
+    _, principal = await _grouped(dynamo, LevelSettings(limits_nano_usd={"day": 100}))
+    most = 80
+    whole = await dynamo.ledger.hold(principal, most)
+    second = await dynamo.ledger.hold(principal, most)
+    await _settle(dynamo, whole, 75)
+    third = await dynamo.ledger.hold(principal, most)
+
+    held = [hold.levels[0].nano_usd for hold in (whole, second, third)]
+    assert held == [80, 20, 5]
+    with pytest.raises(GatewayError, match="has used up"):
+        await dynamo.ledger.hold(principal, most)
+    for hold in (second, third):
+        await _settle(dynamo, hold, most)
+    passed_by = -(await _team_spending(dynamo)).remaining_nano_usd["day"]
+    assert passed_by == (most - held[1]) + (most - held[2])
+
+
 async def test_the_audit_sees_a_level_that_does_not_add_up(dynamo: DynamoStores) -> None:
     _, principal = await _grouped(
         dynamo, LevelSettings(limits_nano_usd={"day": 1_000}), MemberSettings(concurrency=9)
