@@ -227,6 +227,16 @@ def test_credentials_that_others_may_read_are_not_used(terminal: Terminal) -> No
     assert "chmod 600" in refused.stderr
 
 
+@pytest.mark.parametrize("words", [("token",), ("keys", "ls")])
+def test_a_folder_that_cannot_be_written_is_named(
+    terminal: Terminal, words: tuple[str, ...]
+) -> None:
+    terminal.folder.joinpath("tollgate").write_text("a file")
+    refused = terminal.run(*words)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"Error: {terminal.folder}/tollgate cannot keep a sign-in: ")
+
+
 def test_somebody_whom_no_rule_knows_hears_it_in_the_terminal(terminal: Terminal) -> None:
     status, shown = terminal.sign_in("eve")
     assert status == 1

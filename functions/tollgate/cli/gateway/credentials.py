@@ -78,8 +78,14 @@ class CredentialFile:
 def open_credentials() -> Iterator[CredentialFile]:
     """Lock the user's credentials: agents run their helpers in parallel, and a token works once."""
     folder = Path(click.get_app_dir("tollgate"))
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as failed:
+        raise click.ClickException(
+            f"{folder} cannot keep a sign-in: {failed.strerror}. Set TOLLGATE_KEY, or "
+            "XDG_CONFIG_HOME to a folder that you may write."
+        ) from failed
     with open(handle, "rb+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield CredentialFile(folder)
