@@ -105,4 +105,11 @@ def test_c67_an_invoice_is_compared_with_all_records(server: LocalServer, tmp_pa
     assert (shown.returncode, "0 of 1 differ." in shown.stderr) == (0, True)
     unknown = run(server, "reconcile", str(invoice), "--provider", "nobody")
     assert (unknown.returncode, "has no provider nobody" in unknown.stderr) == (1, True)
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("version: x")
+    refused = run(server, *asked[:-1], str(broken))
+    assert refused.stderr.startswith(f"Error: {broken}:1:10: error[R004] version must be 1")
+    # What `tollgate dev` serves, such as a provider on this machine.
+    routing.write_text(ROUTING.replace("https://llm.example", "http://127.0.0.1:1234"))
+    assert run(server, *asked, "--tolerance-usd", "2").returncode == 0
     assert run(server, "reconcile", "missing.json", "--provider", "openai").returncode == 2

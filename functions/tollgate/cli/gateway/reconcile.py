@@ -15,6 +15,7 @@ from tollgate.cli.invoices.files import read_invoices
 from tollgate.cli.invoices.lines import InvoiceRefused
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.routing.file.load import load
+from tollgate.routing.file.problems import InvalidRouting
 
 _COLUMNS: Final = (
     "day",
@@ -145,8 +146,14 @@ def _windows(start: date, end: date) -> Iterator[tuple[date, date]]:
 
 
 def _billed_models(routing: Path, providers: Sequence[str]) -> list[BilledModel]:
-    """Return the models of these providers; raise ClickException for an unknown provider."""
-    loaded = load(routing)
+    """Return the models of these providers; raise ClickException for an unknown provider.
+
+    Any file that `tollgate dev` serves will do, since nothing is sent to its addresses.
+    """
+    try:
+        loaded = load(routing, dev=True)
+    except InvalidRouting as invalid:
+        raise click.ClickException(str(invalid)) from invalid
     for provider in providers:
         if provider not in loaded.providers:
             raise click.ClickException(f"{routing} has no provider {provider}.")
