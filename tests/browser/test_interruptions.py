@@ -10,11 +10,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.browser.conftest import SCREEN
 from tests.browser.visitor import Visitor
 from tests.functional.test_login import ANA
 
 PAGE_ROWS = 5
 RIGHTS_MS = 5_500
+ROW_PX = 160
 
 
 def test_the_link_that_skips_to_the_content_stays_in_the_view(visitor: Visitor) -> None:
@@ -95,3 +97,50 @@ def test_each_role_is_shown_views_that_the_api_serves_to_it(
         assert page.locator("h1").inner_text() == view
         assert page.locator(".notice.bad").count() == 0, visitor.text
     assert api.patch(member, json={"role": "admin"}).status_code == 200
+
+
+def test_what_was_sought_stays_when_a_key_is_changed(visitor: Visitor, api: httpx2.Client) -> None:
+    visitor.sign_in()
+    visitor.open("keys")
+    page = visitor.page
+    page.get_by_label("Find by name").fill("support")
+    visitor.press("Disable support bot")
+    page.get_by_role("button", name="Enable support bot").wait_for()
+    assert page.get_by_role("article").count() == 1
+    visitor.press("Enable support bot")
+    page.get_by_role("button", name="Disable support bot").wait_for()
+    visitor.press("Create a key …")
+    visitor.fill(name="shown once")
+    visitor.press("Create")
+    secret = page.locator("dialog code").inner_text()
+    page.keyboard.press("Escape")
+    assert page.locator("dialog code").inner_text() == secret
+
+
+def test_long_names_leave_room_for_the_other_columns(visitor: Visitor, api: httpx2.Client) -> None:
+    long = {"id": f"{'x' * 100}@long.example", "role": "viewer"}
+    assert api.post("members", json=long).status_code == 201
+    visitor.sign_in()
+    visitor.open("audit?target=" + long["id"])
+    row = visitor.page.locator("tbody tr").bounding_box()
+    changes = visitor.page.locator(".changes").bounding_box()
+    assert row is not None
+    assert changes is not None
+    assert changes["x"] + changes["width"] <= SCREEN["width"]
+    assert row["height"] < ROW_PX
+
+
+def test_credit_that_expires_and_credit_that_is_lent_are_shown(
+    visitor: Visitor, api: httpx2.Client
+) -> None:
+    body = {"id": "plan", "amount": 7, "expires_at": "2099-01-01T00:00:00Z"}
+    assert api.post("credits/grants", json=body).status_code == 200
+    assert api.patch("workspaces/default", json={"credit_limit": 40}).status_code == 200
+    visitor.sign_in()
+    visitor.open("credit")
+    expiring = visitor.page.get_by_role("region", name="Credit that expires")
+    assert "plan\t2099-01-01" in expiring.locator("tbody tr").inner_text()
+    assert "Credit limit\n$40.00\n$0.00 owed" in visitor.text
+    granted = api.get("credits").json()["data"]["total_credits"] - 40
+    assert f"Granted\n${granted:,.2f}" in visitor.text
+    assert api.patch("workspaces/default", json={"credit_limit": 0}).status_code == 200

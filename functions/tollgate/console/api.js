@@ -111,7 +111,7 @@ async function call(method, url, { body, secret, signal } = {}) {
     reply = await fetch(url, { method, headers, body, signal, cache: "no-store", credentials: "omit" });
   } catch (failure) {
     if (failure.name === "AbortError") throw failure;
-    throw new ApiError(0, { message: "The gateway cannot be reached.", code: "unreachable" });
+    throw new ApiError(0, { message: "The gateway cannot be reached." });
   }
   if (reply.ok) return reply;
   if (reply.status === 401 && !secret && (used !== session.secret || (await renews()))) return call(method, url, { body, signal });

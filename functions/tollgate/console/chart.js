@@ -3,19 +3,22 @@
 import { h, svg } from "./dom.js";
 import { usd } from "./format.js";
 
-const WIDTH = 960;
+/** Windows below this width are those of phones. */
+export const PHONE = 640;
+
 const HEIGHT = 240;
 const LEFT = 64;
 const FOOT = 22;
 
 /** Return a chart of `days` ([{ day, parts: Map(name, amount) }]) with a line at `mark` if given. */
 export function stackedDays(days, names, { label, mark = null, open }) {
+  const width = innerWidth < PHONE ? 440 : 960;
   const totals = days.map(({ parts }) => [...parts.values()].reduce((sum, each) => sum + each, 0));
   const top = niceTop(Math.max(...totals, mark ?? 0, 0));
   const y = (amount) => HEIGHT - FOOT - (amount / top) * (HEIGHT - FOOT - 10);
-  const step = (WIDTH - LEFT) / days.length;
+  const step = (width - LEFT) / days.length;
   const grid = [0, 0.5, 1].map((share) => [
-    svg("line", { x1: LEFT, x2: WIDTH, y1: y(top * share), y2: y(top * share), class: "grid" }),
+    svg("line", { x1: LEFT, x2: width, y1: y(top * share), y2: y(top * share), class: "grid" }),
     svg("text", { x: LEFT - 8, y: y(top * share) + 4, class: "axis", "text-anchor": "end" }, usd(top * share)),
   ]);
   const bars = days.map(({ day, parts }, index) => {
@@ -31,8 +34,8 @@ export function stackedDays(days, names, { label, mark = null, open }) {
     return svg("g", { class: "day", onclick: () => open(day) }, pieces,
       shown && svg("text", { x: x + step * 0.36, y: HEIGHT - 5, class: "axis", "text-anchor": "middle" }, day.slice(8)));
   });
-  const line = mark && svg("line", { x1: LEFT, x2: WIDTH, y1: y(mark), y2: y(mark), class: "mark" }, svg("title", {}, `Budget a day: ${usd(mark)}`));
-  return h("div", { class: "chart" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label }, grid, bars, line));
+  const line = mark && svg("line", { x1: LEFT, x2: width, y1: y(mark), y2: y(mark), class: "mark" }, svg("title", {}, `Budget a day: ${usd(mark)}`));
+  return h("div", { class: "chart" }, svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": label }, grid, bars, line));
 }
 
 /** Return the round amount above the highest one. */

@@ -7,13 +7,22 @@ const SAFE_ADDRESS = /^(#|\.\.?\/)/;
 export const h = (tag, attributes, ...children) =>
   fill(document.createElement(tag), attributes, children);
 
+/** Return a remark below what it is of. */
+export const small = (...words) => h("small", {}, words);
+
+/** Return what a machine reads. */
+export const code = (...words) => h("code", {}, words);
+
+/** Return a paragraph. */
+export const p = (...words) => h("p", {}, words);
+
 /** Return a paragraph in a soft colour. */
 export const quiet = (...words) => h("p", { class: "quiet" }, words);
 
 /** Return a button that sends no form. */
 export const button = (label, onclick, more) => h("button", { type: "button", onclick, ...more }, label);
 
-/** Return a button of little weight. */
+/** Return a light button. */
 export const plain = (label, onclick, more) => button(label, onclick, { class: "plain", ...more });
 
 /** Return an SVG element. */

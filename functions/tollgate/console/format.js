@@ -55,3 +55,6 @@ export function distance(text, now = Date.now()) {
 
 /** Return the price of a million units from the price of one. */
 export const perMillion = (rate) => (rate === null || rate === undefined ? "–" : usd(Number(rate) * 1e6));
+
+/** Return a part of an address. */
+export const uri = encodeURIComponent;

@@ -7,19 +7,19 @@ import { problem } from "./parts.js";
 import { ACCOUNTANTS, CALLERS, EVERYBODY, has, MANAGERS, PEOPLE } from "./roles.js";
 import { signIn } from "./view_signin.js";
 
-/** Each view: its name in the address, its title, and the roles that the API shows it to. */
+/** Each view: its name in the address and of its module, its title, and the roles that the API shows it to. */
 const VIEWS = [
-  { name: "spend", title: "Spend", roles: PEOPLE, load: () => import("./view_spend.js") },
-  { name: "generations", title: "Generations", roles: PEOPLE, load: () => import("./view_generations.js") },
-  { name: "generation", title: "Generation", roles: EVERYBODY, hidden: true, load: () => import("./view_generation.js") },
-  { name: "keys", title: "Keys", roles: EVERYBODY.filter((role) => role !== "billing"), load: () => import("./view_keys.js") },
-  { name: "teams", title: "Teams", roles: PEOPLE, load: () => import("./view_teams.js") },
-  { name: "credit", title: "Credit", roles: ACCOUNTANTS, load: () => import("./view_credit.js") },
-  { name: "statement", title: "Statement", roles: ACCOUNTANTS, load: () => import("./view_statement.js") },
-  { name: "models", title: "Models", roles: EVERYBODY, load: () => import("./view_models.js") },
-  { name: "routing", title: "Routing", roles: EVERYBODY, load: () => import("./view_routing.js") },
-  { name: "playground", title: "Playground", roles: [...CALLERS, "management"], load: () => import("./view_playground.js") },
-  { name: "audit", title: "Audit", roles: ACCOUNTANTS, load: () => import("./view_audit.js") },
+  { name: "spend", title: "Spend", roles: PEOPLE },
+  { name: "generations", title: "Generations", roles: PEOPLE },
+  { name: "generation", title: "Generation", roles: EVERYBODY, hidden: true },
+  { name: "keys", title: "Keys", roles: EVERYBODY.filter((role) => role !== "billing") },
+  { name: "teams", title: "Teams", roles: PEOPLE },
+  { name: "credit", title: "Credit", roles: ACCOUNTANTS },
+  { name: "statement", title: "Statement", roles: ACCOUNTANTS },
+  { name: "models", title: "Models", roles: EVERYBODY },
+  { name: "routing", title: "Routing", roles: EVERYBODY },
+  { name: "playground", title: "Playground", roles: [...CALLERS, "management"] },
+  { name: "audit", title: "Audit", roles: ACCOUNTANTS },
 ];
 
 const main = document.getElementById("main");
@@ -48,7 +48,7 @@ async function open() {
     if (!isFirst && (document.activeElement === document.body || nav.contains(document.activeElement))) heading.focus({ preventScroll: true });
     isFirst = false;
     document.title = `${view.title} · Tollgate`;
-    const { render } = await view.load();
+    const { render } = await import(`./view_${view.name}.js`);
     const content = await render({ params, signal, go, refresh: open });
     if (signal.aborted) return;
     show(body, content);
@@ -93,6 +93,8 @@ function showFrame(served, current) {
   const link = ({ name, title }) =>
     h("a", { href: `#/${name}`, "aria-current": name === current.name ? "page" : null }, title);
   show(nav, served.filter((view) => !view.hidden).map(link));
+  const here = nav.querySelector("[aria-current]");
+  if (here) nav.scrollLeft = here.offsetLeft - nav.offsetLeft - 40;
   show(
     account,
     h("span", { class: "who", title: `${session.key.role}, ${session.key.label}` }, session.key.name),

@@ -1,6 +1,6 @@
 /** Pieces that several views are made of: states, tables, figures, bars, forms and dialogs. */
 
-import { announce, button, h, plain, quiet, show } from "./dom.js";
+import { announce, button, code, h, p, plain, quiet, show, small } from "./dom.js";
 import { distance, money, usd } from "./format.js";
 
 const ADVICE = {
@@ -18,9 +18,9 @@ export function problem(failure, again) {
   return h(
     "div",
     { class: "notice bad", role: "alert" },
-    h("p", {}, h("strong", {}, failure.message)),
-    h("p", {}, ADVICE[failure.status] ?? "Try again; if it stays, give the request id to whoever runs the gateway."),
-    failure.requestId && quiet("Request ", h("code", {}, failure.requestId)),
+    p(h("strong", {}, failure.message)),
+    p(ADVICE[failure.status] ?? "Try again; if it stays, give the request id to whoever runs the gateway."),
+    failure.requestId && quiet("Request ", code(failure.requestId)),
     again && button("Try again", again),
   );
 }
@@ -29,17 +29,20 @@ export function problem(failure, again) {
 export const panel = (title, ...children) => h("section", { class: "card" }, h("h2", {}, title), children);
 
 /** Return a notice in place of a list without entries: what is missing and what to do. */
-export const empty = (text, ...more) => h("div", { class: "notice" }, h("p", {}, text), more);
+export const empty = (text, ...more) => h("div", { class: "notice" }, p(text), more);
+
+/** Return a column of a table. */
+export const column = (title, cell) => ({ title, cell });
 
 /** Return a column of numbers. */
 export const numeric = (title, cell) => ({ title, cell, number: true });
 
-/** Return a table. A column is `{ title, cell(row), number }`; the caption is read, not shown. */
+/** Return a table. A column has `cell(row)`; the caption is read, not shown. */
 export function table(caption, columns, rows) {
   const head = columns.map(({ title, number }) => h("th", { scope: "col", class: number && "right" }, title));
   const line = (row) =>
-    h("tr", {}, columns.map(({ cell, number, title }, index) =>
-      h(index ? "td" : "th", { scope: index ? null : "row", class: number ? "right number" : null, "data-title": title }, cell(row))));
+    h("tr", {}, columns.map(({ cell, number }, index) =>
+      h(index ? "td" : "th", { scope: index ? null : "row", class: number ? "right number" : null }, cell(row))));
   return h(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
@@ -81,7 +84,7 @@ export async function pagedTable(caption, columns, load, none) {
 /** Return a row of figures, each a name over a value, with a note below. */
 export const figures = (...each) =>
   h("dl", { class: "figures" }, each.filter(Boolean).map(([name, value, note]) =>
-    h("div", {}, h("dt", {}, name), h("dd", {}, value, note && h("small", {}, note)))));
+    h("div", {}, h("dt", {}, name), h("dd", {}, value, note && small(note)))));
 
 /** Return names and values, one pair a line. */
 export const facts = (...each) =>
@@ -101,7 +104,7 @@ export function limitBar(name, { limit, spent, held = 0, left, resets }) {
       h("span", { class: "number" }, money(spent), " of ", money(limit)),
     ),
     meter([["spent", spent], ["held", held]], limit, `${name}: ${words}`, share >= 1 ? "full" : share >= 0.75 ? "near" : ""),
-    h("small", {}, rest, held ? `, ${usd(held)} held` : "", resets ? h("span", { title: resets }, `, resets ${distance(resets)}`) : ""),
+    small(rest, held ? `, ${usd(held)} held` : "", resets ? h("span", { title: resets }, `, resets ${distance(resets)}`) : ""),
   );
 }
 
@@ -158,8 +161,11 @@ export function dialog(title, fields, { action = "Save", save, danger = false })
     show(note);
     try {
       const next = await save(filled(form));
-      if (next instanceof Node) show(box, next);
-      else box.close();
+      if (!(next instanceof Node)) return box.close();
+      // What is shown this once is not lost by Escape.
+      box.oncancel = (pressed) => pressed.preventDefault();
+      show(box, next);
+      box.querySelector("button").focus();
     } catch (failure) {
       show(note, problem(failure));
     }
@@ -190,5 +196,5 @@ export function copyable(text, label = "Copy") {
     show(copier, "Copied");
     announce("Copied");
   }
-  return h("div", { class: "copyable" }, h("code", {}, text), copier);
+  return h("div", { class: "copyable" }, code(text), copier);
 }

@@ -1,14 +1,14 @@
 /** Who changed what, latest first. */
 
 import { get, saveCsv } from "./api.js";
-import { h } from "./dom.js";
+import { code, h, p, small } from "./dom.js";
 import { moment } from "./format.js";
-import { empty, field, filters, pagedTable, saver } from "./parts.js";
+import { column, empty, field, filters, pagedTable, saver } from "./parts.js";
 
 /** Return the view; the address has the filter. */
 export async function render({ params, signal, go }) {
   const query = { actor: params.get("actor"), target: params.get("target"), since: params.get("since") && `${params.get("since")}T00:00:00Z` };
-  const none = empty("No change matches.", h("p", {}, "Without a day, the last 30 days are shown."));
+  const none = empty("No change matches.", p("Without a day, the last 30 days are shown."));
   const list = await pagedTable("Changes", COLUMNS, (cursor) => get("audit", { ...query, limit: 50, cursor }, signal), none);
   return [
     filters(go, "audit", [
@@ -22,11 +22,11 @@ export async function render({ params, signal, go }) {
 }
 
 const COLUMNS = [
-  { title: "Time", cell: (entry) => moment(entry.created_at) },
-  { title: "Change", cell: (entry) => h("code", {}, entry.action) },
-  { title: "Of", cell: (entry) => [entry.target_name ?? entry.target, entry.target_name && h("small", {}, entry.target)] },
-  { title: "By", cell: (entry) => [entry.actor_name ?? entry.actor, h("small", {}, [entry.actor_type, entry.origin].filter(Boolean).join(", "))] },
-  { title: "Fields", cell: (entry) => fields(entry) },
+  column("Time", (entry) => moment(entry.created_at)),
+  column("Change", (entry) => code(entry.action)),
+  column("Of", (entry) => [entry.target_name ?? entry.target, entry.target_name && small(entry.target)]),
+  column("By", (entry) => [entry.actor_name ?? entry.actor, small([entry.actor_type, entry.origin].filter(Boolean).join(", "))]),
+  column("Fields", (entry) => fields(entry)),
 ];
 
 /** Return each changed field: its old value struck out, then the new one. */

@@ -1,39 +1,48 @@
 /** Credit: what was granted, is held, was spent and is left, and the ledger of entries. */
 
 import { get, send, session } from "./api.js";
-import { button, h } from "./dom.js";
-import { exact, money, moment, percent, usd } from "./format.js";
-import { dialog, empty, field, figures, meter, numeric, pagedTable, panel } from "./parts.js";
+import { button, code, h, p, small } from "./dom.js";
+import { distance, exact, money, moment, percent, usd } from "./format.js";
+import { column, dialog, empty, field, figures, meter, numeric, pagedTable, panel, table } from "./parts.js";
 
 /** Return the view of a workspace's credit. */
 export async function render({ signal, refresh }) {
   const [{ data }, ledger] = await Promise.all([
     get("credits", {}, signal),
-    pagedTable("Ledger", COLUMNS, (cursor) => get("credits/ledger", { limit: 50, cursor }, signal), empty("No credit was granted yet.", h("p", {}, "The operator grants it here, or with ", h("code", {}, "tollgate credits add"), "."))),
+    pagedTable("Ledger", COLUMNS, (cursor) => get("credits/ledger", { limit: 50, cursor }, signal), empty("No credit was granted yet.", p("The operator grants it here, or with ", code("tollgate credits add"), "."))),
   ]);
   const label = `${usd(data.total_usage)} spent, ${usd(data.held)} held, ${usd(data.available)} left of ${usd(data.total_credits)}`;
   const state = data.available <= 0 ? "full" : data.available < data.total_credits / 4 ? "near" : "";
   return [
     figures(
-      ["Available", money(data.available), `${percent(data.available, data.total_credits)} of what was granted`],
+      ["Available", money(data.available), `${percent(data.available, data.total_credits)} of all credit`],
       ["Held", money(data.held), "by requests that run"],
       ["Spent", money(data.total_usage)],
-      ["Granted", money(data.total_credits), "with refunds and adjustments"],
+      ["Granted", money(data.total_credits - data.credit_limit), "with payments, refunds and adjustments"],
+      data.credit_limit > 0 && ["Credit limit", money(data.credit_limit), `${usd(data.owed)} owed`],
     ),
     panel("Balance", meter([["spent", data.total_usage], ["held", data.held]], data.total_credits, label, state),
-      h("small", {}, label),
+      small(label),
       data.available <= 0 && h("p", { class: "notice bad" }, "Nothing is left: requests are refused until credit is granted."),
       session.operator && button("Grant credit …", () => grant(refresh))),
+    data.expiring.length > 0 && panel("Credit that expires", table("Credit that expires", EXPIRING, data.expiring)),
     panel("Ledger", ledger),
   ];
 }
 
+const EXPIRING = [
+  column("Grant", (grant) => code(grant.id)),
+  column("Expires", (grant) => [moment(grant.expires_at), small(distance(grant.expires_at))]),
+  numeric("Granted", (grant) => money(grant.amount)),
+  numeric("Left", (grant) => money(grant.left)),
+];
+
 const COLUMNS = [
-  { title: "Time", cell: (entry) => moment(entry.created_at) },
-  { title: "Kind", cell: (entry) => entry.type },
+  column("Time", (entry) => moment(entry.created_at)),
+  column("Kind", (entry) => entry.type),
   numeric("Amount, $", (entry) => h("span", { class: entry.amount < 0 ? "bad" : "good" }, entry.amount < 0 ? "−" : "+", exact(Math.abs(entry.amount)))),
-  { title: "Id", cell: (entry) => (entry.generation_id ? h("a", { href: `#/generation?id=${encodeURIComponent(entry.generation_id)}` }, entry.generation_id) : h("code", { class: "long" }, entry.id)) },
-  { title: "Note", cell: (entry) => entry.note || "–" },
+  column("Id", (entry) => (entry.generation_id ? h("a", { href: `#/generation?id=${encodeURIComponent(entry.generation_id)}` }, entry.generation_id) : h("code", { class: "long" }, entry.id))),
+  column("Note", (entry) => entry.note || "–"),
 ];
 
 function grant(refresh) {

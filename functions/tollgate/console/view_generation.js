@@ -1,9 +1,9 @@
 /** One generation: its bill line by line, its attempts in order, and its refund. */
 
 import { get, send, session } from "./api.js";
-import { h, plain, quiet, svg } from "./dom.js";
+import { code, h, p, plain, quiet, small, svg } from "./dom.js";
 import { count, duration, exact, money, moment, usd } from "./format.js";
-import { dialog, facts, field, figures, numeric, panel, problem, table } from "./parts.js";
+import { column, dialog, facts, field, figures, numeric, panel, problem, table } from "./parts.js";
 import { has, KEEPERS_OF_KEYS } from "./roles.js";
 import { outcome } from "./view_generations.js";
 
@@ -21,7 +21,7 @@ const SOURCES = {
 export async function render({ params, signal, refresh }) {
   const { data } = await get("generation", { id: params.get("id") }, signal);
   return [
-    h("p", { class: "path" }, h("a", { href: "#/generations" }, "Generations"), " / ", h("code", {}, data.id)),
+    h("p", { class: "path" }, h("a", { href: "#/generations" }, "Generations"), " / ", code(data.id)),
     figures(
       ["Cost", money(data.total_cost), `held at first: ${usd(data.held)}`],
       ["Outcome", outcome(data), data.finish_reason],
@@ -39,7 +39,7 @@ function bill(data) {
   if (!data.cost_lines.length) return quiet("Nothing is billed: no attempt served.");
   const lines = [...data.cost_lines, { total: true, cost: data.total_cost }];
   return table("Bill", [
-    { title: "Item", cell: (line) => (line.total ? h("strong", {}, "Total") : [ITEMS[line.item] ?? line.item, line.round && h("small", {}, `round ${line.round}`)]) },
+    column("Item", (line) => (line.total ? h("strong", {}, "Total") : [ITEMS[line.item] ?? line.item, line.round && small(`round ${line.round}`)])),
     numeric("Quantity", (line) => (line.total ? "" : count(line.quantity))),
     numeric("$ per million", (line) => (line.total ? "" : exact(line.usd_per_million))),
     numeric("Cost, $", (line) => (line.total ? h("strong", {}, exact(line.cost)) : exact(line.cost))),
@@ -57,11 +57,11 @@ function attempts(made) {
       svg("rect", { x, y: 1, width: Math.max(0.8, ((each.latency ?? 0) / total) * 100), height: 8, class: each.error ? "failed" : "served" }));
   };
   return table("Attempts in order", [
-    { title: "Endpoint", cell: (each) => [each.model, h("small", {}, each.provider_name)] },
-    { title: "Timeline", cell: bar },
+    column("Endpoint", (each) => [each.model, small(each.provider_name)]),
+    column("Timeline", bar),
     numeric("Took", (each) => duration(each.latency)),
-    { title: "Result", cell: (each) => [h("span", { class: `outcome ${each.error ? "error" : "ok"}` }, each.error ?? "served"), each.status && h("small", {}, `HTTP ${each.status}`), each.provider_words && h("small", { class: "words" }, each.provider_words)] },
-    numeric("Billed", (each) => (each.error ? [money(0), each.operator_cost > 0 && h("small", {}, `${usd(each.operator_cost)} paid by the operator`)] : "as above")),
+    column("Result", (each) => [h("span", { class: `outcome ${each.error ? "error" : "ok"}` }, each.error ?? "served"), each.status && small(`HTTP ${each.status}`), each.provider_words && small(each.provider_words)]),
+    numeric("Billed", (each) => (each.error ? [money(0), each.operator_cost > 0 && small(`${usd(each.operator_cost)} paid by the operator`)] : "as above")),
   ], made);
 }
 
@@ -90,7 +90,7 @@ function record(data) {
 
 function refundButton(data, refresh) {
   const fields = [
-    h("p", {}, `This generation cost $${exact(data.total_cost)}. It can be refunded once.`),
+    p(`This generation cost $${exact(data.total_cost)}. It can be refunded once.`),
     field({ name: "amount", label: "Amount, $", type: "number", step: "any", min: "0", max: String(data.total_cost), hint: "Empty is all of it." }),
     field({ name: "note", label: "Note", maxlength: "200" }),
   ];
@@ -98,7 +98,7 @@ function refundButton(data, refresh) {
     const reply = await send("POST", "credits/refunds", { generation_id: data.id, amount: amount ?? null, note: note ?? "" });
     await refresh();
     const text = reply.granted ? "Refunded." : "This generation was refunded before; nothing was added.";
-    document.querySelector(".view")?.prepend(h("div", { class: "notice good", role: "status" }, h("p", {}, `${text} Available now: ${usd(reply.data.available)}.`)));
+    document.querySelector(".view")?.prepend(h("div", { class: "notice good", role: "status" }, p(`${text} Available now: ${usd(reply.data.available)}.`)));
   };
   return plain("Refund …", () => dialog("Refund", fields, { action: "Refund", save }));
 }

@@ -1,9 +1,9 @@
 /** The list of generations, newest first, with filters. */
 
 import { get, saveCsv } from "./api.js";
-import { h } from "./dom.js";
+import { h, p, small } from "./dom.js";
 import { count, duration, money, moment } from "./format.js";
-import { empty, field, filters, numeric, pagedTable, saver } from "./parts.js";
+import { column, empty, field, filters, numeric, pagedTable, saver } from "./parts.js";
 
 const DAY_MS = 86_400_000;
 const OUTCOMES = [["", "any"], ["ok", "ok"], ["error", "error"], ["cancelled", "cancelled"], ["lost", "lost"]];
@@ -12,7 +12,7 @@ const OUTCOMES = [["", "any"], ["ok", "ok"], ["error", "error"], ["cancelled", "
 export async function render({ params, signal, go }) {
   const query = select(params);
   const load = (cursor) => get("generations", { ...query, limit: 50, cursor }, signal);
-  const none = empty("No generation matches.", h("p", {}, "Widen the days, or take a filter away. Records are kept for the days that the gateway's operator set."));
+  const none = empty("No generation matches.", p("Widen the days, or take a filter away. Records are kept for the days that the gateway's operator set."));
   const list = await pagedTable("Generations", COLUMNS, load, none);
   return [
     filters(go, "generations", [
@@ -31,20 +31,20 @@ export async function render({ params, signal, go }) {
 }
 
 const COLUMNS = [
-  { title: "Time", cell: (row) => h("a", { href: `#/generation?id=${encodeURIComponent(row.id)}` }, moment(row.created_at)) },
-  { title: "Model", cell: (row) => [row.model ?? "not served", row.requested_model !== row.model && h("small", {}, `asked for ${row.requested_model}`)] },
+  column("Time", (row) => h("a", { href: `#/generation?id=${encodeURIComponent(row.id)}` }, moment(row.created_at))),
+  column("Model", (row) => [row.model ?? "not served", row.requested_model !== row.model && small(`asked for ${row.requested_model}`)]),
   numeric("Cost", (row) => money(row.total_cost)),
-  { title: "Outcome", cell: (row) => outcome(row) },
+  column("Outcome", (row) => outcome(row)),
   numeric("Tokens in", (row) => count(row.tokens_prompt)),
   numeric("Tokens out", (row) => count(row.tokens_completion)),
   numeric("Took", (row) => duration(row.latency_ms)),
-  { title: "Provider", cell: (row) => row.provider_name ?? "–" },
-  { title: "Key", cell: (row) => row.key_name || row.key_id },
+  column("Provider", (row) => row.provider_name ?? "–"),
+  column("Key", (row) => row.key_name || row.key_id),
 ];
 
 /** Return an outcome as a word that has a colour. */
 export const outcome = ({ status, error_code: code }) =>
-  h("span", { class: `outcome ${status}` }, status, code && h("small", {}, code));
+  h("span", { class: `outcome ${status}` }, status, code && small(code));
 
 function select(params) {
   const day = (name) => (/^\d{4}-\d{2}-\d{2}$/.test(params.get(name)) ? Date.parse(params.get(name)) : NaN);

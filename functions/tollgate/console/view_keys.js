@@ -1,11 +1,12 @@
 /** Keys with their limits: what is spent, held and left; made, rotated, disabled and deleted. */
 
 import { get, send, session } from "./api.js";
-import { button, h, plain, quiet, show } from "./dom.js";
-import { count, distance, money, moment } from "./format.js";
+import { add, button, code, h, p, plain, quiet, show, small } from "./dom.js";
+import { count, distance, moment, money, uri } from "./format.js";
 import { copyable, dialog, empty, facts, field, limitBar, problem } from "./parts.js";
-import { has, KEEPERS_OF_KEYS } from "./roles.js";
+import { has, KEEPERS_OF_KEYS, MANAGERS } from "./roles.js";
 
+const SHOWN_MAX = 200;
 const PERIODS = { day: "Day", week: "Week", month: "Month", total: "Total" };
 
 /** Return the view of all keys; a key that may not list them sees itself. */
@@ -20,9 +21,16 @@ export async function render({ params, signal, refresh }) {
   const list = h("div", { class: "cards" });
   const narrow = (words) => {
     const found = keys.filter((key) => `${key.name} ${key.id} ${key.role} ${Object.values(key.labels).join(" ")}`.toLowerCase().includes(words));
-    show(list, found.length ? found.map((key) => card(key, { mayChange, refresh })) : empty("No key matches.", h("p", {}, "Change the words above, or create a key.")));
+    const some = found.slice(0, SHOWN_MAX);
+    show(list, found.length > some.length && quiet(`The first ${SHOWN_MAX} of ${count(found.length)} keys are shown.`));
+    add(list, found.length ? some.map((key) => card(key, { mayChange, refresh })) : empty("No key matches.", p("Change the words above, or create a key.")));
   };
-  const find = field({ name: "find", label: "Find by name, label or role", type: "search", value: text, oninput: (event) => narrow(event.target.value.toLowerCase()) });
+  const oninput = ({ target }) => {
+    // So that they stay when a key is changed.
+    history.replaceState(null, "", `#/keys?find=${uri(target.value)}`);
+    narrow(target.value.toLowerCase());
+  };
+  const find = field({ name: "find", label: "Find by name, label or role", type: "search", value: text, oninput });
   narrow(text);
   return [
     h("div", { class: "bar" }, find, mayChange && button("Create a key …", () => create(refresh))),
@@ -38,7 +46,7 @@ export async function all(path, signal) {
     const page = await get(path, { cursor }, signal);
     found.push(...page.data);
     cursor = page.next_cursor;
-  } while (cursor && found.length < 2000);
+  } while (cursor && found.length < 10_000);
   return found;
 }
 
@@ -58,6 +66,7 @@ const toNano = (amount) => Math.max(0, Math.round(amount * 1e9) / 1e9);
 
 function card(key, { mayChange, refresh }) {
   const state = key.disabled ? "disabled" : key.expires_at && new Date(key.expires_at) < new Date() ? "expired" : "active";
+  const isOfSessions = key.name.startsWith("session:");
   const bars = limitBars(key);
   const act = (label, work) => plain(label, work, { "aria-label": `${label} ${key.name}` });
   return h(
@@ -65,27 +74,27 @@ function card(key, { mayChange, refresh }) {
     { class: "card", "aria-label": `Key ${key.name}` },
     h("h2", {}, key.name, h("span", { class: `tag ${state}` }, state), h("span", { class: "tag" }, key.role)),
     facts(
-      ["Secret", h("code", {}, key.label)],
-      ["Id", h("code", {}, key.id)],
+      ["Secret", code(key.label)],
+      ["Id", code(key.id)],
       ["Team", key.team_id ?? key.labels.team],
       ["Member", key.member_id ?? key.labels.member],
       ["Environment", key.labels.environment],
       ["Models", key.models && key.models.join(", ")],
       ["Tier", key.tier],
       ["Rate", rate(key)],
-      ["Spent in all", [money(key.usage), key.held > 0 && h("small", {}, money(key.held), " held")]],
+      ["Spent in all", [money(key.usage), key.held > 0 && small(money(key.held), " held")]],
       ["Last used", key.last_used_at ? h("span", { title: key.last_used_at }, distance(key.last_used_at)) : "never"],
       ["Expires", key.expires_at && moment(key.expires_at)],
       ["Old secret", key.old_secret && [key.old_secret.label, " works until ", moment(key.old_secret.expires_at)]],
     ),
     bars.length ? bars : quiet("No limit in dollars."),
     h("div", { class: "buttons" },
-      h("a", { class: "button", href: `#/generations?key=${encodeURIComponent(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
+      h("a", { class: "button", href: `#/generations?key=${uri(key.id)}`, "aria-label": `Generations of ${key.name}` }, "Generations"),
       mayChange && [
-        act("Limits …", () => limits("keys", key, refresh)),
-        act("Rotate …", () => rotate(key, refresh)),
-        act(key.disabled ? "Enable" : "Disable", () => change(key, { disabled: !key.disabled }, refresh)),
-        act("Delete …", () => remove(key, refresh)),
+        has(MANAGERS) && act("Limits …", () => limits(key, refresh)),
+        !isOfSessions && act("Rotate …", () => rotate(key, refresh)),
+        (has(MANAGERS) || !key.disabled) && act(key.disabled ? "Enable" : "Disable", () => change(key, { disabled: !key.disabled }, refresh)),
+        !isOfSessions && act("Delete …", () => remove("keys", key, "It is refused for good. Its records and what it spent stay.", refresh)),
       ]),
   );
 }
@@ -103,19 +112,22 @@ export const limitFields = (limits = {}) =>
   h("fieldset", {}, h("legend", {}, "Limits, $ (empty is none)"),
     Object.entries(PERIODS).map(([period, label]) => field({ name: `limit_${period}`, label, type: "number", min: "0", step: "any", value: limits[period] ?? "" })));
 
+/** Return the field of the rate. */
+export const rateField = (of, hint) =>
+  field({ name: "requests_per_minute", label: "Requests a minute", type: "number", min: "1", value: of?.requests_per_minute ?? "", hint });
+
 /** Return the limits that a form states; with `all`, null for those that it leaves empty. */
 export const limitsOf = (values, { all: every = false } = {}) =>
   Object.fromEntries(Object.keys(PERIODS).filter((period) => every || values[`limit_${period}`]).map((period) => [period, values[`limit_${period}`] ?? null]));
 
-/** Open the dialog that changes the limits of a key, a team or a member. */
-export function limits(path, of, refresh) {
-  dialog(`Limits of ${of.name ?? of.id}`, [
+function limits(of, refresh) {
+  dialog(`Limits of ${of.name}`, [
     limitFields(of.limits),
-    field({ name: "requests_per_minute", label: "Requests a minute", type: "number", min: "1", value: of.requests_per_minute ?? "" }),
+    rateField(of),
   ], {
     save: async (values) => {
       const rpm = values.requests_per_minute;
-      await send("PATCH", `${path}/${encodeURIComponent(of.id)}`, { limits: limitsOf(values, { all: true }), ...(rpm ? { requests_per_minute: Number(rpm) } : {}) });
+      await send("PATCH", `keys/${uri(of.id)}`, { limits: limitsOf(values, { all: true }), ...(rpm ? { requests_per_minute: Number(rpm) } : {}) });
       refresh();
     },
   });
@@ -149,11 +161,11 @@ async function create(refresh) {
 
 function rotate(key, refresh) {
   dialog(`Rotate ${key.name}`, [
-    h("p", {}, "The key gets a new secret. Its id, limits and spend stay."),
+    p("The key gets a new secret. Its id, limits and spend stay."),
     field({ name: "grace", label: "Hours for which the old secret still works", type: "number", min: "0", max: "720", value: "24" }),
   ], {
     action: "Rotate",
-    save: async ({ grace }) => secretShown(await send("POST", `keys/${encodeURIComponent(key.id)}/rotate`, { grace_s: Math.round(Number(grace ?? 0) * 3600) }), refresh),
+    save: async ({ grace }) => secretShown(await send("POST", `keys/${uri(key.id)}/rotate`, { grace_s: Math.round(Number(grace ?? 0) * 3600) }), refresh),
   });
 }
 
@@ -163,25 +175,27 @@ function secretShown(made, refresh) {
     refresh();
   };
   return h("div", {}, h("h2", { id: "dialog-title" }, `The secret of ${made.data.name}`),
-    h("p", {}, "Copy it now: it is shown this once."), copyable(made.key),
+    p("Copy it now: it is shown this once."), copyable(made.key),
     h("div", { class: "buttons" }, button("Done", close)));
 }
 
 async function change(key, body, refresh) {
   try {
-    await send("PATCH", `keys/${encodeURIComponent(key.id)}`, body);
+    await send("PATCH", `keys/${uri(key.id)}`, body);
     await refresh();
   } catch (failure) {
     document.querySelector(".view").prepend(problem(failure));
   }
 }
 
-function remove(key, refresh) {
-  dialog(`Delete ${key.name}?`, h("p", {}, "It is refused for good. Its records and what it spent stay."), {
-    action: "Delete",
+/** Open the dialog that ends a key, a team or a member for good. */
+export function remove(path, of, text, refresh) {
+  const action = path === "members" ? "Remove" : "Delete";
+  dialog(`${action} ${of.name ?? of.id}?`, p(text), {
+    action,
     danger: true,
     save: async () => {
-      await send("DELETE", `keys/${encodeURIComponent(key.id)}`);
+      await send("DELETE", `${path}/${uri(of.id)}`);
       refresh();
     },
   });

@@ -1,7 +1,7 @@
 /** Sends a prompt to a model or a route, streams the answer, and shows what it costs. */
 
 import { baseUrl, get, session, stream } from "./api.js";
-import { announce, h, quiet, show } from "./dom.js";
+import { announce, h, plain, quiet, show } from "./dom.js";
 import { count, duration, money } from "./format.js";
 import { copyable, field, figures, panel, problem } from "./parts.js";
 import { CALLERS, has } from "./roles.js";
@@ -19,7 +19,7 @@ export async function render({ params, signal }) {
   const cost = h("div", { "aria-live": "off" });
   const code = h("div", {});
   const send = h("button", { type: "submit" }, "Send");
-  const stop = h("button", { type: "button", class: "plain", hidden: true }, "Stop");
+  const stop = plain("Stop", null, { hidden: true });
   const form = h(
     "form",
     { class: "card", onsubmit: submit },
@@ -29,7 +29,7 @@ export async function render({ params, signal }) {
     field({ name: "system", label: "Instructions", placeholder: "none" }),
     field({ name: "prompt", label: "Prompt", type: "textarea", required: true }),
     field({ name: "max_tokens", label: "Most output tokens", type: "number", min: "1", value: "500" }),
-    h("div", { class: "buttons" }, h("label", { for: "language" }, "Copy as"), h("select", { id: "language", onchange: showCode }, Object.entries(LANGUAGES).map(([key, name]) => h("option", { value: key }, name))), h("button", { type: "button", class: "plain", onclick: showCode }, "Show code"), stop, send),
+    h("div", { class: "buttons" }, h("label", { for: "language" }, "Copy as"), h("select", { id: "language", onchange: showCode }, Object.entries(LANGUAGES).map(([key, name]) => h("option", { value: key }, name))), plain("Show code", showCode), stop, send),
     code,
   );
 

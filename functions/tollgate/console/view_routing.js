@@ -1,9 +1,10 @@
 /** The live catalog, its history and the plan of a request. Read-only: git changes routing. */
 
 import { get, send } from "./api.js";
-import { h, quiet, show, svg } from "./dom.js";
+import { PHONE } from "./chart.js";
+import { code, h, p, quiet, show, small, svg } from "./dom.js";
 import { count, duration, money, moment, usd } from "./format.js";
-import { empty, facts, field, figures, meter, numeric, panel, problem, table } from "./parts.js";
+import { column, empty, facts, field, figures, meter, numeric, panel, problem, table } from "./parts.js";
 import { has, READERS } from "./roles.js";
 
 const WIDTH = 900;
@@ -23,10 +24,10 @@ function live({ sha, models, routes, history: made }) {
   const candidate = made[0]?.candidate ? made[0] : null;
   return [
     figures(
-      ["Live catalog", h("code", { title: sha }, sha.slice(0, 12)), made.length ? ["published ", moment(made[0].published_at)] : "from the file, unpublished"],
+      ["Live catalog", short(sha), made.length ? ["published ", moment(made[0].published_at)] : "from the file, unpublished"],
       ["Models", count(models)],
       ["Routes", count(routes.length), routes.slice(0, 4).join(", ") + (routes.length > 4 ? " …" : "")],
-      ["Canary", candidate ? `${candidate.percent} %` : "none", candidate && h("code", { title: candidate.candidate }, candidate.candidate.slice(0, 12))],
+      ["Canary", candidate ? `${candidate.percent} %` : "none", candidate && short(candidate.candidate)],
     ),
     candidate && h("div", { class: "card" }, h("h2", {}, "Share of the keys"), meter([["held", candidate.percent], ["spent", 100 - candidate.percent]], 100, `${candidate.percent} % of the keys try the candidate`)),
   ];
@@ -59,7 +60,7 @@ function explained(plan) {
   const removed = plan.candidates.filter((each) => each.attempt === null);
   return [
     plan.error && problem({ message: plan.error.message, status: 400 }),
-    tried.length ? drawing(plan, tried) : empty("No endpoint would serve it.", h("p", {}, "The reasons are below.")),
+    tried.length ? drawing(plan, tried) : empty("No endpoint would serve it.", p("The reasons are below.")),
     facts(
       ["Held first", money(plan.hold)],
       ["Prompt", `about ${count(plan.prompt_tokens)} tokens, at most ${count(plan.prompt_tokens_max)}`],
@@ -69,12 +70,12 @@ function explained(plan) {
       ["Catalog", h("code", { class: "long" }, plan.catalog_sha)],
     ),
     table("Endpoints in the order of trying", [
-      { title: "Attempt", cell: (each) => each.attempt ?? "–" },
-      { title: "Endpoint", cell: (each) => [each.model, h("small", {}, `${each.provider} (${each.upstream})`)] },
+      column("Attempt", (each) => each.attempt ?? "–"),
+      column("Endpoint", (each) => [each.model, small(`${each.provider} (${each.upstream})`)]),
       numeric("Weight", (each) => [each.model_weight, each.weight].filter((share) => share !== null).map((share) => `${share} %`).join(" × ") || "–"),
       numeric("At most", (each) => money(each.cost_max)),
       numeric("First token", (each) => duration(each.latency_ms)),
-      { title: "State", cell: (each) => (each.removed ? h("span", { class: "outcome error" }, "left out", h("small", {}, each.removed)) : each.resting_until ? h("span", { class: "outcome cancelled" }, "resting", h("small", {}, moment(each.resting_until))) : h("span", { class: "outcome ok" }, "would be tried")) },
+      column("State", (each) => (each.removed ? h("span", { class: "outcome error" }, "left out", small(each.removed)) : each.resting_until ? h("span", { class: "outcome cancelled" }, "resting", small(moment(each.resting_until))) : h("span", { class: "outcome ok" }, "would be tried"))),
     ], [...tried, ...removed]),
   ];
 }
@@ -83,31 +84,35 @@ function explained(plan) {
 function drawing(plan, tried) {
   const shown = tried.slice(0, 6);
   const height = shown.length * ROW + 8;
+  // Phones show the endpoints alone.
+  const left = innerWidth < PHONE ? 556 : 0;
   const label = `${plan.requested} goes to ${shown.map((each) => `${each.model} via ${each.provider}`).join(", then ")}`;
-  const box = (x, y, width, lines, kind) => svg("g", {},
+  const box = (x, y, width, lines, kind = "") => svg("g", {},
     svg("rect", { x, y, width, height: BOX, rx: 6, class: `box ${kind}` }),
     svg("text", { x: x + 12, y: y + 20, class: "box-text" }, cut(lines[0], width)),
     svg("text", { x: x + 12, y: y + 37, class: "axis" }, cut(lines[1], width)));
   const middle = 4 + BOX / 2;
   const route = [plan.route ?? "no route", plan.rule !== null ? `rule ${plan.rule}` : plan.route ? "its models in order" : "the model itself"];
-  return h("div", { class: "chart" }, svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": label },
+  return h("div", { class: "chart" }, svg("svg", { viewBox: `${left} 0 ${WIDTH - left} ${height}`, role: "img", "aria-label": label },
     svg("path", { d: `M200 ${middle}H280M480 ${middle}H560`, class: "arrow" }),
     shown.map((each, index) => index > 0 && svg("path", { d: `M590 ${4 + (index - 1) * ROW + BOX}V${4 + index * ROW}`, class: "arrow dashed" })),
-    box(0, 4, 200, [plan.requested, "asked for"], "asked"),
-    box(280, 4, 200, route, "asked"),
-    shown.map((each, index) => box(560, 4 + index * ROW, 336, [each.model, `${each.attempt}. ${each.provider}, at most ${usd(each.cost_max)}`], index ? "later" : "first"))));
+    box(0, 4, 200, [plan.requested, "asked for"]),
+    box(280, 4, 200, route),
+    shown.map((each, index) => box(560, 4 + index * ROW, 336, [each.model, `${each.attempt}. ${each.provider}, at most ${usd(each.cost_max)}`], index ? "" : "first"))));
 }
+
+const short = (sha) => h("code", { title: sha }, sha.slice(0, 12));
 
 const cut = (text, width) => (text.length > width / 7.4 ? `${text.slice(0, Math.floor(width / 7.4) - 1)}…` : text);
 
 function history({ history: made }) {
   return panel("History", made.length
     ? table("Publications", [
-        { title: "Published", cell: (each) => moment(each.published_at) },
+        column("Published", (each) => moment(each.published_at)),
         numeric("Revision", (each) => each.revision),
-        { title: "Live", cell: (each) => h("code", { title: each.live }, each.live.slice(0, 12)) },
-        { title: "Canary", cell: (each) => (each.candidate ? [h("code", { title: each.candidate }, each.candidate.slice(0, 12)), ` ${each.percent} %`] : "–") },
-        { title: "By", cell: (each) => [each.published_by ?? "–", each.commit && h("small", {}, each.commit.slice(0, 12))] },
+        column("Live", (each) => short(each.live)),
+        column("Canary", (each) => (each.candidate ? [short(each.candidate), ` ${each.percent} %`] : "–")),
+        column("By", (each) => [each.published_by ?? "–", each.commit && small(short(each.commit))]),
       ], made)
-    : empty("Nothing was published: the catalog is the one that was deployed.", h("p", {}, "A change goes through git and ", h("code", {}, "tollgate publish"), ".")));
+    : empty("Nothing was published: the catalog is the one that was deployed.", p("A change goes through git and ", code("tollgate publish"), ".")));
 }

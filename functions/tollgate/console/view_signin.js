@@ -1,7 +1,7 @@
 /** The form that takes a key. */
 
 import { baseUrl, get, keepSecret, session } from "./api.js";
-import { button, h, quiet, show } from "./dom.js";
+import { button, code, h, p, quiet, show } from "./dom.js";
 import { hasIssuer, leaveForIssuer } from "./issuer.js";
 
 /** Return the page that signs in, and calls `done` once the gateway knows the key. */
@@ -31,11 +31,11 @@ export function signIn(message, done) {
     { class: "card narrow", onsubmit: submit },
     h("h1", {}, "Sign in"),
     issuer,
-    h("p", {}, "Paste a key of this gateway. A management or read key shows a workspace; an inference key shows itself, the models and the playground."),
+    p("Paste a key of this gateway. A management or read key shows a workspace; an inference key shows itself, the models and the playground."),
     h("label", { for: "secret" }, "Key"),
     field,
     note,
     submitter,
-    quiet("The key stays in this tab and is gone when you close it. It is sent to ", h("code", {}, baseUrl), " alone."),
+    quiet("The key stays in this tab and is gone when you close it. It is sent to ", code(baseUrl), " alone."),
   );
 }

@@ -2,9 +2,9 @@
 
 import { get, saveCsv } from "./api.js";
 import { stackedDays, swatch } from "./chart.js";
-import { h, quiet } from "./dom.js";
+import { h, p, quiet } from "./dom.js";
 import { count, money, percent, usd } from "./format.js";
-import { empty, field, figures, filters, limitBar, numeric, panel, saver, table } from "./parts.js";
+import { column, empty, field, figures, filters, limitBar, numeric, panel, saver, table } from "./parts.js";
 
 const SHOWN = 7;
 const OTHERS = "all others";
@@ -35,10 +35,9 @@ export async function render({ params, signal, go }) {
     field({ name: "month", label: "Month (UTC)", type: "month", value: month, pattern: "\\d{4}-\\d{2}" }),
     field({ name: "by", label: "By", value: by, options: Object.entries(GROUPS).map(([key, { title }]) => [key, title]) }),
   ]);
-  const save = saver("Save as CSV", () => saveCsv("activity", query, `spend-${month}.csv`));
   const head = [controls, summary(activity.total, month, days, now, budget, rows), warnings(activity)];
   if (!rows.length) {
-    return [head, empty(`Nothing was spent in ${month}.`, h("p", {}, "Choose another month, or send a first request from the ", h("a", { href: "#/playground" }, "playground"), "."))];
+    return [head, empty(`Nothing was spent in ${month}.`, p("Choose another month, or send a first request from the ", h("a", { href: "#/playground" }, "playground"), "."))];
   }
   const open = (day) => go("generations", { since: day, until: day });
   return [
@@ -49,7 +48,7 @@ export async function render({ params, signal, go }) {
         open,
       }),
       breakdown(ranked, names, group, activity.total, month),
-      save,
+      saver("Save as CSV", () => saveCsv("activity", query, `spend-${month}.csv`)),
     ),
   ];
 }
@@ -87,7 +86,7 @@ function breakdown(ranked, names, group, total, month) {
     return [swatch(color < 0 ? names.length - 1 : color), known ? h("a", { href: `#/generations?${query}` }, name) : name];
   };
   return table(`Spend by ${group.title.toLowerCase()}`, [
-    { title: group.title, cell: link },
+    column(group.title, link),
     numeric("Spend", ({ cost }) => money(cost)),
     numeric("Share", ({ cost }) => percent(cost, total)),
     numeric("Requests", ({ requests }) => count(requests)),

@@ -1,9 +1,9 @@
 /** The statement of a month: what was there, came, went and is left, and who used it. */
 
 import { get, save } from "./api.js";
-import { h, quiet } from "./dom.js";
+import { h, quiet, small } from "./dom.js";
 import { count, exact, moment } from "./format.js";
-import { empty, field, figures, filters, numeric, panel, saver, table } from "./parts.js";
+import { column, empty, field, figures, filters, numeric, panel, saver, table } from "./parts.js";
 
 const ENTRIES = [["Opening balance", "opening_balance"], ["Grants", "grants"], ["Payments", "payments"], ["Refunds", "refunds"], ["Adjustments", "adjustments"], ["Expired", "expiries"], ["Usage", "usage"], ["Closing balance", "closing_balance"]];
 
@@ -22,7 +22,7 @@ export async function render({ params, signal, go }) {
       ["Closing balance", amount(data.closing_balance), data.credit_limit > 0 && `credit limit $${exact(data.credit_limit)}`],
     ),
     panel(`Balance of ${month}`, table("Balance", [
-        { title: "Entry", cell: ([name]) => name },
+        column("Entry", ([name]) => name),
         numeric("Amount, $", ([, key]) => exact(key === "usage" ? -data.usage : data[key])),
       ], ENTRIES),
       h("div", { class: "buttons" },
@@ -31,9 +31,9 @@ export async function render({ params, signal, go }) {
       quiet("Made ", moment(data.made_at))),
     panel("Usage, net of refunds", data.lines.length
       ? table("Usage", [
-          { title: "Team", cell: (line) => line.team ?? "–" },
-          { title: "Member", cell: (line) => line.member ?? "–" },
-          { title: "Model", cell: (line) => [line.model ?? "not served", h("small", {}, line.provider_name)] },
+          column("Team", (line) => line.team ?? "–"),
+          column("Member", (line) => line.member ?? "–"),
+          column("Model", (line) => [line.model ?? "not served", small(line.provider_name)]),
           numeric("Requests", (line) => count(line.requests)),
           numeric("Cost, $", (line) => exact(line.cost)),
           numeric("Refunded, $", (line) => exact(line.refunded)),

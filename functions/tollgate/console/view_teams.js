@@ -1,13 +1,13 @@
 /** Teams and members: their budgets, roles and belongings. */
 
 import { send } from "./api.js";
-import { button, h, plain, quiet } from "./dom.js";
-import { moment } from "./format.js";
+import { button, h, p, plain, quiet } from "./dom.js";
+import { moment, uri } from "./format.js";
 import { dialog, empty, facts, field } from "./parts.js";
 import { has, MANAGERS } from "./roles.js";
-import { all, limitBars, limitFields, limitsOf, rate } from "./view_keys.js";
+import { all, limitBars, limitFields, limitsOf, rate, rateField, remove } from "./view_keys.js";
 
-const ROLES = ["developer", "viewer", "billing", "admin", "owner"];
+const ROLES = ["developer", "viewer", "billing", "admin"];
 
 /** Return the view of the teams, then of the members. */
 export async function render({ signal, refresh }) {
@@ -15,9 +15,9 @@ export async function render({ signal, refresh }) {
   const manages = has(MANAGERS);
   return [
     section("Teams", teams, (team) => teamCard(team, members, manages, refresh), manages && ["Create a team …", () => edit("teams", null, teams, refresh)],
-      empty("There is no team yet.", h("p", {}, "A team groups keys and members, and has limits of its own that hold beside theirs."))),
+      empty("There is no team yet.", p("A team groups keys and members, and has limits of its own that hold beside theirs."))),
     section("Members", members, (member) => memberCard(member, teams, manages, refresh), manages && ["Add a member …", () => edit("members", null, teams, refresh)],
-      empty("There is no member yet.", h("p", {}, "Members sign in and have keys of their own; what they spend is counted together."))),
+      empty("There is no member yet.", p("Members sign in and have keys of their own; what they spend is counted together."))),
   ];
 }
 
@@ -31,9 +31,9 @@ function teamCard(team, members, manages, refresh) {
   const own = members.filter((member) => member.team_id === team.id);
   return card(team, [], [
     ["Members", own.map((member) => member.display_name ?? member.id).join(", ") || "none"],
-  ], `label=${encodeURIComponent(`team:${team.id}`)}`, manages && [
+  ], `label=${uri(`team:${team.id}`)}`, manages && [
     ["Change …", () => edit("teams", team, [], refresh)],
-    ["Delete …", () => remove("teams", team, "Its id is not used again. It is refused while keys or members belong to it.", "Delete", refresh)],
+    ["Delete …", () => remove("teams", team, "Its id is not used again. It is refused while keys or members belong to it.", refresh)],
   ]);
 }
 
@@ -42,9 +42,9 @@ function memberCard(member, teams, manages, refresh) {
     ["Team", member.team_id ?? "none"],
     ["E-mail", member.email],
     ["Signs in", member.signs_in ? "yes" : "not yet"],
-  ], `label=${encodeURIComponent(`member:${member.id}`)}`, manages && [
+  ], `label=${uri(`member:${member.id}`)}`, manages && (has(["owner"]) || member.role !== "owner") && [
     ["Change …", () => edit("members", member, teams, refresh)],
-    ["Remove …", () => remove("members", member, "Keys and sessions of this member are refused everywhere within 5 s. What was spent stays.", "Remove", refresh)],
+    ["Remove …", () => remove("members", member, "Keys and sessions of this member are refused everywhere within 5 s. What was spent stays.", refresh)],
   ]);
 }
 
@@ -78,7 +78,7 @@ function edit(path, of, teams, refresh) {
       requests_per_minute: values.requests_per_minute ? Number(values.requests_per_minute) : null,
       ...(isMember ? { role: values.role, team_id: values.team_id ?? null, email: values.email ?? null } : {}),
     };
-    if (of) await send("PATCH", `${path}/${encodeURIComponent(of.id)}`, body);
+    if (of) await send("PATCH", `${path}/${uri(of.id)}`, body);
     else await send("POST", path, { id: values.id, ...body });
     refresh();
   };
@@ -86,22 +86,11 @@ function edit(path, of, teams, refresh) {
     !of && field({ name: "id", label: "Id", required: true, maxlength: isMember ? "128" : "64", placeholder: isMember ? "ada@example.com" : "search", hint: "It never changes." }),
     field({ name: "display_name", label: "Name", value: of?.display_name ?? "", maxlength: "100" }),
     isMember && [
-      field({ name: "role", label: "Role", value: of?.role ?? "developer", options: options(ROLES) }),
+      field({ name: "role", label: "Role", value: of?.role ?? "developer", options: options(has(["owner"]) ? [...ROLES, "owner"] : ROLES) }),
       field({ name: "team_id", label: "Team", value: of?.team_id ?? "", options: [["", "none"], ...options(teams.map((team) => team.id))] }),
       field({ name: "email", label: "E-mail", type: "email", value: of?.email ?? "" }),
     ],
     limitFields(of?.limits),
-    field({ name: "requests_per_minute", label: "Requests a minute", type: "number", min: "1", value: of?.requests_per_minute ?? "", hint: "Empty is no limit." }),
+    rateField(of, "Empty is no limit."),
   ], { action: of ? "Save" : "Create", save });
-}
-
-function remove(path, of, text, action, refresh) {
-  dialog(`${action} ${of.id}?`, h("p", {}, text), {
-    action,
-    danger: true,
-    save: async () => {
-      await send("DELETE", `${path}/${encodeURIComponent(of.id)}`);
-      refresh();
-    },
-  });
 }
