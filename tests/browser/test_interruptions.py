@@ -80,6 +80,12 @@ def test_a_filter_that_is_refused_stays_to_be_changed(visitor: Visitor) -> None:
     visitor.page.get_by_role("table").get_by_text("test/echo").first.wait_for()
 
 
+def test_a_month_that_does_not_exist_is_read_as_this_one(visitor: Visitor) -> None:
+    visitor.sign_in()
+    visitor.open("spend?month=2026-99")
+    visitor.page.get_by_text("Month so far").wait_for()
+
+
 @pytest.mark.parametrize("role", ["admin", "developer", "billing", "viewer"])
 def test_each_role_is_shown_views_that_the_api_serves_to_it(
     visitor: Visitor, api: httpx2.Client, role: str

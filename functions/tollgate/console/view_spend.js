@@ -20,7 +20,7 @@ const GROUPS = {
 /** Return the view of a month (`month=2026-11`), grouped (`by=model`). */
 export async function render({ params, signal, go }) {
   const now = new Date();
-  const month = /^\d{4}-\d{2}$/.test(params.get("month")) ? params.get("month") : now.toISOString().slice(0, 7);
+  const month = /^\d{4}-(0[1-9]|1[0-2])$/.test(params.get("month")) ? params.get("month") : now.toISOString().slice(0, 7);
   const by = Object.hasOwn(GROUPS, params.get("by")) ? params.get("by") : "model";
   const { since, until, days } = period(month);
   const query = { since, until };
