@@ -101,7 +101,7 @@ async def test_c41_a_wrong_method_is_a_405(
     assert answer.json["error"]["code"] == "method_not_allowed"
 
 
-@pytest.mark.parametrize("path", ["/v1/nope", "/v1/chat/nope", "/nope", "/", "/v1/keys/a/b/c"])
+@pytest.mark.parametrize("path", ["/v1/nope", "/v1/chat/nope", "/nope", "/v1/keys/a/b/c"])
 async def test_c41_an_unknown_path_is_a_404(
     deployment: Deployment, workspace: Workspace, path: str
 ) -> None:

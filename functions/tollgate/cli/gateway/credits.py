@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _OWED: Final = ("credit_limit", "owed")
-_ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "expires_at", "note")
+# Scripts read columns by their place: a new one comes last.
+_ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note", "expires_at")
 
 
 _workspace = click.option(

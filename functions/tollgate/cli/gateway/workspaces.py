@@ -18,11 +18,11 @@ _COLUMNS: Final = (
     "admission",
     "budget",
     "pause_at_budget",
-    "credit_limit",
     "response_days",
     "file_days",
     "shards",
     "created_at",
+    "credit_limit",
 )
 # Settings that `--no` takes away.
 _REMOVABLE: Final = ("admission", "budget", "credit-limit", "response-days", "file-days")

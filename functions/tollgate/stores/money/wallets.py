@@ -26,9 +26,10 @@ from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable, Tran
 from tollgate.stores.aws.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
 from tollgate.stores.aws.items import WalletItem
 from tollgate.stores.aws.tables import get_items, wallet_key
-from tollgate.stores.money.workspace_items import OPEN, PAUSED
 from tollgate.stores.rules.account import (
     HOLDS_MAX,
+    OPEN,
+    PAUSED,
     WalletState,
     insufficient_credits,
     shard_order,

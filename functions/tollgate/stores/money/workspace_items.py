@@ -16,12 +16,9 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.expressions import ConditionalUpdate, same_values, set_and_remove
 from tollgate.stores.aws.items import AnyItem, WorkspaceItem
+from tollgate.stores.rules.account import LOCKED, OPEN, PAUSED
 from tollgate.stores.rules.audit_entries import LockChange
 
-# The lock of a workspace: open, locked by an administrator, paused by its budget.
-OPEN: Final = 0
-LOCKED: Final = 1
-PAUSED: Final = 2
 _SETTINGS: Final = (
     WorkspaceItem.ADMISSION,
     WorkspaceItem.BUDGET,

@@ -55,9 +55,6 @@ from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.keys.rows import is_gone, secret_hashes
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspace_items import (
-    LOCKED,
-    OPEN,
-    PAUSED,
     ShardsChange,
     encode_workspace,
     lock_change,
@@ -66,6 +63,7 @@ from tollgate.stores.money.workspace_items import (
     replace_settings,
 )
 from tollgate.stores.records.audit_log import AuditWriter
+from tollgate.stores.rules.account import LOCKED, OPEN, PAUSED
 from tollgate.stores.rules.audit_entries import AuditedChange
 
 SHARDS_MAX: Final = 16

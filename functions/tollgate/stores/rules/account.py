@@ -27,6 +27,10 @@ from tollgate.stores.rules.periods import (
 HOLDS_MAX: Final = 1000
 # Stands for "no limit": more than anybody spends, less than DynamoDB's 38 digits.
 UNLIMITED: Final = 10**18
+# The lock of a workspace: open, locked by an administrator, paused by its budget.
+OPEN: Final = 0
+LOCKED: Final = 1
+PAUSED: Final = 2
 # Expiry of a key that has none: the year 9999.
 NEVER_S: Final = 253_402_300_799
 # Stand for "no rate": the state of a level without one counts no request, and a burst never ends.
