@@ -54,6 +54,9 @@ def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySetting
         refuse_session_name(new.label)
     if own.is_all:
         return new
+    if is_session_key(old):
+        # Disabled by its own session, which nobody but an administrator could enable again.
+        raise _denied("Sign out to end a session; an administrator disables its key.", "key_id")
     rest = replace(new, **{name: getattr(old, name) for name in OWN_KEY_SETTINGS})
     if rest != old or (old.disabled and not new.disabled):
         raise _denied("Members rename and disable their own keys; ask an administrator.", None)

@@ -180,6 +180,8 @@ async def test_c91_the_key_of_sessions_has_no_other_secret_name_or_member(caller
         await home.ask(caller, "PATCH", f"/v1/keys/{home.keys['bob']}", {"name": "session:x"}),
     ):
         assert (named.status, named.error["param"]) == (400, "name")
+    stopped = await home.ask("bob", "PATCH", path, {"disabled": True})
+    assert (stopped.status, stopped.error["param"]) == (403, "key_id")
     stopped = await home.ask("acme management", "PATCH", path, {"disabled": True})
     assert stopped.status == 200
     assert (await home.ask("bob", "GET", "/v1/key")).status == 401
