@@ -28,6 +28,8 @@ _SHOWN: Final = (
     "rates",
     "held",
     "created",
+    "limits",
+    "left",
 )
 # Settings that `--no` takes away besides those of teams.
 _REMOVABLE: Final = {"team": "team_id", "email": "email"}

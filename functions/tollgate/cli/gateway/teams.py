@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _LISTED: Final = ("id", "left", "limits", "held", "name", "created")
-_SHOWN: Final = ("id", "name", "state", "models", "tier", "rates", "held", "created")
+_SHOWN: Final = (
+    "id",
+    "name",
+    "state",
+    "models",
+    "tier",
+    "rates",
+    "held",
+    "created",
+    "limits",
+    "left",
+)
 
 
 @click.group()
