@@ -86,7 +86,7 @@ def test_a_month_that_does_not_exist_is_read_as_this_one(visitor: Visitor) -> No
     visitor.page.get_by_text("Month so far").wait_for()
 
 
-@pytest.mark.parametrize("role", ["admin", "developer", "billing", "viewer"])
+@pytest.mark.parametrize("role", ["developer", "billing", "viewer"])
 def test_each_role_is_shown_views_that_the_api_serves_to_it(
     visitor: Visitor, api: httpx2.Client, role: str
 ) -> None:

@@ -32,7 +32,9 @@ DRILL: Final = PAGE.partition("\n## Restore drill\n")[2].partition("\n## ")[0]
 STEPS: Final[dict[str, str]] = dict(
     re.findall(r"^\*\*(\d)\..*?```sh\n(.*?)```", DRILL, re.DOTALL | re.MULTILINE)
 )
-FUNCTIONS: Final = ("CHAT_FUNCTION", "API_FUNCTION", "SWEEPER_FUNCTION", "ROLLUP_FUNCTION")
+FUNCTIONS: Final = tuple(
+    f"{name}_FUNCTION" for name in ("CHAT", "API", "LOGIN", "SWEEPER", "ROLLUP")
+)
 ROLE: Final = "arn:aws:iam::123456789012:role/function"
 
 
@@ -162,7 +164,7 @@ async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None
         assert sorted(STEPS) == ["0", "1", "2", "3", "4", "5", "6", "7"]
         assert "tollgate audit --since WHEN" in STEPS["0"]
         shell.run(STEPS["1"])
-        assert concurrency(account) == [0, 0, 0, 0]
+        assert concurrency(account) == [0] * len(FUNCTIONS)
         shell.run(STEPS["2"])
         assert await books.keys.delete("acme", leaked.summary.id, by=TESTER)
         damage(dynamodb)
@@ -171,7 +173,7 @@ async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None
         for step in ("3", "4", "5", "6"):
             shell.run(STEPS[step])
         # No generation runs yet: what was revoked after the restored second is valid again.
-        assert concurrency(account) == [0, None, None, None]
+        assert concurrency(account) == [0, *[None] * (len(FUNCTIONS) - 1)]
 
         balance = await books.credits.balance("acme")
         assert (balance.available_nano_usd, balance.spent_nano_usd) == (880, 120)
@@ -181,7 +183,7 @@ async def test_c64_the_restore_drill_brings_back_the_money(account: str) -> None
         assert (await again.keys.authenticate(leaked.secret)).key_id == leaked.summary.id
         await again.aclose()
         shell.run(STEPS["7"])
-    assert concurrency(account) == [None, None, None, None]
+    assert concurrency(account) == [None] * len(FUNCTIONS)
     assert {name: remade(dynamodb, name) for name in ("CORE", "LEDGER", "GENERATIONS")} == {
         "CORE": (True, True, True),
         "LEDGER": (False, True, True),

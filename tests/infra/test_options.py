@@ -265,7 +265,7 @@ def test_warm_environments_belong_to_the_alias_that_is_invoked(any_stack: Stack)
         aliases = stack.properties("AWS::Lambda::Alias")
         return [it.get("ProvisionedConcurrencyConfig") for it in aliases.values()]
 
-    assert provisioned(any_stack.given()) == [None, None]
+    assert provisioned(any_stack.given()) == [None, None, None]
     asked = {"ProvisionedConcurrentExecutions": {"Ref": "ChatProvisionedConcurrency"}}
     assert asked in provisioned(any_stack.given(ChatProvisionedConcurrency="2"))
 
