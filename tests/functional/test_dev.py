@@ -20,6 +20,7 @@ import openai
 import pytest
 
 from tests.local_server import ROOT, TOLLGATE, LocalServer, environment, local_server
+from tollgate.stores.records.activity import CLOSES_AFTER_S
 
 HELLO = [{"role": "user", "content": "Hello from Tollgate"}]
 PATIENCE_S = 20.0
@@ -226,7 +227,8 @@ def test_a_second_start_keeps_keys_and_money(tmp_path: Path) -> None:
 
 def test_it_does_what_a_stack_does_on_a_schedule(tmp_path: Path) -> None:
     """Credit with a date ends, and days that are over are closed."""
-    yesterday = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%d}"
+    # A day is closed an hour after its end.
+    closed = f"{datetime.now(UTC) - timedelta(days=1, seconds=CLOSES_AFTER_S):%Y-%m-%d}"
     with local_server(tmp_path) as first:
         ends = datetime.now(UTC) + timedelta(seconds=3)
         grant = {"id": "plan", "amount": 5, "expires_at": f"{ends:%Y-%m-%dT%H:%M:%SZ}"}
@@ -240,7 +242,7 @@ def test_it_does_what_a_stack_does_on_a_schedule(tmp_path: Path) -> None:
     with local_server(tmp_path) as second:
         for path, expected in (
             ("/credits/ledger", "expiry:plan"),
-            (f"/activity?since={yesterday}T00:00:00Z", f"'closed_days': ['{yesterday}'"),
+            (f"/activity?since={closed}T00:00:00Z", f"'closed_days': ['{closed}'"),
         ):
             give_up_s = monotonic() + PATIENCE_S
             while expected not in str(get(second.base_url + path, second.management_key)):
