@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from tests.memory.books import MemoryBooks
+from tests.memory.keys import MemoryKeyStore
 from tests.memory.login_codes import MemoryCodes
-from tests.memory.signed_in import MemoryMembers, MemorySessions
+from tests.memory.people import MemoryMemberStore, MemorySessionStore
 from tests.upstream.issuer import CLIENT_ID, ISSUER, ScriptedIssuer
 
 from tollgate.core.audit import Actor
@@ -16,7 +18,9 @@ from tollgate.login.configuration import SignIn, read_sign_in
 from tollgate.login.grants import Grants
 from tollgate.login.issuer import Issuer
 from tollgate.login.people import People
+from tollgate.stores.people import Team
 
+KEY_PREFIX = "sk-tg-"
 PERSON = Actor(kind="process", id="sign-in")
 PUBLIC_URL = "https://gateway.example/api"
 RULES: list[dict[str, Any]] = [
@@ -74,12 +78,19 @@ class House:
     upstream: ScriptedIssuer
     sign_in: SignIn
     issuer: Issuer
-    members: MemoryMembers
-    sessions: MemorySessions
+    books: MemoryBooks
+    keys: MemoryKeyStore
+    members: MemoryMemberStore
+    sessions: MemorySessionStore
     codes: MemoryCodes
     people: People
     browser: BrowserSignIn
     grants: Grants
+
+
+def add_team(books: MemoryBooks) -> None:
+    """Add the team that the rules name."""
+    books.teams["acme", "search"] = Team(id="search", workspace_id="acme", created_s=0)
 
 
 def house(**changes: Any) -> House:
@@ -88,9 +99,12 @@ def house(**changes: Any) -> House:
     upstream = ScriptedIssuer(clock)
     sign_in = read_sign_in(msgspec.json.encode({**FILE, **changes}))
     issuer = Issuer(sign_in, upstream, NoSecrets(), clock=clock)
-    members = MemoryMembers()
-    sessions, codes = MemorySessions(members, clock), MemoryCodes(clock)
-    people, ids = People(sign_in, members), IdSource(clock)
+    books, ids, codes = MemoryBooks(), IdSource(clock), MemoryCodes(clock)
+    add_team(books)
+    keys = MemoryKeyStore(books, ids, clock, KEY_PREFIX)
+    members = MemoryMemberStore(books, ids, clock)
+    sessions = MemorySessionStore(books, ids, clock, keys, KEY_PREFIX)
+    people = People(sign_in, members)
     grants = Grants(
         issuer, people, sessions, codes, session_s=sign_in.session_s, ids=ids, clock=clock
     )
@@ -99,6 +113,8 @@ def house(**changes: Any) -> House:
         upstream=upstream,
         sign_in=sign_in,
         issuer=issuer,
+        books=books,
+        keys=keys,
         members=members,
         sessions=sessions,
         codes=codes,

@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.login.signing_in import PERSON, PUBLIC_URL, House, house
+from tests.unit.login.signing_in import PERSON, PUBLIC_URL, House, add_team, house
 from tests.upstream.issuer import ISSUER
 
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
@@ -43,10 +43,10 @@ async def sign_in_device(home: House) -> TokenPair:
 async def test_a_person_becomes_the_member_that_the_first_rule_says() -> None:
     home = house()
     pair = await sign_in_device(home)
-    member = home.members.members["acme", "ana@acme.example"]
+    member = home.books.members["acme", "ana@acme.example"]
     assert (member.role, member.team_id, member.display_name) == ("developer", "search", "Ana")
     assert member.subject == f"{ISSUER} u-1"
-    principal = await home.sessions.authenticate(pair.access_token)
+    principal = await home.keys.authenticate(pair.access_token)
     assert (principal.member_id, pair.expires_in) == ("ana@acme.example", 3_600)
 
 
@@ -91,7 +91,7 @@ async def test_a_state_comes_back_once_and_to_the_browser_that_began() -> None:
         await home.browser.arrive(
             state=state_of(departure), code=code, cookie=departure.cookie, by=PERSON
         )
-    assert home.members.members == {}
+    assert home.books.members == {}
 
 
 async def test_a_code_that_was_stolen_from_another_sign_in_is_refused() -> None:
@@ -122,7 +122,7 @@ async def test_somebody_whom_no_rule_knows_is_refused_and_the_program_hears_why(
     with pytest.raises(OAuthRefusal, match="no rule") as refused:
         await home.grants.redeem_device(waiting.device_code, by=PERSON)
     assert refused.value.code == "access_denied"
-    assert home.members.members == {}
+    assert home.books.members == {}
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ async def test_a_code_is_redeemed_once_with_its_verifier(address: str) -> None:
     pair = await home.grants.redeem_code(
         query["code"][0], verifier=VERIFIER, redirect_uri=address, by=PERSON
     )
-    assert (await home.sessions.authenticate(pair.access_token)).session
+    assert (await home.keys.authenticate(pair.access_token)).session
     with pytest.raises(OAuthRefusal, match="used"):
         await home.grants.redeem_code(
             query["code"][0], verifier=VERIFIER, redirect_uri=address, by=PERSON
@@ -194,7 +194,7 @@ async def test_a_code_without_its_verifier_or_address_is_worth_nothing(
     # A guess uses the code up.
     with pytest.raises(OAuthRefusal, match="used"):
         await home.grants.redeem_code(code, verifier=VERIFIER, redirect_uri=LISTENER, by=PERSON)
-    assert home.sessions.open_ones == {}
+    assert home.books.sessions == {}
 
 
 async def test_nothing_that_is_stored_opens_anything() -> None:
@@ -225,7 +225,7 @@ async def test_a_refresh_asks_the_issuer_and_gives_a_fresh_pair() -> None:
     assert second.access_token != first.access_token
     assert second.refresh_token != first.refresh_token
     # Whoever moves to another group at the issuer has its rights from then on.
-    assert home.members.members["acme", "ana@acme.example"].role == "admin"
+    assert home.books.members["acme", "ana@acme.example"].role == "admin"
     assert (await refresh(home, second.refresh_token)).refresh_token is not None
 
 
@@ -270,7 +270,7 @@ async def test_a_member_who_was_removed_is_signed_out_at_once() -> None:
     first = await sign_in_device(home)
     await home.members.remove("acme", "ana@acme.example", by=PERSON)
     with pytest.raises(AccessError):
-        await home.sessions.authenticate(first.access_token)
+        await home.keys.authenticate(first.access_token)
     with pytest.raises(OAuthRefusal, match="removed") as refused:
         await refresh(home, first.refresh_token)
     assert refused.value.status == 401
@@ -322,7 +322,7 @@ async def test_a_member_whom_an_admin_has_added_is_joined_to_the_first_identity(
         await sign_in_device(home)
     await home.members.create("acme", "ana@acme.example", MemberSettings(), by=PERSON)
     await sign_in_device(home)
-    member = home.members.members["acme", "ana@acme.example"]
+    member = home.books.members["acme", "ana@acme.example"]
     assert (member.subject, member.team_id) == (f"{ISSUER} u-1", "search")
     home.upstream.person["sub"] = "u-2"
     with pytest.raises(AccessError, match="another identity"):
@@ -345,22 +345,22 @@ async def test_the_issuers_page_gets_the_parameters_of_the_file() -> None:
 
 async def test_a_team_that_is_missing_is_told_and_ends_no_sign_in() -> None:
     home = house()
-    home.members.missing_teams = {"search"}
+    home.books.teams.clear()
     waiting = await home.grants.wait_for_person()
-    with pytest.raises(RequestError, match="no such team"):
+    with pytest.raises(RequestError, match="There is no team search"):
         await come_back(home, await home.browser.leave_for_device(waiting.user_code))
-    with pytest.raises(OAuthRefusal, match="no such team"):
+    with pytest.raises(OAuthRefusal, match="There is no team search"):
         await home.grants.redeem_device(waiting.device_code, by=PERSON)
-    home.members.missing_teams = set()
+    add_team(home.books)
     pair = await sign_in_device(home)
     await home.members.change(
         "acme", "ana@acme.example", lambda it: replace(it, team_id=None), by=PERSON
     )
-    home.members.missing_teams = {"search"}
-    with pytest.raises(OAuthRefusal, match="no such team") as refused:
+    home.books.teams.clear()
+    with pytest.raises(OAuthRefusal, match="There is no team search") as refused:
         await refresh(home, pair.refresh_token)
     assert refused.value.status == 503
-    home.members.missing_teams = set()
+    add_team(home.books)
     assert (await refresh(home, pair.refresh_token)).refresh_token is not None
 
 

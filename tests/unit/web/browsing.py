@@ -43,7 +43,7 @@ class Browser:
             )
         services = LoginServices(
             login=login,
-            keys=self.home.sessions,
+            keys=self.home.keys,
             errors=Ingresses(ids)[CHAT_COMPLETIONS.name],
             ids=ids,
             journal=NoJournal(),
