@@ -13,6 +13,7 @@ from tests.stores import TESTER, DynamoStores, dynamo_stores, funded_key, record
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.limits import LimitOwner
 from tollgate.core.principal import Principal
+from tollgate.core.usage import Usage
 from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.tables import key_state_key, level_state_key, wallet_key
 from tollgate.stores.base import Hold, LevelHold
@@ -146,6 +147,16 @@ async def test_c61_a_team_limits_what_its_keys_do_together(
     # The headers of the reply state the key's own rate.
     assert refused.value.rate_limit is not None
     assert refused.value.rate_limit.limit == KEY.burst
+
+
+async def test_c61_a_level_gets_the_tokens_back_that_an_answer_left(dynamo: DynamoStores) -> None:
+    limits = LevelSettings(tokens_per_minute=100)
+    _, principal = await _grouped(dynamo, limits, MemberSettings(tokens_per_minute=100))
+    hold = await dynamo.ledger.hold(principal, 1, tokens=70)
+    answered = replace(record_of(hold, 1), usage=Usage(output_tokens=20))
+    await dynamo.ledger.settle(hold, answered)
+    rest = await dynamo.ledger.hold(principal, 1, tokens=90)
+    assert [level.tokens for level in rest.levels] == [80, 80]
 
 
 @pytest.mark.parametrize("who", ["key", "member"])

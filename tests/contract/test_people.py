@@ -1,6 +1,7 @@
 """Teams, members and sessions: what belongs to what, and how fast a removal reaches everybody."""
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 from msgspec.structs import replace
@@ -8,7 +9,12 @@ from msgspec.structs import replace
 from tests.stores import TESTER, DynamoStores, HandClock, dynamo_stores
 from tollgate.core.audit import AuditFilter
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.limits import AboveKey
 from tollgate.stores.administration import NewKey
+from tollgate.stores.aws.attributes import number
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsReply
+from tollgate.stores.aws.items import LevelItem
+from tollgate.stores.aws.tables import level_row_key
 from tollgate.stores.people import SESSION_S_MAX
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
@@ -144,6 +150,53 @@ async def test_c60_a_removed_member_is_refused_by_another_process_within_five_se
         with pytest.raises(AccessError) as refused:
             await other.keys.authenticate(secret)
         assert refused.value.code is ErrorCode.INVALID_API_KEY
+
+
+@pytest.mark.parametrize("level", ["team", "member"])
+async def test_c60_a_tombstone_above_a_key_refuses_the_key(
+    dynamo: DynamoStores, level: AboveKey
+) -> None:
+    """A team with keys is not deleted, but what authentication reads decides."""
+    await _team(dynamo)
+    await _member(dynamo, team_id="search")
+    new = NewKey(workspace_id=ACME, label="a", member_id=ANA)
+    secret = (await dynamo.keys.create(new, by=TESTER)).secret
+    await dynamo.keys.authenticate(secret)
+    await dynamo.client.call(
+        "UpdateItem",
+        {
+            "TableName": dynamo.tables.core,
+            "Key": level_row_key(level, ACME, "search" if level == "team" else ANA),
+            "UpdateExpression": f"SET {LevelItem.GONE} = :now",
+            "ExpressionAttributeValues": {":now": number(int(dynamo.clock.now))},
+        },
+    )
+    dynamo.clock.now += 5.0
+    with pytest.raises(AccessError) as refused:
+        await dynamo.keys.authenticate(secret)
+    assert refused.value.code is ErrorCode.INVALID_API_KEY
+
+
+async def test_c60_a_member_who_is_removed_meanwhile_gets_no_session(dynamo: DynamoStores) -> None:
+    class Removing:
+        """Removes the member after it was read and before its session is written."""
+
+        removed = False
+
+        async def call(
+            self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
+        ) -> AwsReply:
+            if "session.open" in str(payload) and not self.removed:
+                self.removed = True
+                assert await dynamo.members.remove(ACME, ANA, by=TESTER)
+            return await dynamo.client.call(operation, payload, attempts_max=attempts_max)
+
+    await _member(dynamo)
+    removing = Removing()
+    stores = dynamo_stores(removing, dynamo.tables, dynamo.clock)
+    assert await stores.sessions.open(ACME, ANA, lifetime_s=600, by=TESTER) is None
+    assert removing.removed
+    assert ("session.open", ANA) not in await _actions(dynamo)
 
 
 async def test_a_session_has_the_role_of_its_member_and_ends(dynamo: DynamoStores) -> None:

@@ -24,6 +24,7 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.errors import RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.webhooks import WEBHOOKS_MAX, Webhook, WebhookSettings
+from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.stores.aws.failures import StoreUnavailable
 from tollgate.stores.aws.transactions import transact
@@ -272,6 +273,15 @@ async def test_c61_a_workspaces_budget_and_the_operators_catalogs_are_events(
     assert sorted(hooks.types) == ["budget.threshold_reached"] * 4 + ["catalog.published"]
     percents = {it["data"]["percent"] for it in hooks.events if it["workspace_id"] == "acme"}
     assert percents == {50, 75, 90, 100}
+
+
+async def test_c90_the_operators_webhook_gets_nothing_of_other_workspaces(hooks: Hooks) -> None:
+    """An entry of a catalog is read from among those of all workspaces."""
+    await hooks.make("key.*", workspace_id=OPERATORS)
+    await funded_key(hooks.dynamo, 100)
+    _, own = await funded_key(hooks.dynamo, 100, NewKey(workspace_id=OPERATORS, label="own"))
+    await hooks.run()
+    assert [event["data"]["target"] for event in hooks.events] == [own.key_id]
 
 
 async def test_a_rotated_secret_signs_beside_the_old_one_until_its_grace_ends(
