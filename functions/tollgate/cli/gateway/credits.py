@@ -1,6 +1,7 @@
 """`tollgate credits`: the credit of a workspace in a running gateway."""
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -16,7 +17,7 @@ _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _OWED: Final = ("credit_limit", "owed")
 # Scripts read columns by their place: a new one comes last.
 _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note", "expires_at")
-
+_Command = TypeVar("_Command", bound=Callable[..., object])
 
 _workspace = click.option(
     "--workspace",
@@ -25,6 +26,11 @@ _workspace = click.option(
     help="Workspace, for its operator; that of the key by default.",
 )
 _note = click.option("--note", default="", help="Reason, which the ledger shows.")
+
+
+def _entry_id(described: str) -> Callable[[_Command], _Command]:
+    """Return the option that names an entry, which is entered once for each name."""
+    return click.option("--id", "entry_id", required=True, help=described)
 
 
 @click.group("credits")
@@ -51,12 +57,7 @@ def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None
 
 @credit.command("add")
 @click.argument("amount", metavar="USD")
-@click.option(
-    "--id",
-    "entry_id",
-    required=True,
-    help="Name of the grant, such as an invoice's: a repeated name adds nothing.",
-)
+@_entry_id("Name of the grant, such as an invoice's: a repeated name adds nothing.")
 @click.option(
     "--expires",
     "expires_at",
@@ -78,12 +79,7 @@ def add_credits(
 
 @credit.command("pay")
 @click.argument("amount", metavar="USD")
-@click.option(
-    "--id",
-    "entry_id",
-    required=True,
-    help="Name of the payment, such as a transfer's: a repeated name adds nothing.",
-)
+@_entry_id("Name of the payment, such as a transfer's: a repeated name adds nothing.")
 @_note
 @_workspace
 @calls_gateway
@@ -96,12 +92,7 @@ def book_payment(api: Api, style: OutputStyle, entry_id: str, **body: str | None
 # An amount that is taken back begins with a dash, like an option.
 @credit.command("adjust", context_settings={"ignore_unknown_options": True})
 @click.argument("amount", metavar="USD")
-@click.option(
-    "--id",
-    "entry_id",
-    required=True,
-    help="Name of the adjustment: a repeated name changes nothing.",
-)
+@_entry_id("Name of the adjustment: a repeated name changes nothing.")
 @_note
 @_workspace
 @calls_gateway
