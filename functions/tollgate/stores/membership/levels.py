@@ -76,7 +76,7 @@ class LevelChange(Struct, Generic[_Settings], frozen=True, kw_only=True):
     by: Actor
 
 
-class Levels(Generic[_Settings]):
+class Levels(Generic[_Settings, _Shown]):
     """The rows and states of one kind of level, teams or members."""
 
     def __init__(
@@ -86,7 +86,9 @@ class Levels(Generic[_Settings]):
         generations: DynamoGenerationStore,
         *,
         level: AboveKey,
+        is_id: Callable[[str], bool],
         read: Callable[[Item], _Settings],
+        show: Callable[[Item, Mapping[str, LevelSpending]], _Shown],
         ids: IdSource,
         clock: Clock,
     ) -> None:
@@ -94,7 +96,9 @@ class Levels(Generic[_Settings]):
         self._tables = tables
         self._generations = generations
         self._level: AboveKey = level
+        self._is_id = is_id
         self._read = read
+        self._show = show
         self._ids = ids
         self._clock = clock
         self._pending = PendingLevels(client, tables, clock)
@@ -124,20 +128,24 @@ class Levels(Generic[_Settings]):
         return True
 
     async def row(self, workspace_id: str, level_id: str) -> Item | None:
-        """Return the row of a level, which may be a tombstone."""
+        """Return the row of a level, which may be a tombstone; None for what is no id of one."""
+        if not self._is_id(level_id):
+            return None
         key = level_row_key(self._level, workspace_id, level_id)
         return await get_item(self._client, self._tables.core, key)
 
-    async def page(
-        self,
-        workspace_id: str,
-        read: Callable[[Item, Mapping[str, LevelSpending]], _Shown],
-        *,
-        after: str | None,
-        limit: int,
-    ) -> Page[_Shown]:
-        """Return a page in the order of ids, each level as `read` makes it of row and spending."""
-        start = None if after is None else level_row_key(self._level, workspace_id, after)
+    async def find(self, workspace_id: str, level_id: str) -> _Shown | None:
+        """Return a level, gone or not; None if there never was one with this id."""
+        row = await self.row(workspace_id, level_id)
+        return None if row is None else await self._shown(row)
+
+    async def page(self, workspace_id: str, *, after: str | None, limit: int) -> Page[_Shown]:
+        """Return a page in the order of ids, from the one after `after`."""
+        start = None
+        if after is not None:
+            if not self._is_id(after):
+                raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+            start = level_row_key(self._level, workspace_id, after)
         rows, end = await query_rows(
             self._client,
             self._tables.core,
@@ -146,37 +154,18 @@ class Levels(Generic[_Settings]):
             after=start,
             limit=limit,
         )
-        spending = await self.spending(rows)
-        found, unreadable = decode_items(lambda row: read(row, spending), rows)
+        spending = await self._spending(rows)
+        found, unreadable = decode_items(lambda row: self._show(row, spending), rows)
         return Page(
             found=tuple(found),
             next=None if end is None else id_of_row(end),
             unreadable=tuple(unreadable),
         )
 
-    async def spending(self, rows: Sequence[Item]) -> Mapping[str, LevelSpending]:
-        """Return what the states of these levels have counted, by the ids of those with a state."""
-        ids = {
-            read_text(self._state_key(workspace_of_row(row), id_of_row(row)), AnyItem.PARTITION): (
-                id_of_row(row)
-            )
-            for row in rows
-        }
-        keys = [self._state_key(workspace_of_row(row), id_of_row(row)) for row in rows]
-        states = await get_items(self._client, self._tables.ledger, keys)
-        counted, _ = decode_items(
-            lambda state: (
-                ids[read_text(state, AnyItem.PARTITION)],
-                read_spending(state, self._clock.now_s()),
-            ),
-            states,
-        )
-        return dict(counted)
-
     async def change(
         self, workspace_id: str, level_id: str, change: LevelChange[_Settings]
-    ) -> Item | None:
-        """Replace settings; return the row that stands, None if there is no such level."""
+    ) -> _Shown | None:
+        """Replace settings; return the level that stands, None if there is no such level."""
         for _ in range(LEVEL_ROUNDS_MAX):
             row = await self.row(workspace_id, level_id)
             if row is None or is_tombstone(row):
@@ -187,7 +176,7 @@ class Levels(Generic[_Settings]):
             old = self._read(row)
             new = change.edit(old)
             if new == old:
-                return row
+                return await self._shown(row)
             joins = [] if change.join is None else await change.join(old, new)
             try:
                 await self._decide(row, old, new, joins, by=change.by)
@@ -196,7 +185,7 @@ class Levels(Generic[_Settings]):
             changed = await self.row(workspace_id, level_id)
             if changed is not None and LevelItem.PENDING in changed:
                 await self._pending.apply(self._level, changed)
-            return changed
+            return None if changed is None else await self._shown(changed)
         raise StoreUnavailable(f"{self._level} {level_id} keeps changing", maybe_applied=False)
 
     def entry(
@@ -217,6 +206,28 @@ class Levels(Generic[_Settings]):
             after=after,
         )
         return self._entries.puts(change, by)
+
+    async def _shown(self, row: Item) -> _Shown:
+        return self._show(row, await self._spending([row]))
+
+    async def _spending(self, rows: Sequence[Item]) -> Mapping[str, LevelSpending]:
+        """Return what the states of these levels have counted, by the ids of those with a state."""
+        ids = {
+            read_text(self._state_key(workspace_of_row(row), id_of_row(row)), AnyItem.PARTITION): (
+                id_of_row(row)
+            )
+            for row in rows
+        }
+        keys = [self._state_key(workspace_of_row(row), id_of_row(row)) for row in rows]
+        states = await get_items(self._client, self._tables.ledger, keys)
+        counted, _ = decode_items(
+            lambda state: (
+                ids[read_text(state, AnyItem.PARTITION)],
+                read_spending(state, self._clock.now_s()),
+            ),
+            states,
+        )
+        return dict(counted)
 
     async def _decide(
         self, row: Item, old: _Settings, new: _Settings, joins: Sequence[object], *, by: Actor
@@ -307,8 +318,3 @@ class Levels(Generic[_Settings]):
 def first_second(day: str) -> int:
     """Return the first Unix second of a UTC day, `2026-11-21`."""
     return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp())
-
-
-def refuse_cursor() -> RequestError:
-    """Make the refusal of a cursor that no page has returned."""
-    return RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")

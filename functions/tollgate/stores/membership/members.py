@@ -38,7 +38,7 @@ from tollgate.stores.membership.level_items import (
     is_tombstone,
     read_member_settings,
 )
-from tollgate.stores.membership.levels import LEVEL_ROUNDS_MAX, LevelChange, Levels, refuse_cursor
+from tollgate.stores.membership.levels import LEVEL_ROUNDS_MAX, LevelChange, Levels
 from tollgate.stores.membership.rows import read_member
 from tollgate.stores.people import PEOPLE_PAGE_MAX, Member
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -68,7 +68,9 @@ class DynamoMemberStore:
             tables,
             generations,
             level="member",
+            is_id=is_member_id,
             read=read_member_settings,
+            show=read_member,
             ids=ids,
             clock=clock,
         )
@@ -103,26 +105,24 @@ class DynamoMemberStore:
                     linked = {**row, MemberItem.SUBJECT: string(subject)}
                     others.append(self._put_subject(workspace_id, member_id, subject))
                 if await self._levels.create(linked, settings, *others, by=by):
-                    return await self._read(workspace_id, member_id)
+                    return await self._levels.find(workspace_id, member_id)
             raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
 
     async def get(self, workspace_id: str, member_id: str) -> Member | None:
         """Return a member, removed or not; None if there never was one with this id."""
         with refusing_when_unavailable():
-            return await self._read(workspace_id, member_id)
+            return await self._levels.find(workspace_id, member_id)
 
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
         """Return the member as whom an identity signs in, removed or not; None without one."""
         with refusing_when_unavailable():
             member_id = await self._found(workspace_id, subject)
-            return None if member_id is None else await self._read(workspace_id, member_id)
+            return None if member_id is None else await self._levels.find(workspace_id, member_id)
 
     async def link(
         self, workspace_id: str, member_id: str, subject: str, *, by: Actor
     ) -> Member | None:
         """Let an identity sign in as a member who has none."""
-        if not is_member_id(member_id):
-            return None
         with refusing_when_unavailable():
             row = await self._levels.row(workspace_id, member_id)
             if row is None:
@@ -134,16 +134,14 @@ class DynamoMemberStore:
                 await transact(self._client, self._ids, [link, put, *entry])
             except TransactionCancelled:
                 return None
-            return await self._read(workspace_id, member_id)
+            return await self._levels.find(workspace_id, member_id)
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
     ) -> Page[Member]:
         """Return a page of members in the order of their ids, from the one after `after`."""
-        if after is not None and not is_member_id(after):
-            raise refuse_cursor()
         with refusing_when_unavailable():
-            return await self._levels.page(workspace_id, read_member, after=after, limit=limit)
+            return await self._levels.page(workspace_id, after=after, limit=limit)
 
     async def change(
         self,
@@ -154,8 +152,6 @@ class DynamoMemberStore:
         by: Actor,
     ) -> Member | None:
         """Replace a member's settings by what `edit` returns; the same again change nothing."""
-        if not is_member_id(member_id):
-            return None
 
         async def join(old: MemberSettings, new: MemberSettings) -> list[object]:
             actions: list[object] = []
@@ -167,13 +163,10 @@ class DynamoMemberStore:
 
         with refusing_when_unavailable():
             change = LevelChange(edit=edit, join=join, by=by)
-            row = await self._levels.change(workspace_id, member_id, change)
-            return None if row is None else await self._read(workspace_id, member_id)
+            return await self._levels.change(workspace_id, member_id, change)
 
     async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
         """Remove a member; the row stays as a tombstone, which every instance sees in time."""
-        if not is_member_id(member_id):
-            return None
         with refusing_when_unavailable():
             for _ in range(LEVEL_ROUNDS_MAX):
                 row = await self._levels.row(workspace_id, member_id)
@@ -194,12 +187,6 @@ class DynamoMemberStore:
                     continue
                 return True
             raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
-
-    async def _read(self, workspace_id: str, member_id: str) -> Member | None:
-        row = await self._levels.row(workspace_id, member_id) if is_member_id(member_id) else None
-        if row is None:
-            return None
-        return read_member(row, await self._levels.spending([row]))
 
     async def _keep_owner(self, workspace_id: str, member_id: str, *, param: str) -> object:
         """Return the check that another owner stays one; raise RequestError if there is none.

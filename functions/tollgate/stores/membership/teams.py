@@ -25,7 +25,7 @@ from tollgate.stores.membership.level_items import (
     read_member_settings,
     read_team_settings,
 )
-from tollgate.stores.membership.levels import LEVEL_ROUNDS_MAX, LevelChange, Levels, refuse_cursor
+from tollgate.stores.membership.levels import LEVEL_ROUNDS_MAX, LevelChange, Levels
 from tollgate.stores.membership.rows import read_team
 from tollgate.stores.people import PEOPLE_PAGE_MAX, Belongings, Team
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -53,7 +53,9 @@ class DynamoTeamStore:
             tables,
             generations,
             level="team",
+            is_id=is_team_id,
             read=read_team_settings,
+            show=read_team,
             ids=ids,
             clock=clock,
         )
@@ -76,21 +78,19 @@ class DynamoTeamStore:
             }
             if not await self._levels.create(row, settings, by=by):
                 return None
-            return await self._read(workspace_id, team_id)
+            return await self._levels.find(workspace_id, team_id)
 
     async def get(self, workspace_id: str, team_id: str) -> Team | None:
         """Return a team, deleted or not; None if there never was one with this id."""
         with refusing_when_unavailable():
-            return await self._read(workspace_id, team_id)
+            return await self._levels.find(workspace_id, team_id)
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
     ) -> Page[Team]:
         """Return a page of teams in the order of their ids, from the one after `after`."""
-        if after is not None and not is_team_id(after):
-            raise refuse_cursor()
         with refusing_when_unavailable():
-            return await self._levels.page(workspace_id, read_team, after=after, limit=limit)
+            return await self._levels.page(workspace_id, after=after, limit=limit)
 
     async def change(
         self,
@@ -101,17 +101,12 @@ class DynamoTeamStore:
         by: Actor,
     ) -> Team | None:
         """Replace a team's settings by what `edit` returns; the same ones again change nothing."""
-        if not is_team_id(team_id):
-            return None
         with refusing_when_unavailable():
             change = LevelChange(edit=edit, by=by)
-            row = await self._levels.change(workspace_id, team_id, change)
-            return None if row is None else await self._read(workspace_id, team_id)
+            return await self._levels.change(workspace_id, team_id, change)
 
     async def delete(self, workspace_id: str, team_id: str, *, by: Actor) -> Belongings | None:
         """Delete a team that nothing belongs to, and that nothing joins meanwhile."""
-        if not is_team_id(team_id):
-            return None
         with refusing_when_unavailable():
             for _ in range(LEVEL_ROUNDS_MAX):
                 row = await self._levels.row(workspace_id, team_id)
@@ -137,12 +132,6 @@ class DynamoTeamStore:
                     continue
                 return belongings
             raise StoreUnavailable(f"team {team_id} keeps changing", maybe_applied=False)
-
-    async def _read(self, workspace_id: str, team_id: str) -> Team | None:
-        row = await self._levels.row(workspace_id, team_id) if is_team_id(team_id) else None
-        if row is None:
-            return None
-        return read_team(row, await self._levels.spending([row]))
 
     async def _belongings(self, workspace_id: str, team_id: str) -> Belongings:
         """Return how many keys and members name the team; deleted and removed ones do not count."""
