@@ -117,7 +117,7 @@ PERMISSIONS: Final = {
     },
     "RollupRole": {
         "RollupLogs": LOGS,
-        "CoreTable": {"dynamodb:PutItem", "dynamodb:Query", "dynamodb:Scan"},
+        "CoreTable": {"dynamodb:PutItem", "dynamodb:Query"},
         "GenerationsTable": {"dynamodb:Query"},
     },
 }

@@ -19,6 +19,8 @@ CALLER_LABELS_MAX: Final = 1_000
 OTHERS: Final = "(others)"
 _Stated = tuple[tuple[str, str], ...]
 _Owners = tuple[str, str]
+# Model, provider, key, what callers state, and owners where they are known.
+_Place = tuple[str, str, str, _Stated, _Owners | None]
 
 
 class GenerationFilter(Struct, frozen=True, kw_only=True):
@@ -140,43 +142,106 @@ def day_of(second: int) -> str:
 
 
 def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[ActivityRow, ...]:
-    """Sum all records of one day into rows; the order of the records does not matter.
+    """Sum all records of one day into rows; the order of the records does not matter."""
+    summary = DaySummary(day)
+    for record in sorted(records, key=lambda record: record.id):
+        summary.add(record)
+    return summary.rows()
+
+
+class DaySummary:
+    """Sums the records of one day, which are added oldest first; keeps the sums and no record.
 
     Callers name their sessions as they like, so that the sets of labels of a day are bounded. The
     record of a process that was killed has no labels: it counts where its key was last.
     """
-    ordered = sorted(records, key=lambda record: record.id)
-    last = {it.key_id: _owners(it.labels) for it in ordered if it.key_label or it.labels}
-    rows: dict[tuple[str, str, str, _Owners, _Stated], ActivityRow] = {}
-    sets = _LabelSets()
-    for record in ordered:
-        known = bool(record.key_label or record.labels)
-        owners = _owners(record.labels) if known else last.get(record.key_id, ("", ""))
-        stated = sets.admit(tuple(sorted(record.caller_labels.items())))
-        place = (record.model or "", record.provider or "", record.key_id, owners, stated)
-        row = rows.get(place) or ActivityRow(
+
+    def __init__(self, day: str) -> None:
+        self._day = day
+        self._sums: dict[_Place, _Sum] = {}
+        self._last: dict[str, _Owners] = {}
+        self._sets = _LabelSets()
+        self.requests = 0
+
+    def add(self, record: GenerationRecord) -> None:
+        """Add a record; its id is above those of the records before."""
+        stated = self._sets.admit(tuple(sorted(record.caller_labels.items())))
+        owners = None
+        if record.key_label or record.labels:
+            owners = self._last[record.key_id] = _owners(record.labels)
+        place = (record.model or "", record.provider or "", record.key_id, stated, owners)
+        found = self._sums.get(place)
+        if found is None:
+            found = self._sums[place] = _Sum(model=record.model, provider=record.provider)
+        found.add(record)
+        self.requests += 1
+
+    def rows(self) -> tuple[ActivityRow, ...]:
+        """Return the rows of the day."""
+        rows: dict[tuple[str, str, str, _Owners, _Stated], ActivityRow] = {}
+        # Sums of no known owner come last: they join those of their key's last owner.
+        for place, found in sorted(self._sums.items(), key=lambda each: each[0][-1] is None):
+            model, provider, key_id, stated, owners = place
+            last = self._last.get(key_id, ("", ""))
+            row_place = (model, provider, key_id, last if owners is None else owners, stated)
+            row = found.row(
+                day=self._day,
+                key_id=key_id,
+                stated=stated,
+                moved=owners is not None and owners != last,
+            )
+            same = rows.get(row_place)
+            rows[row_place] = row if same is None else _add_rows(same, row)
+        return tuple(rows[place] for place in sorted(rows))
+
+
+class _Sum:
+    """The sums of the generations of one place, with the labels of the last one."""
+
+    def __init__(self, *, model: str | None, provider: str | None) -> None:
+        self._model = model
+        self._provider = provider
+        self._key_label = ""
+        self._labels: Mapping[str, str] = {}
+        self._requests = self._failed = self._cost_nano_usd = 0
+        self._usage: dict[str, int] = {}
+
+    def add(self, record: GenerationRecord) -> None:
+        """Add a record, whose labels replace those of earlier ones."""
+        self._key_label, self._labels = record.key_label, record.labels
+        self._requests += 1
+        self._failed += record.outcome != "ok"
+        self._cost_nano_usd += record.cost_nano_usd
+        for name, count in record.usage.reported():
+            self._usage[name] = self._usage.get(name, 0) + count
+
+    def row(self, *, day: str, key_id: str, stated: _Stated, moved: bool) -> ActivityRow:
+        """Return the row of these sums."""
+        return ActivityRow(
             day=day,
-            model=record.model,
-            provider=record.provider,
-            key_id=record.key_id,
+            model=self._model,
+            provider=self._provider,
+            key_id=key_id,
+            key_label=self._key_label,
+            labels=self._labels,
             caller_labels=dict(stated),
-            moved=owners != last.get(record.key_id, owners),
+            moved=moved,
+            requests=self._requests,
+            failed=self._failed,
+            cost_nano_usd=self._cost_nano_usd,
+            usage=Usage(**self._usage),
         )
-        rows[place] = ActivityRow(
-            day=day,
-            model=record.model,
-            provider=record.provider,
-            key_id=record.key_id,
-            key_label=record.key_label if known else row.key_label,
-            labels=record.labels if known else row.labels,
-            caller_labels=row.caller_labels,
-            moved=row.moved,
-            requests=row.requests + 1,
-            failed=row.failed + (record.outcome != "ok"),
-            cost_nano_usd=row.cost_nano_usd + record.cost_nano_usd,
-            usage=row.usage.plus(record.usage),
-        )
-    return tuple(rows[place] for place in sorted(rows))
+
+
+def _add_rows(row: ActivityRow, other: ActivityRow) -> ActivityRow:
+    """Return the sum of two rows, with the labels of the first."""
+    return replace(
+        row,
+        requests=row.requests + other.requests,
+        failed=row.failed + other.failed,
+        cost_nano_usd=row.cost_nano_usd + other.cost_nano_usd,
+        usage=row.usage.plus(other.usage),
+    )
 
 
 def _owners(labels: Mapping[str, str]) -> _Owners:
@@ -214,14 +279,5 @@ def without_caller_labels(rows: Iterable[ActivityRow]) -> tuple[ActivityRow, ...
     for row in rows:
         place = (row.day, row.model, row.provider, row.key_id, _owners(row.labels))
         known = sums.get(place)
-        if known is None:
-            sums[place] = replace(row, caller_labels={})
-            continue
-        sums[place] = replace(
-            known,
-            requests=known.requests + row.requests,
-            failed=known.failed + row.failed,
-            cost_nano_usd=known.cost_nano_usd + row.cost_nano_usd,
-            usage=known.usage.plus(row.usage),
-        )
+        sums[place] = replace(row, caller_labels={}) if known is None else _add_rows(known, row)
     return tuple(sums.values())

@@ -64,6 +64,10 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Prompt and output together."""
         return self.input_tokens + (self.output_tokens or 0)
 
+    def reported(self) -> list[tuple[str, int]]:
+        """Return the name and the count of each class that is reported."""
+        return [(name, count) for name, count in asdict(self).items() if count is not None]
+
     def plus(self, other: "Usage") -> "Usage":
         """Add both usages; a class that only one of them reports is as that one reports it."""
         both = {
@@ -82,11 +86,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Providers report cumulative counts and may restate them: the last value of a class counts.
         An impossible count is ignored: one below zero would pay the caller.
         """
-        reported = {
-            name: count
-            for name, count in asdict(later).items()
-            if count is not None and is_count(count)
-        }
+        reported = {name: count for name, count in later.reported() if is_count(count)}
         return replace(self, **reported) if reported else self
 
     def fit_parts(self) -> "Usage":

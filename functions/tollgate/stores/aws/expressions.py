@@ -301,7 +301,5 @@ DELIVERY_NOTE: Final = ConditionalUpdate("SET way = :way", "nx = :was")
 
 ROWS_OF_PARTITION: Final = "pk = :pk AND begins_with(sk, :prefix)"
 ROWS_BETWEEN: Final = "pk = :pk AND sk BETWEEN :low AND :high"
-IS_WORKSPACE: Final = "sk = :m"
 HAS_HOLDS: Final = "size(h) > :zero"
 HOLDS_PROJECTION: Final = "pk, sk, ws, h"
-PARTITION_PROJECTION: Final = "pk"

@@ -13,6 +13,7 @@ from typing import Any, Final
 from tollgate.core.activity import (
     Activity,
     ActivityRow,
+    DaySummary,
     GenerationFilter,
     day_of,
     days_within,
@@ -22,7 +23,6 @@ from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.stores.administration import GenerationStore
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import (
@@ -32,17 +32,19 @@ from tollgate.stores.aws.decoding import (
     read_text,
     reads_an_item,
 )
-from tollgate.stores.aws.expressions import IS_WORKSPACE, PARTITION_PROJECTION
 from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import ActivityItem, AnyItem, ClosedDayItem
 from tollgate.stores.aws.tables import (
     BEFORE_STATED,
+    WORKSPACE_NAMES,
     Tables,
     activity_key,
     closed_day_key,
+    query_rows,
     rows_between,
     workspace_partition,
 )
+from tollgate.stores.records.generations import DynamoGenerationStore
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +63,7 @@ class DynamoActivityStore:
     """Implements `stores.administration.ActivityStore`, and closes days."""
 
     def __init__(
-        self, client: AwsCaller, tables: Tables, generations: GenerationStore, *, clock: Clock
+        self, client: AwsCaller, tables: Tables, generations: DynamoGenerationStore, *, clock: Clock
     ) -> None:
         self._client = client
         self._tables = tables
@@ -128,26 +130,32 @@ class DynamoActivityStore:
         return count
 
     async def _close(self, workspace_id: str, day_s: int) -> bool:
-        records, whole = await self._records(workspace_id, day_s, records_max=None)
-        if not whole:
-            return False
-        rows = summarize_day(day_of(day_s), records)
-        slots = asyncio.Semaphore(_WRITES_AT_ONCE)
-        await asyncio.gather(*(self._put(_row_item(workspace_id, row), slots) for row in rows))
-        total = sum(row.cost_nano_usd for row in rows)
+        """Write the sums of a day, then its mark; False if a record is corrupt.
+
+        Keeps the sums and one page of records in memory, so that a day may have any number.
+        """
+        day = day_of(day_s)
+        summary = DaySummary(day)
+        async for page in self._generations.read_day(workspace_id, day, page_max=_PAGE):
+            if page.unreadable:
+                return False
+            for record in page.found:
+                summary.add(record)
+        rows = summary.rows()
+        for start in range(0, len(rows), _WRITES_AT_ONCE):
+            some = rows[start : start + _WRITES_AT_ONCE]
+            await asyncio.gather(*(self._put(_row_item(workspace_id, row)) for row in some))
         await self._put(
             {
-                **closed_day_key(workspace_id, day_of(day_s)),
-                ClosedDayItem.COST: number(total),
-                ClosedDayItem.REQUESTS: number(len(records)),
-            },
-            slots,
+                **closed_day_key(workspace_id, day),
+                ClosedDayItem.COST: number(sum(row.cost_nano_usd for row in rows)),
+                ClosedDayItem.REQUESTS: number(summary.requests),
+            }
         )
         return True
 
-    async def _put(self, item: Item, slots: asyncio.Semaphore) -> None:
-        async with slots:
-            await self._client.call("PutItem", {"TableName": self._tables.core, "Item": item})
+    async def _put(self, item: Item) -> None:
+        await self._client.call("PutItem", {"TableName": self._tables.core, "Item": item})
 
     def _has_records(self, day_s: int) -> bool:
         """Return whether an open day is young enough to have any records left."""
@@ -160,7 +168,7 @@ class DynamoActivityStore:
         until_s, known = self._live.get((workspace_id, day), (0.0, None))
         if known is not None and now_s < until_s:
             return known
-        records, whole = await self._records(workspace_id, day_s, records_max=_LIVE_RECORDS_MAX)
+        records, whole = await self._latest_records(workspace_id, day_s)
         counted = Activity(
             rows=summarize_day(day, records),
             live_days=(day,),
@@ -172,15 +180,15 @@ class DynamoActivityStore:
         self._live[workspace_id, day] = (now_s + _LIVE_FOR_S, counted)
         return counted
 
-    async def _records(
-        self, workspace_id: str, day_s: int, *, records_max: int | None
+    async def _latest_records(
+        self, workspace_id: str, day_s: int
     ) -> tuple[list[GenerationRecord], bool]:
-        """Return a day's records, and whether they are complete."""
+        """Return a day's latest records, and whether they are all, and none is corrupt."""
         wanted = GenerationFilter(since_s=day_s, until_s=day_s + DAY_S)
         records: list[GenerationRecord] = []
         before: str | None = None
         whole = True
-        while records_max is None or len(records) < records_max:
+        while len(records) < _LIVE_RECORDS_MAX:
             page = await self._generations.page(workspace_id, wanted, limit=_PAGE, before=before)
             records += page.found
             whole = whole and not page.unreadable
@@ -207,19 +215,16 @@ class DynamoActivityStore:
         return await rows_between(self._client, self._tables.core, partition, low=low, high=high)
 
     async def _workspaces(self) -> AsyncIterator[str]:
-        scan: dict[str, object] = {
-            "TableName": self._tables.core,
-            "FilterExpression": IS_WORKSPACE,
-            "ProjectionExpression": PARTITION_PROJECTION,
-            "ExpressionAttributeValues": {":m": string("M")},
-        }
+        """Yield the ids of all workspaces from their list, a page at a time."""
+        after: Item | None = None
         while True:
-            reply = await self._client.call("Scan", scan)
-            for item in reply["Items"]:
-                yield read_text(item, AnyItem.PARTITION).removeprefix("W#")
-            if "LastEvaluatedKey" not in reply:
+            names, after = await query_rows(
+                self._client, self._tables.core, WORKSPACE_NAMES, "W#", after=after
+            )
+            for name in names:
+                yield read_text(name, AnyItem.SORT).removeprefix("W#")
+            if after is None:
                 return
-            scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
 
 
 def _row_item(workspace_id: str, row: ActivityRow) -> Item:

@@ -1,6 +1,7 @@
 """Generation records in DynamoDB: attributes to query by, and one compressed blob with it all."""
 
 import zlib
+from collections.abc import AsyncIterator
 from typing import Final
 
 import msgspec
@@ -22,6 +23,7 @@ from tollgate.stores.aws.tables import (
     generation_of_sort,
     generation_sort,
     get_item,
+    query_rows,
 )
 
 _COMPRESSION_LEVEL: Final = 6
@@ -80,6 +82,23 @@ class DynamoGenerationStore:
                 return Page(found=tuple(found), next=found[-1].id, unreadable=tuple(unreadable))
             high = floor if end is None else end
         return Page(found=tuple(found), next=high, unreadable=tuple(unreadable))
+
+    async def read_day(
+        self, workspace_id: str, day: str, *, page_max: int
+    ) -> AsyncIterator[Page[GenerationRecord]]:
+        """Yield all records of a UTC day (`2026-11-21`), oldest first, a page at a time."""
+        partition = generation_day(workspace_id, day)
+        after: Item | None = None
+        while True:
+            with refusing_when_unavailable():
+                items, after = await query_rows(
+                    self._client, self._table, partition, "G#", after=after, limit=page_max
+                )
+            records, corrupt = decode_items(read_record, items)
+            last = None if after is None else generation_of_sort(after)
+            yield Page(found=tuple(records), next=last, unreadable=tuple(corrupt))
+            if after is None:
+                return
 
     async def _query(
         self, workspace_id: str, low: str, high: str, *, limit: int

@@ -89,7 +89,6 @@ CONDITIONS = (
     expressions.UNLESS_CURRENT,
     expressions.CLAIM_MINE,
     expressions.ROWS_BETWEEN,
-    expressions.IS_WORKSPACE,
     expressions.HAS_HOLDS,
     expressions.KEY_DELETE,
     expressions.SAME_HASH,
@@ -103,7 +102,7 @@ CONDITIONS = (
     expressions.STATE_SEED,
     expressions.SESSION_THERE,
 )
-PROJECTIONS = (expressions.HOLDS_PROJECTION, expressions.PARTITION_PROJECTION)
+PROJECTIONS = (expressions.HOLDS_PROJECTION,)
 
 
 @pytest.mark.parametrize("write", UPDATES.values(), ids=UPDATES.keys())

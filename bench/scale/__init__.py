@@ -1,0 +1,1 @@
+"""Measure how calls, units, memory and CPU grow with a deployment: `make scale`."""

@@ -1,0 +1,69 @@
+"""What scheduled work costs as its tables grow: counts, which are the same on any machine."""
+
+import gc
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from bench.scale.generated import GeneratedRows
+from bench.scale.records import RecordRows
+from tests.stores import NOON_S, DynamoStores, dynamo_stores, funded_key
+from tests.unit.stores.records.test_generations import USUAL
+from tollgate.core.activity import day_of, summarize_day
+from tollgate.core.clock import DAY_S
+from tollgate.core.generation import GenerationRecord
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+
+DAY = int(NOON_S) // DAY_S * DAY_S - DAY_S
+KINDS = [
+    replace(
+        USUAL,
+        key_id=f"key{place % 3:012d}",
+        labels={"team": "a" if place % 7 else "b"} if place % 5 else {},
+        key_label="ci" if place % 5 else "",
+        caller_labels={"session": f"s-{place}"},
+    )
+    for place in range(35)
+]
+
+
+class Watched:
+    """Counts calls by operation, and the most records that were alive at one of them."""
+
+    def __init__(self, client: AwsCaller) -> None:
+        self._client = client
+        self.calls: dict[str, int] = {}
+        self.records_max = 0
+
+    async def call(
+        self, operation: str, payload: Mapping[str, Any], *, attempts_max: int = ATTEMPTS_MAX
+    ) -> AwsReply:
+        alive = sum(isinstance(it, GenerationRecord) for it in gc.get_objects())
+        self.records_max = max(self.records_max, alive)
+        self.calls[operation] = self.calls.get(operation, 0) + 1
+        return await self._client.call(operation, payload, attempts_max=attempts_max)
+
+
+async def grown(dynamo: DynamoStores, records: int) -> tuple[DynamoStores, Watched, RecordRows]:
+    """The stores of a workspace that had so many records yesterday."""
+    _, principal = await funded_key(dynamo, 10**6)
+    rows = RecordRows(KINDS, workspace_id=principal.workspace_id, day_s=DAY, count=records)
+    generated = {(dynamo.tables.generations, rows.partition): rows}
+    watched = Watched(GeneratedRows(dynamo.client, generated))
+    dynamo.clock.now = DAY + DAY_S + 3600
+    return dynamo_stores(watched, dynamo.tables, dynamo.clock), watched, rows
+
+
+async def test_a_roll_up_has_as_much_in_memory_for_any_number_of_records(
+    dynamo: DynamoStores,
+) -> None:
+    stores, watched, rows = await grown(dynamo, 6_000)
+    before = sum(isinstance(it, GenerationRecord) for it in gc.get_objects())
+
+    await stores.activity.close_due()
+
+    assert watched.records_max - before <= 1_100
+    found = await stores.activity.activity("acme", DAY, DAY + DAY_S)
+    assert found.closed_days == (day_of(DAY),)
+    assert sorted(found.rows, key=str) == sorted(summarize_day(day_of(DAY), rows), key=str)
