@@ -1,5 +1,6 @@
 """Metrics of a server: their readers, what they count, and the names in the examples."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterable
@@ -111,6 +112,19 @@ async def test_replies_are_counted_by_route_status_and_code() -> None:
     assert found["tollgate_refusals_total", "insufficient_credits", CHAT] == 2
     assert found["tollgate_requests_in_flight",] == 0
     assert "anything" not in metrics.render().decode()
+
+
+async def test_the_tasks_of_the_process_are_counted_when_they_are_read() -> None:
+    metrics = ServerMetrics()
+    forgotten = [asyncio.create_task(asyncio.Event().wait()) for _ in range(3)]
+    async with client(MetricsAccess(loopback=True), metrics) as http:
+        await http.get("/metrics")
+        with_them = samples(metrics)["tollgate_tasks",]
+        for task in forgotten:
+            task.cancel()
+        await asyncio.wait(forgotten)
+        await http.get("/metrics")
+    assert with_them - samples(metrics)["tollgate_tasks",] == len(forgotten)
 
 
 def test_a_generation_counts_as_its_log_line_does() -> None:

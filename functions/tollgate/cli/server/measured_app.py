@@ -1,5 +1,6 @@
 """`GET /metrics` beside the whole app, whose replies it counts."""
 
+import asyncio
 import hmac
 from http import HTTPStatus
 from ipaddress import ip_address
@@ -73,6 +74,7 @@ class MeasuredApp:
             return _refuse(HTTPStatus.METHOD_NOT_ALLOWED, allow="GET, HEAD")
         if not self._access.admits(scope):
             return _refuse(HTTPStatus.UNAUTHORIZED, **{"www-authenticate": "Bearer"})
+        self._metrics.note_tasks(len(asyncio.all_tasks()))
         return Response(self._metrics.render(), media_type=CONTENT_TYPE_LATEST)
 
     async def _count(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -72,10 +72,19 @@ class ServerMetrics:
             "Metered requests that are being answered, each of which has a hold.",
             registry=self._registry,
         )
+        self._tasks = Gauge(
+            "tollgate_tasks",
+            "Tasks of the event loop that have not ended.",
+            registry=self._registry,
+        )
 
     def render(self) -> bytes:
         """Return all counts in Prometheus's text format."""
         return generate_latest(self._registry)
+
+    def note_tasks(self, count: int) -> None:
+        """Set how many tasks the event loop has at the moment."""
+        self._tasks.set(count)
 
     def begin_request(self) -> None:
         """Count a metered request that begins."""
