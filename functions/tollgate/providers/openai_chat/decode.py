@@ -15,6 +15,7 @@ from tollgate.core.events import (
 )
 from tollgate.core.reasoning_details import text_of
 from tollgate.providers.base import Frame
+from tollgate.providers.openai_chat.chunk_pattern import ChunkPattern
 from tollgate.providers.openai_chat.notes import Citations, log_probs
 from tollgate.providers.openai_chat.thoughts import OpenThought, open_thought
 from tollgate.providers.openai_chat.tool_calls import OrphanPiece, ToolCalls
@@ -51,6 +52,7 @@ class ChatDecoder:
         # The open text is kept under _TEXT, calls under their number.
         self._parts = Parts[Hashable, OpenPart]()
         self._calls = ToolCalls(self._parts)
+        self._pattern = ChunkPattern()
         self._signer = signer
         self._citations = Citations()
         self._notes: list[Citation | LogProbs] = []
@@ -59,6 +61,14 @@ class ChatDecoder:
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
         """Return the events of one SSE event, or of a whole reply that was not streamed."""
+        opened = self._parts.get(_TEXT)
+        if opened is not None and (type(opened.part) is not Text or self._notes):
+            opened = None
+        # Most chunks are more of the open text: each takes the shorter way.
+        if opened is not None and frame.event != "error":
+            text = self._pattern.find_text(frame.data)
+            if text:
+                return (opened.add(text),)
         data = frame.data.strip()
         if data == b"[DONE]":
             self._done = True
@@ -66,12 +76,13 @@ class ChatDecoder:
         if not data:
             return ()
         chunk = self._parsed(data, frame.event)
-        opened = self._parts.get(_TEXT)
-        # Most chunks are more of a text: each takes the shorter way.
-        if opened is not None and type(opened.part) is Text and not self._notes:
+        if opened is not None:
             text = chunk.plain_text
+            if text:
+                self._pattern.learn(data, text)
+                return (opened.add(text),)
             if text is not None:
-                return (opened.add(text),) if text else ()
+                return ()
         return self._chunk(chunk, data)
 
     def end(self) -> Iterator[StreamEvent]:
