@@ -15,6 +15,7 @@ from tollgate.providers.base import EVENT_BYTES_MAX, Frame
 _BOM: Final = b"\xef\xbb\xbf"
 _DATA: Final = b"data: "
 _DATA_LENGTH: Final = len(_DATA)
+_NEXT_DATA: Final = b"\n\n" + _DATA
 _EVENT: Final = b"event: "
 _EVENT_LENGTH: Final = len(_EVENT)
 
@@ -42,12 +43,21 @@ class SseDecoder:
             # The other half of a CRLF that was cut in two.
             chunk = chunk.removeprefix(b"\n")
         events: list[Frame] = []
-        if not (self._size_bytes or self._event):
-            chunk = self._take_plain(chunk, events)
+        self._after_cr = chunk.endswith(b"\r")
+        fits = True
+        if self._size_bytes or self._event:
+            rest_of_event, end, chunk = chunk.partition(b"\n\n")
+            fits = self._take_lines(rest_of_event + end, events)
+        if fits:
+            fits = self._take_lines(self._take_plain(chunk, events), events)
+        return events if fits else chain(events, self._refuse())
+
+    def _take_lines(self, chunk: bytes, events: list[Frame]) -> bool:
+        """Take bytes line by line; return False at an event that is too large."""
         for line in chunk.splitlines(keepends=True):
             self._size_bytes += len(line)
             if self._size_bytes > self._event_bytes_max:
-                return chain(events, self._refuse())
+                return False
             if self._line or self._first_line or not line.endswith((b"\n", b"\r")):
                 self._line.append(line)
                 if line.endswith((b"\n", b"\r")):
@@ -59,8 +69,7 @@ class SseDecoder:
                 self._data.append(line[_DATA_LENGTH:].rstrip(b"\r\n"))
             else:
                 self._take(line, events)
-        self._after_cr = chunk.endswith(b"\r")
-        return events
+        return True
 
     def _take_plain(self, chunk: bytes, events: list[Frame]) -> bytes:
         """Take the events at the beginning that are whole and plain, as most are; return the rest.
@@ -69,7 +78,17 @@ class SseDecoder:
         """
         if b"\r" in chunk or len(chunk) > self._event_bytes_max:
             return chunk
-        *blocks, rest = chunk.split(b"\n\n")
+        whole, end, rest = chunk.rpartition(b"\n\n")
+        if not end:
+            return chunk
+        if whole.startswith(_DATA):
+            unnamed = whole[_DATA_LENGTH:].split(_NEXT_DATA)
+            # No line ends but where the next event begins: each event is one line of data.
+            if whole.count(b"\n") == 2 * (len(unnamed) - 1):
+                events += [Frame(data=data) for data in unnamed]
+                self._first_line = False
+                return rest
+        blocks = whole.split(b"\n\n")
         for place, block in enumerate(blocks):
             name, line = "message", block
             if block.startswith(_EVENT):

@@ -89,3 +89,24 @@ def test_c37_any_cut_gives_the_same_events(
 ) -> None:
     body = b"".join(line + line_end for line in lines)
     assert events_of(*pieces(body, cuts)) == events_of(body)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *[b"data: {}\n\n", b"data: a\n\n", b"data: \xc3\xa9\n\n"] * 3,
+                *[b"event: e\ndata: b\n\n", b": c\n\n", b"data: a\ndata: b\n\n", b"data:x\n\n"],
+                *[b"\n", b"data: a\nid: 1\n\n", b"event: e\n\n", b"data: a\r\n\r\n"],
+            ]
+        )
+    ),
+    st.lists(st.integers(min_value=0), max_size=2),
+)
+def test_c37_plain_events_are_the_same_whole_and_byte_by_byte(
+    events: list[bytes], cuts: list[int]
+) -> None:
+    body = b"".join(events)
+    alone = events_of(*(body[at : at + 1] for at in range(len(body))))
+    assert events_of(body) == alone
+    assert events_of(*pieces(body, cuts)) == alone
