@@ -1,6 +1,7 @@
 """What scheduled work costs as its tables grow: counts, which are the same on any machine."""
 
 import gc
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,12 +9,13 @@ from msgspec.structs import replace
 
 from bench.scale.generated import GeneratedRows
 from bench.scale.records import RecordRows
-from tests.stores import NOON_S, DynamoStores, dynamo_stores, funded_key
+from tests.stores import NOON_S, DynamoStores, dynamo_stores, funded_key, record_of
 from tests.unit.stores.records.test_generations import USUAL
 from tollgate.core.activity import day_of, summarize_day
 from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.stores.records.generations import DynamoGenerationStore
 
 DAY = int(NOON_S) // DAY_S * DAY_S - DAY_S
 KINDS = [
@@ -28,21 +30,27 @@ KINDS = [
 ]
 
 
+class Row(dict[str, Any]):
+    """An item of a reply, which can be found as long as it is kept."""
+
+
 class Watched:
-    """Counts calls by operation, and the most records that were alive at one of them."""
+    """Counts calls by operation, and the most rows and records that were kept at one of them."""
 
     def __init__(self, client: AwsCaller) -> None:
         self._client = client
         self.calls: dict[str, int] = {}
-        self.records_max = 0
+        self.rows_max = self.records_max = 0
 
     async def call(
         self, operation: str, payload: Mapping[str, Any], *, attempts_max: int = ATTEMPTS_MAX
     ) -> AwsReply:
-        alive = sum(isinstance(it, GenerationRecord) for it in gc.get_objects())
-        self.records_max = max(self.records_max, alive)
+        kept = Counter(type(it) for it in gc.get_objects())
+        self.rows_max = max(self.rows_max, kept[Row])
+        self.records_max = max(self.records_max, kept[GenerationRecord])
         self.calls[operation] = self.calls.get(operation, 0) + 1
-        return await self._client.call(operation, payload, attempts_max=attempts_max)
+        reply = await self._client.call(operation, payload, attempts_max=attempts_max)
+        return {**reply, "Items": list(map(Row, reply["Items"]))} if "Items" in reply else reply
 
 
 async def grown(dynamo: DynamoStores, records: int) -> tuple[DynamoStores, Watched, RecordRows]:
@@ -59,7 +67,7 @@ async def test_a_roll_up_has_as_much_in_memory_for_any_number_of_records(
     dynamo: DynamoStores,
 ) -> None:
     stores, watched, rows = await grown(dynamo, 6_000)
-    before = sum(isinstance(it, GenerationRecord) for it in gc.get_objects())
+    before = len([it for it in gc.get_objects() if isinstance(it, GenerationRecord)])
 
     await stores.activity.close_due()
 
@@ -67,3 +75,27 @@ async def test_a_roll_up_has_as_much_in_memory_for_any_number_of_records(
     found = await stores.activity.activity("acme", DAY, DAY + DAY_S)
     assert found.closed_days == (day_of(DAY),)
     assert sorted(found.rows, key=str) == sorted(summarize_day(day_of(DAY), rows), key=str)
+
+
+async def test_an_audit_has_as_much_in_memory_for_any_number_of_records(
+    dynamo: DynamoStores,
+) -> None:
+    stores, watched, rows = await grown(dynamo, 6_000)
+
+    found = await stores.audit.run()
+
+    assert watched.rows_max <= 1_100
+    [spent] = [it for it in found if it.invariant == "I4 spent by the wallet"]
+    assert spent.expected_nano_usd == len(rows) * USUAL.cost_nano_usd
+
+
+async def test_an_audit_allows_for_a_record_whose_hold_is_not_settled_yet(
+    dynamo: DynamoStores,
+) -> None:
+    _, principal = await funded_key(dynamo, 10**6)
+    hold = await dynamo.ledger.hold(principal, 10)
+    await DynamoGenerationStore(
+        dynamo.client, dynamo.tables.generations, retention_s=DAY_S
+    ).put_if_absent(record_of(hold, 7))
+
+    assert await dynamo.audit.run() == []
