@@ -1,0 +1,44 @@
+"""At which rates DynamoDB's limits are met, and what becomes of money and callers there.
+
+The real ledger over a store in memory that has the limits, on simulated time. `python -m
+tests.capacity.report` prints the rates. Keeps C62, C64.
+"""
+
+from collections import Counter
+
+import pytest
+
+from tests.capacity.load import Outcome, Shape
+from tests.capacity.report import SHAPES, steady
+
+
+def assert_nothing_is_lost(outcome: Outcome) -> None:
+    """The books add up, and what was left held is gone after one sweep."""
+    assert outcome.left_swept == 0
+    assert outcome.differences == []
+
+
+@pytest.mark.parametrize(("answer_s", "rate"), [(2.0, 90), (15.0, 34)])
+def test_c64_one_wallet_one_team_and_one_key_serve_the_rate_that_is_stated(
+    answer_s: float, rate: float
+) -> None:
+    outcome = steady(Shape(keys=1, team=True, answer_s=answer_s), rate)
+
+    assert (outcome.throttled, outcome.refused, outcome.left_held) == (Counter(), Counter(), 0)
+    assert outcome.served == outcome.asked
+    assert_nothing_is_lost(outcome)
+
+
+@pytest.mark.parametrize(
+    ("shape", "prefix"), [("a wallet of 1 shard", "W"), ("a team with limits", "T"), ("a key", "K")]
+)
+def test_c64_a_throttled_item_is_a_503_to_callers_and_loses_nothing(
+    shape: str, prefix: str
+) -> None:
+    outcome = steady(SHAPES[shape], 130)
+
+    assert set(outcome.throttled) == {prefix}
+    assert set(outcome.refused) == {"service_unavailable"}
+    # Nobody loses an answer that has begun.
+    assert outcome.served == outcome.asked - outcome.refused.total()
+    assert_nothing_is_lost(outcome)
