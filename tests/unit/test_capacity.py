@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from tests.capacity.load import Outcome, Shape
+from tests.capacity.load import Outcome, Shape, run_load
 from tests.capacity.report import SHAPES, steady
 
 
@@ -41,4 +41,13 @@ def test_c64_a_throttled_item_is_a_503_to_callers_and_loses_nothing(
     assert set(outcome.refused) == {"service_unavailable"}
     # Nobody loses an answer that has begun.
     assert outcome.served == outcome.asked - outcome.refused.total()
+    assert_nothing_is_lost(outcome)
+
+
+def test_c64_a_wallet_that_was_throttled_serves_again_as_soon_as_the_burst_is_over() -> None:
+    """Settlements that were throttled and given up would keep its item long for 1,005 s."""
+    outcome = run_load(Shape(), lambda at_s: 300 if at_s < 6 else 50, 20)
+
+    assert outcome.refused.total() > 200
+    assert outcome.last_refused_s < 16
     assert_nothing_is_lost(outcome)

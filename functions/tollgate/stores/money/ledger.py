@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX
 from tollgate.stores.aws.failures import CorruptItem, StoreUnavailable, refusing_when_unavailable
-from tollgate.stores.aws.holds import HoldUnknown
+from tollgate.stores.aws.holds import HoldUnknown, settle_while_refused
 from tollgate.stores.base import Hold, LevelHold
 from tollgate.stores.keys.states import KeyHold, KeyHoldRequest, KeyStates
 from tollgate.stores.money.wallets import WalletHold, Wallets
@@ -264,34 +265,41 @@ class DynamoLedger:
         await _settle_all(hold_id, releases)
 
     async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
+        settling = [
+            partial(
+                self._wallets.settle,
+                hold.workspace_id,
+                hold.shard,
+                hold.id,
+                held_nano_usd=hold.wallet_nano_usd,
+                cost_nano_usd=cost_nano_usd,
+                crowded=hold.crowded,
+            ),
+            partial(
+                self._keys.settle,
+                _key_of(hold),
+                hold.id,
+                held_nano_usd=hold.key_nano_usd,
+                cost_nano_usd=cost_nano_usd,
+                unused_tokens=hold.key_tokens - tokens,
+            ),
+            *(
+                partial(
+                    self._keys.settle,
+                    _owner_of(hold, level),
+                    hold.id,
+                    held_nano_usd=level.nano_usd,
+                    cost_nano_usd=cost_nano_usd,
+                    unused_tokens=level.tokens - tokens,
+                )
+                for level in hold.levels
+            ),
+        ]
         await _settle_all(
             hold.id,
             [
-                self._wallets.settle(
-                    hold.workspace_id,
-                    hold.shard,
-                    hold.id,
-                    held_nano_usd=hold.wallet_nano_usd,
-                    cost_nano_usd=cost_nano_usd,
-                    crowded=hold.crowded,
-                ),
-                self._keys.settle(
-                    _key_of(hold),
-                    hold.id,
-                    held_nano_usd=hold.key_nano_usd,
-                    cost_nano_usd=cost_nano_usd,
-                    unused_tokens=hold.key_tokens - tokens,
-                ),
-                *(
-                    self._keys.settle(
-                        _owner_of(hold, level),
-                        hold.id,
-                        held_nano_usd=level.nano_usd,
-                        cost_nano_usd=cost_nano_usd,
-                        unused_tokens=level.tokens - tokens,
-                    )
-                    for level in hold.levels
-                ),
+                settle_while_refused(settle, self._clock, jitter=self._ids.uniform)
+                for settle in settling
             ],
         )
 
