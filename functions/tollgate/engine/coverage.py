@@ -30,7 +30,8 @@ class Coverage:
     def __init__(self, ledger: Ledger, meter: Meter, *, output_limited: bool) -> None:
         self._ledger = ledger
         self._meter = meter
-        self._watches = meter.hold.covered and not output_limited
+        self.watches = meter.hold.covered and not output_limited
+        """Whether the answer may have to end between two events."""
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0
         self._open: dict[int, list[int]] = {}
@@ -41,7 +42,7 @@ class Coverage:
         An event is taken from `events` only once the piece before it has been used.
         """
         piece: list[Chosen] = []
-        if not self._watches:
+        if not self.watches:
             piece += events
         else:
             for choice, event in events:
@@ -80,7 +81,7 @@ class Coverage:
 
     async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
         """Return whether another round may begin, with so many tokens more than at first."""
-        if not self._watches:
+        if not self.watches:
             return True
         prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
         return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)

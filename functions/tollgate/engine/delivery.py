@@ -1,11 +1,25 @@
 """The way of the events of one read to the caller: metered one by one, sent together."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tollgate.core.events import Chosen
 from tollgate.engine.coverage import Coverage
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import EventSink
+
+
+async def deliver_metered(
+    events: Sequence[Chosen], meter: Meter, sink: EventSink, coverage: Coverage
+) -> bool:
+    """Send events that came together, once the meter has them; return whether more may follow."""
+    if coverage.watches:
+        return await deliver(metered(events, meter), sink, coverage)
+    # Nothing can end the answer between two of them, and most answers are of this kind.
+    for choice, event in events:
+        meter.observe(event, choice)
+    if events:
+        await sink.send(events)
+    return True
 
 
 async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:

@@ -19,7 +19,7 @@ from tollgate.core.generation import GenerationRecord, RoundsBound
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.attempts import AttemptContext, commit_first
 from tollgate.engine.coverage import Coverage
-from tollgate.engine.delivery import deliver, end_uncovered, metered
+from tollgate.engine.delivery import deliver_metered, end_uncovered
 from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.media import RequestMedia, fetch_awaited
@@ -132,10 +132,10 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: "InjectedTool
         return
     async with commit_first(context) as attempt, aclosing(attempt.rest) as rest:
         await sink.begin(attempt.served_by(context))
-        goes_on = await deliver(metered(attempt.head, meter), sink, coverage)
+        goes_on = await deliver_metered(attempt.head, meter, sink, coverage)
         try:
             while goes_on and (together := await anext(rest, None)) is not None:
-                goes_on = await deliver(metered(together, meter), sink, coverage)
+                goes_on = await deliver_metered(together, meter, sink, coverage)
             if not goes_on:
                 await end_uncovered(sink, coverage, meter)
         except UpstreamError as error:

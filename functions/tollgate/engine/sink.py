@@ -86,7 +86,10 @@ class SseSink:
         self._renderer: Renderer | None = None
         self._headers = dict(headers)
         self._status_sent = False
-        self._writing = asyncio.Lock()
+        self._is_writing = False
+        # Set but while the guard writes.
+        self._guard_has_written = asyncio.Event()
+        self._guard_has_written.set()
         self._last_write_s = clock.monotonic_s()
 
     @asynccontextmanager
@@ -146,8 +149,14 @@ class SseSink:
         return self._renderer
 
     async def _write(self, body: bytes) -> None:
-        async with self._writing:
+        if not self._guard_has_written.is_set():
+            await self._guard_has_written.wait()
+        # No lock: taking one costs as much as a tenth of a lone event does here.
+        self._is_writing = True
+        try:
             await self._write_next(body)
+        finally:
+            self._is_writing = False
 
     async def _write_next(self, body: bytes) -> None:
         self._last_write_s = self._clock.monotonic_s()
@@ -163,17 +172,22 @@ class SseSink:
     async def _guard_silence(self) -> None:
         """Send the status after a silence, then keep-alives: proxies drop idle connections."""
         while True:
-            async with self._writing:
-                left_s = self._last_write_s + self._silence_max_s() - self._clock.monotonic_s()
-                if left_s <= 0:
-                    if self._status_sent or self._timing.early_commit_after_s > 0:
-                        try:
-                            await self._write_next(self._sign_of_life())
-                        except ClientGone:
-                            # The next write of the answer raises it too.
-                            return
-                    left_s = self._silence_max_s()
-            await self._clock.sleep(left_s)
+            left_s = self._last_write_s + self._silence_max_s() - self._clock.monotonic_s()
+            if left_s <= 0:
+                if not self._is_writing and (
+                    self._status_sent or self._timing.early_commit_after_s > 0
+                ):
+                    self._guard_has_written.clear()
+                    try:
+                        await self._write_next(self._sign_of_life())
+                    except ClientGone:
+                        # The next write of the answer raises it too.
+                        return
+                    finally:
+                        self._guard_has_written.set()
+                left_s = self._silence_max_s()
+            # The status may be sent meanwhile, and then less silence is allowed.
+            await self._clock.sleep(min(left_s, self._timing.keep_alive_s))
 
     def _sign_of_life(self) -> bytes:
         begun = self._renderer is not None
@@ -186,8 +200,7 @@ class SseSink:
     async def _dismiss(self, guard: asyncio.Task[None]) -> None:
         """Cancel the guard, but not in the middle of a write."""
         try:
-            async with self._writing:
-                _cancel(guard)
+            await self._guard_has_written.wait()
         finally:
             _cancel(guard)
             await asyncio.wait({guard})

@@ -114,6 +114,14 @@ async def test_c32_the_first_event_and_the_early_commit_do_not_collide(start_s: 
     reply = await served(home, home.reply(start_takes_s=1))
     assert reply.status == 200
     assert reply.body.endswith(b"data: [DONE]\n\n")
+    assert (home.record.outcome, home.journal.defects) == ("ok", [])
+
+
+async def test_c32_no_keep_alive_comes_between_the_halves_of_a_slow_write() -> None:
+    home = await house(near=Scripted([*says("one"), Silence(1), *says("two"), *ends()]))
+    reply = await served(home, home.reply(write_takes_s=40))
+    assert (home.record.outcome, home.journal.defects) == ("ok", [])
+    assert reply.times_of(KEEP_ALIVE) == []
 
 
 async def test_d6_a_failure_during_the_early_commit_waits_for_the_status() -> None:

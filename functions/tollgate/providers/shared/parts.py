@@ -1,6 +1,6 @@
 """The open parts of one stream: their numbers, which upstream block each is, and how they end."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -64,10 +64,9 @@ class Parts(Generic[_Key, _Open]):
         self.count = 0
         self.has_calls = False
         self._open: dict[_Key, _Open] = {}
-
-    def get(self, key: _Key) -> _Open | None:
+        # Called for each event, so it is the dictionary's own method.
+        self.get: Callable[[_Key], _Open | None] = self._open.get
         """Return the open part of a key, None if there is none."""
-        return self._open.get(key)
 
     def hold(self, key: _Key, opened: _Open) -> Iterator[Event]:
         """Keep a part that begins later, or never.

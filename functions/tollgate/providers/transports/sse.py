@@ -48,8 +48,8 @@ class SseDecoder:
         if self._size_bytes or self._event:
             rest_of_event, end, chunk = chunk.partition(b"\n\n")
             fits = self._take_lines(rest_of_event + end, events)
-        if fits:
-            fits = self._take_lines(self._take_plain(chunk, events), events)
+        if fits and (rest := self._take_plain(chunk, events)):
+            fits = self._take_lines(rest, events)
         return events if fits else chain(events, self._refuse())
 
     def _take_lines(self, chunk: bytes, events: list[Frame]) -> bool:
