@@ -31,7 +31,7 @@ bill := PYTHONWARNINGS=ignore .tools/supply/bin/cyclonedx-py requirements --pypr
 deployment := .venv/bin/python -m infra.deployment
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-books test-programs unit soak bench check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always
+.PHONY: help run test test-books test-programs unit soak soak-ledger bench check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -58,7 +58,10 @@ test-programs:
 unit: .venv/dev.stamp ## Run the unit tests, on all cores
 	.venv/bin/python -m pytest -q $(on_all_cores) tests/unit
 
-soak: .venv/dev.stamp .tools/ministack/stamp ## Run the ledger's fault test for longer (SOAK_S=300)
+soak: .venv/dev.stamp .tools/ministack/stamp ## Load two processes for an hour, with faults (SOAK_S=3600, RATE=6, SEED=16)
+	@PYTHONPATH=functions .venv/bin/python -m tests.soak $(or $(SOAK_S),3600) $(or $(RATE),6) $(or $(SEED),16)
+
+soak-ledger: .venv/dev.stamp .tools/ministack/stamp ## Run the ledger's fault test for longer (SOAK_S=300)
 	TOLLGATE_SOAK_S=$(or $(SOAK_S),300) .venv/bin/python -m pytest -s tests/contract/test_faults.py -k bad_year
 
 bench: .venv/dev.stamp .tools/ministack/stamp ## Measure beside a bare pass-through (FIGURE=..., ROUNDS=..., PROFILE=..., AGAINST=commit)

@@ -1,7 +1,7 @@
 """The fault test, and the bugs that it must catch.
 
-`make soak` runs it longer: TOLLGATE_SOAK_S says how many seconds each wallet is worked on. With
-DDB_LOCAL_DIR, a folder that holds DynamoDB Local, it runs on that too.
+`make soak-ledger` runs it longer: TOLLGATE_SOAK_S says how many seconds each wallet is worked on.
+With DDB_LOCAL_DIR, a folder that holds DynamoDB Local, it runs on that too.
 
 Keeps C64.
 """
