@@ -34,7 +34,7 @@ SECONDS = float(os.environ.get("TOLLGATE_SOAK_S", "4"))
 _MUTANT_SECONDS = "3"
 # What a write that comes late brings shows only if what it doubles is settled by then: on a busy
 # machine that takes longer.
-_MUTANT_LATE_S = ("3", "6", "12")
+_MUTANT_LATE_S = ("3", "6", "12", "12")
 _AT_ONCE = 2
 
 
@@ -66,22 +66,28 @@ async def test_c64_the_books_survive_a_bad_year(honest_url: str) -> None:
 async def test_each_seeded_bug_is_caught_and_nothing_without_one(
     ministack_url: str, tmp_path: Path
 ) -> None:
-    """The same run over a copy of the project with one bug in it; a survivor fails."""
+    """The same run over a copy of the project with one bug in it; a survivor fails.
+
+    A run ends at its first violation. It has the wallet that shows its bug best; what survives that
+    has both.
+    """
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def run_copy(place: int, mutant: Mutant | None) -> str:
         output = ""
+        wallets = [(mutant and mutant.shown_by) or RICH.name]
         for late_s in _MUTANT_LATE_S:
             copy = tmp_path / f"{place}-{late_s}"
             async with slots:
                 output = await run_copy_of_project(
                     copy,
                     mutant,
-                    "tests.faults.run",
-                    arguments=(ministack_url, _MUTANT_SECONDS, str(place), late_s),
+                    "tests.faults.first_violation",
+                    arguments=(ministack_url, _MUTANT_SECONDS, str(place), late_s, *wallets),
                 )
             if mutant is None or "VIOLATION" in output:
                 break
+            wallets = [RICH.name, STARVED.name]
         return output
 
     mutants = (None, *MUTANTS)

@@ -1,5 +1,6 @@
 """The checks of a fault test: what each item of the ledger adds up to at any moment."""
 
+import asyncio
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,13 +18,15 @@ _DAY = re.compile(r"b_\d{8}")
 class Findings:
     """What went wrong, in words, and how much was looked at; the day's bucket it all began in."""
 
-    first_day: str
+    first_day: str = ""
     violations: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    violated: asyncio.Event = field(default_factory=asyncio.Event)
 
     def check(self, holds: bool, what: str) -> None:
         if not holds:
             self.violations.append(what)
+            self.violated.set()
 
 
 def check_shard(item: Item, findings: Findings) -> None:

@@ -81,6 +81,7 @@ MUTANTS: Final = (
         path="stores/aws/expressions.py",
         text=_WALLET_HOLD,
         instead='"lk = :zero AND attribute_not_exists(h.#h) AND size(h) < :max"',
+        shown_by="starved",
     ),
 )
 

@@ -4,15 +4,12 @@ Worker processes spend through a network that kills, loses, delays, repeats and 
 of their writes has met each of these. Meanwhile this process watches the books, sweeps, grants and
 takes back, moves credit between shards, all through such a network too; it lets the workspace grow,
 locks it, disables a key; midnight passes. Then everything comes to rest and must add up exactly.
-`python -m tests.faults.run <endpoint> <seconds> <seed> <late_max_s>` prints what it found.
 """
 
 import asyncio
 import itertools
-import json
 import os
 import random
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -87,9 +84,15 @@ STARVED = Wallet(name="starved", credit=40_000, amount_max=1_500, sites=MONEY_SI
 
 
 async def run(
-    endpoint_url: str, wallet: Wallet, *, seconds: float, seed: int, late_max_s: float = 6.0
+    endpoint_url: str,
+    wallet: Wallet,
+    *,
+    seconds: float,
+    seed: int,
+    late_max_s: float = 6.0,
+    findings: Findings | None = None,
 ) -> Findings:
-    """One run; what it found."""
+    """One run; what it found, which `findings` tells from the first moment on."""
     processes = await asyncio.gather(*(start("tests.faults.worker") for _ in range(PROCESSES)))
     # Midnight comes while the workers work: time runs only once everything is there for them.
     began_s = MIDNIGHT_S - seconds * RATE * 0.7
@@ -119,7 +122,8 @@ async def run(
         )
         for process in range(PROCESSES)
     ]
-    findings = Findings(first_day=bucket_names(int(clock.began_s))[0])
+    findings = findings or Findings()
+    findings.first_day = bucket_names(int(clock.began_s))[0]
     done = asyncio.Event()
     network = client_of(FaultyAwsJson, endpoint_url, clock=clock, timeout_s=10.0)
     network.faults = faults = Faults(random.Random(seed), rate=_FAULT_RATE, late_max_s=late_max_s)
@@ -364,26 +368,3 @@ async def _scan(stores: DynamoStores, table: str) -> list[Item]:
         if "LastEvaluatedKey" not in reply:
             return items
         scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
-
-
-async def main(endpoint_url: str, seconds: float, seed: int, late_max_s: float) -> int:
-    """Both wallets at once; the exit status."""
-    wallets = (RICH, STARVED)
-    found = await asyncio.gather(
-        *(
-            run(endpoint_url, wallet, seconds=seconds, seed=seed, late_max_s=late_max_s)
-            for wallet in wallets
-        )
-    )
-    for wallet, findings in zip(wallets, found, strict=True):
-        print(wallet.name, json.dumps(findings.counts, sort_keys=True))
-        for violation in findings.violations[:5]:
-            print("VIOLATION", violation)
-    return int(any(findings.violations for findings in found))
-
-
-if __name__ == "__main__":
-    arguments = sys.argv[2:]
-    sys.exit(
-        asyncio.run(main(sys.argv[1], float(arguments[0]), int(arguments[1]), float(arguments[2])))
-    )
