@@ -8,6 +8,7 @@ from tests.tidy.source import Finding, Rule, Source
 # Lowest first. A module imports from its own line and from those above it here, never from below.
 LAYERS = (
     ("core",),
+    ("http1",),
     ("aws",),
     (
         "ingress",
@@ -48,6 +49,7 @@ HOMES = {
     "docx": ("reading",),
     "cryptography": ("login",),
     "fastapi": ("web",),
+    "httptools": ("http1",),
     "joserfc": ("login",),
     "lxml": ("reading",),
     "mangum": ("api", "lambda_runtime", "sign_in"),

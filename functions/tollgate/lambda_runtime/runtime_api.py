@@ -13,15 +13,12 @@ from urllib.parse import quote
 from msgspec import Struct
 from pydantic_core import to_json
 
-from tollgate.lambda_runtime.http1 import (
-    Address,
-    Connection,
-    HttpResponse,
-    MalformedReply,
-    encode_chunk,
-    encode_last_chunk,
-    encode_request_head,
-)
+from tollgate.http1.connecting import connect, make_buffer
+from tollgate.http1.connection import Connection
+from tollgate.http1.errors import ConnectionLost, HttpError
+from tollgate.http1.reply import Reply
+from tollgate.http1.request import Origin, encode_head, parse_url
+from tollgate.lambda_runtime.chunks import encode_chunk, encode_last_chunk
 
 _ROOT: Final = "/2018-06-01/runtime"
 # Well above the 6 MB that Lambda itself takes for an event (quotas page, seen 2026-11-21).
@@ -30,6 +27,7 @@ _ACKNOWLEDGEMENT_BYTES_MAX: Final = 64 * 1024
 _ERROR_TYPE: Final = "Lambda-Runtime-Function-Error-Type"
 _ERROR_BODY: Final = "Lambda-Runtime-Function-Error-Body"
 _INVOCATION_ID: Final = "Lambda-Runtime-Invocation-Id"
+_CHUNKED: Final = "Transfer-Encoding: chunked\r\n"
 _LOGGER: Final = logging.getLogger(__name__)
 
 
@@ -68,15 +66,16 @@ class RuntimeApi:
     """One poller's client; `next` reuses a connection, each response opens its own."""
 
     def __init__(self, runtime_api: str) -> None:
-        self._address = Address.parse(runtime_api)
+        self._origin, _ = parse_url(f"http://{runtime_api}")
         self._host = runtime_api
+        self._buffer = make_buffer()
         self._polling: Connection | None = None
 
     async def next_invocation(self) -> Invocation:
         """Wait for an event, however long; Lambda freezes the process meanwhile."""
         try:
-            reply = await self._poll()
-        except (OSError, MalformedReply) as error:
+            reply, event = await self._poll()
+        except HttpError as error:
             raise RuntimeApiError(f"no invocation: {error}") from error
         if reply.status != 200:
             raise RuntimeApiError(f"no invocation: HTTP {reply.status}")
@@ -87,7 +86,7 @@ class RuntimeApi:
         return Invocation(
             request_id=request_id,
             deadline_ms=int(deadline_ms),
-            event_bytes=reply.body,
+            event_bytes=event,
             invocation_id=reply.headers.get(_INVOCATION_ID.lower()),
             trace_id=reply.headers.get("lambda-runtime-trace-id"),
         )
@@ -97,13 +96,12 @@ class RuntimeApi:
         headers = {
             "Host": self._host,
             "Lambda-Runtime-Function-Response-Mode": "streaming",
-            "Transfer-Encoding": "chunked",
             "Content-Type": "application/vnd.awslambda.http-integration-response",
             "Trailer": f"{_ERROR_TYPE}, {_ERROR_BODY}",
         }
         path = f"{_invocation_path(invocation)}/response"
-        head = encode_request_head("POST", path, headers | _echoed(invocation))
-        return ResponseStream(self._address, head, invocation)
+        head = encode_head("POST", path, headers | _echoed(invocation), _CHUNKED)
+        return ResponseStream(self._origin, self._buffer, head, invocation)
 
     async def fail_invocation(self, invocation: Invocation, error: FunctionError) -> None:
         """Report that an invocation cannot be answered; only before its response begins."""
@@ -115,13 +113,13 @@ class RuntimeApi:
 
     async def wait_restored(self) -> None:
         """Report that a snapshot may be taken, and wait until one is restored from it."""
-        head = encode_request_head("GET", f"{_ROOT}/restore/next", {"Host": self._host})
+        head = encode_head("GET", f"{_ROOT}/restore/next", {"Host": self._host}, "")
         try:
-            reply = await self._call_once(head)
-        except (OSError, MalformedReply) as error:
+            status = await self._call_once(head)
+        except HttpError as error:
             raise RuntimeApiError(f"not restored: {error}") from error
-        if reply.status != 200:
-            raise RuntimeApiError(f"not restored: HTTP {reply.status}")
+        if status != 200:
+            raise RuntimeApiError(f"not restored: HTTP {status}")
 
     async def fail_restore(self, error: FunctionError) -> None:
         """Report that a restored function cannot go on; the process must end after it."""
@@ -133,47 +131,47 @@ class RuntimeApi:
             self._polling.close()
             self._polling = None
 
-    async def _poll(self) -> HttpResponse:
-        if self._polling is not None:
+    async def _poll(self) -> tuple[Reply, bytes]:
+        """Return the next invocation: the reply without its body, and the body."""
+        if self._polling is not None and self._polling.is_open:
             # It may have closed while the process was frozen: then Lambda has sent no event on it.
             try:
                 return await self._get_next(self._polling)
-            except OSError:
+            except ConnectionLost:
                 self.close()
-        self._polling = await Connection.open(self._address)
+        self._polling = await connect(self._origin, self._buffer)
         return await self._get_next(self._polling)
 
-    async def _get_next(self, connection: Connection) -> HttpResponse:
+    async def _get_next(self, connection: Connection) -> tuple[Reply, bytes]:
         path = f"{_ROOT}/invocation/next"
-        await connection.send(encode_request_head("GET", path, {"Host": self._host}))
-        reply = await connection.receive(body_bytes_max=INVOCATION_BYTES_MAX)
-        if not reply.keeps_alive:
-            self.close()
-        return reply
+        await connection.send(encode_head("GET", path, {"Host": self._host}, ""))
+        return await _receive(connection, INVOCATION_BYTES_MAX)
 
     async def _report(self, path: str, error: FunctionError, headers: dict[str, str]) -> None:
         body = error.encode()
         own = {
             "Host": self._host,
             "Content-Type": "application/json",
-            "Content-Length": str(len(body)),
             _ERROR_TYPE: error.type,
         }
+        length = f"Content-Length: {len(body)}\r\n"
         try:
-            reply = await self._call_once(encode_request_head("POST", path, own | headers) + body)
-        except (OSError, MalformedReply) as failure:
+            head = encode_head("POST", path, own | headers, length)
+            status = await self._call_once(head + body)
+        except HttpError as failure:
             raise RuntimeApiError(f"error not reported: {failure}") from failure
-        if reply.status != 202:
-            raise RuntimeApiError(f"error not reported: HTTP {reply.status}")
+        if status != 202:
+            raise RuntimeApiError(f"error not reported: HTTP {status}")
 
-    async def _call_once(self, request: bytes) -> HttpResponse:
-        """Send a request on a connection of its own, and return the reply."""
-        connection = await Connection.open(self._address)
+    async def _call_once(self, request: bytes) -> int:
+        """Send a request on a connection of its own, and return the status of the reply."""
+        connection = await connect(self._origin, self._buffer)
         try:
             await connection.send(request)
-            return await connection.receive(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
+            reply, _ = await _receive(connection, _ACKNOWLEDGEMENT_BYTES_MAX)
         finally:
             connection.close()
+        return reply.status
 
 
 class ResponseStream:
@@ -183,8 +181,11 @@ class ResponseStream:
     to its end, because the generation must be settled all the same.
     """
 
-    def __init__(self, address: Address, head: bytes, invocation: Invocation) -> None:
-        self._address = address
+    def __init__(
+        self, origin: Origin, buffer: memoryview, head: bytes, invocation: Invocation
+    ) -> None:
+        self._origin = origin
+        self._buffer = buffer
         self._unsent = head
         self._invocation = invocation
         self._connection: Connection | None = None
@@ -194,8 +195,8 @@ class ResponseStream:
         """Connect; nothing is sent before the first write."""
         try:
             if not self._lost:
-                self._connection = await Connection.open(self._address)
-        except OSError as error:
+                self._connection = await connect(self._origin, self._buffer)
+        except HttpError as error:
             self._lose(error)
 
     async def write(self, octets: bytes) -> None:
@@ -216,8 +217,8 @@ class ResponseStream:
         if self._connection is None or self._lost:
             return
         try:
-            reply = await self._connection.receive(body_bytes_max=_ACKNOWLEDGEMENT_BYTES_MAX)
-        except (OSError, MalformedReply) as error:
+            reply, _ = await _receive(self._connection, _ACKNOWLEDGEMENT_BYTES_MAX)
+        except HttpError as error:
             self._lose(error)
             return
         if reply.status != 202:
@@ -234,13 +235,23 @@ class ResponseStream:
         octets, self._unsent = self._unsent + octets, b""
         try:
             await self._connection.send(octets)
-        except OSError as error:
+        except HttpError as error:
             self._lose(error)
 
     def _lose(self, error: Exception) -> None:
         self._lost = True
         fields = {**self._invocation.log_fields(), "failure": f"{type(error).__name__}: {error}"}
         _LOGGER.error("response not delivered", extra={"fields": fields})
+
+
+async def _receive(connection: Connection, body_bytes_max: int) -> tuple[Reply, bytes]:
+    """Return the reply to what was sent, and its body."""
+    await connection.receive()
+    reply = Reply(connection, Connection.finish)
+    try:
+        return reply, await reply.read_all(body_bytes_max)
+    finally:
+        reply.close()
 
 
 def _invocation_path(invocation: Invocation) -> str:

@@ -1,6 +1,5 @@
 """The client of the Runtime API, against a scripted one on a real socket."""
 
-import asyncio
 import base64
 import json
 import logging
@@ -9,7 +8,8 @@ import socket
 import pytest
 
 from tests.unit.lambda_runtime.peer import ACCEPTED, Peer, chunks, next_reply
-from tollgate.lambda_runtime.http1 import Address, Connection
+from tollgate.http1.connecting import connect, make_buffer
+from tollgate.http1.request import parse_url
 from tollgate.lambda_runtime.runtime_api import (
     INVOCATION_BYTES_MAX,
     FunctionError,
@@ -273,8 +273,9 @@ async def test_a_response_that_lambda_refuses_is_logged(
 
 async def test_no_write_waits_for_another_in_the_kernel() -> None:
     async with Peer() as peer:
-        connection = await Connection.open(Address.parse(peer.address))
-        own_side = connection._writer.get_extra_info("socket")
+        origin, _ = parse_url(f"http://{peer.address}")
+        connection = await connect(origin, make_buffer())
+        own_side = connection._transport.get_extra_info("socket")
         assert own_side.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         connection.close()
-        await asyncio.sleep(0)
+        await connection.wait_closed()

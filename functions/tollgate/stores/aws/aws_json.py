@@ -1,17 +1,19 @@
 """A small signed client for AWS services that speak JSON; it knows no table and no secret.
 
-Why not botocore: a call costs 0.2 to 0.4 ms of CPU here against 1 ms, and no cold start.
+Why not botocore: a call costs 0.1 ms of CPU here against 1 ms, and no cold start.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, Protocol
 
-import aiohttp
 from pydantic_core import from_json, to_json
-from yarl import URL
 
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.clock import Clock
+from tollgate.http1.errors import CannotConnect, ConnectionLost, HttpError, ReplyTooLong
+from tollgate.http1.pool import Pool
+from tollgate.http1.request import Request
 from tollgate.stores.aws.failures import (
     CancellationReason,
     ConditionFailed,
@@ -32,7 +34,6 @@ _PROTOCOLS: Final[Mapping[JsonService, tuple[str, str]]] = {
 }
 _CONNECT_TIMEOUT_S: Final = 1.0
 TIMEOUT_S: Final = 1.0
-_KEEPALIVE_S: Final = 30.0
 _CONNECTIONS_MAX: Final = 32
 # DynamoDB's largest reply is 16 MB (BatchGetItem); no call of Tollgate comes near half of it.
 _RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -87,9 +88,9 @@ class AwsJson:
         self._content_type, self._target = _PROTOCOLS[service]
         self._signer = signer
         self._clock = clock
-        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=_CONNECT_TIMEOUT_S)
+        self._timeout_s = timeout_s
         self._jitter = jitter
-        self._session: aiohttp.ClientSession | None = None
+        self._pool = Pool(_CONNECTIONS_MAX)
 
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
@@ -117,9 +118,7 @@ class AwsJson:
 
     async def close(self) -> None:
         """Close the pooled connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._pool.close()
 
     async def _send(self, operation: str, body: bytes) -> AwsReply:
         status, content = await self.post(operation, body)
@@ -136,48 +135,29 @@ class AwsJson:
             {"content-type": self._content_type, "x-amz-target": f"{self._target}.{operation}"},
             body,
         )
+        request = Request(method="POST", url=self._url, headers=headers, body=(body,))
         try:
-            async with self._open_session().post(
-                URL(self._url, encoded=True), data=body, headers=headers, allow_redirects=False
-            ) as response:
-                return response.status, await _read_limited(response)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as failed:
-            # Raised while connecting only: the request was never sent.
-            raise StoreUnavailable("cannot connect", maybe_applied=False) from failed
+            async with asyncio.timeout(self._timeout_s):
+                reply = await self._pool.send(request, connect_s=_CONNECT_TIMEOUT_S)
+                try:
+                    return reply.status, await reply.read_all(_RESPONSE_BYTES_MAX)
+                finally:
+                    reply.close()
+        except CannotConnect as failed:
+            raise StoreUnavailable(str(failed), maybe_applied=False) from failed
         except TimeoutError as failed:
             raise StoreUnavailable("timed out", maybe_applied=True) from failed
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as failed:
+        except ConnectionLost as failed:
             raise _ConnectionLost from failed
-        except aiohttp.ClientError as failed:
+        except ReplyTooLong as failed:
+            raise StoreUnavailable(str(failed), maybe_applied=True) from failed
+        except HttpError as failed:
             raise StoreUnavailable(type(failed).__name__, maybe_applied=True) from failed
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        """Return the session, opened within the event loop that it belongs to."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=_CONNECTIONS_MAX, keepalive_timeout=_KEEPALIVE_S
-                ),
-                timeout=self._timeout,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
-                auto_decompress=False,
-            )
-        return self._session
 
 
 class _ConnectionLost(StoreUnavailable):
     def __init__(self) -> None:
         super().__init__("connection lost", maybe_applied=True)
-
-
-async def _read_limited(response: aiohttp.ClientResponse) -> bytes:
-    content = bytearray()
-    while chunk := await response.content.readany():
-        content += chunk
-        if len(content) > _RESPONSE_BYTES_MAX:
-            raise StoreUnavailable("the reply is too long", maybe_applied=True)
-    return bytes(content)
 
 
 def _parse_reply(content: bytes) -> AwsReply | None:

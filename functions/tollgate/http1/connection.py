@@ -1,0 +1,296 @@
+"""Speak HTTP/1.1 over one connection, one request after another.
+
+asyncio's streams get every read as a new object, for which the kernel maps and unmaps a quarter of
+a megabyte: here all reads go into one buffer (decision 196).
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from httptools import HttpParserError, HttpResponseParser
+from typing_extensions import override
+
+from tollgate.http1.errors import BrokenReply, ConnectionLost, HttpError
+
+READ_BYTES: Final = 64 * 1024
+# Of the head of a reply, and of whatever else comes without a byte of its body.
+HEAD_BYTES_MAX: Final = 64 * 1024
+REPLY_FIELDS_MAX: Final = 256
+# Bytes that wait for a slow reader before the peer has to wait too.
+UNREAD_BYTES_MAX: Final = 128 * 1024
+# Written at once: asyncio copies what the kernel does not take.
+_WRITE_BYTES: Final = 256 * 1024
+_WITHOUT_BODY: Final = frozenset({204, 304})
+
+
+class Connection(asyncio.BufferedProtocol):
+    """A connection; its owner sends, receives, reads the body, and calls `finish`.
+
+    `buffer` is shared by the connections of one event loop: each read is parsed before the next.
+    """
+
+    def __init__(self, buffer: memoryview) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._buffer = buffer
+        self._transport: asyncio.Transport | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._closed: asyncio.Future[None] = self._loop.create_future()
+        self._failure: HttpError | None = None
+        self._is_writable = True
+        self._is_paused = False
+        # What came of the current reply. The parser appends to the parts itself.
+        self._parts: list[bytes] = []
+        self.on_body: Callable[[bytes], None] = self._parts.append
+        self._parser = HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(lenient_spaces_after_chunk_size=True)
+        self._is_asked = False
+        self._has_ended = False
+        self._begin()
+
+    @property
+    def is_open(self) -> bool:
+        """True if another request may be sent."""
+        return self._failure is None and not self._closed.done()
+
+    @property
+    def has_reply(self) -> bool:
+        """True if the head of a reply has come."""
+        return self.status != 0
+
+    async def send(self, octets: bytes | memoryview) -> None:
+        """Send a part of a request; raise ConnectionLost.
+
+        It stops where a reply comes before all is sent: `finish` closes the connection then.
+        """
+        if not self._is_asked:
+            self._begin()
+            self._is_asked = True
+        if len(octets) <= _WRITE_BYTES:
+            await self._write(octets)
+            return
+        view = memoryview(octets)
+        for start in range(0, len(view), _WRITE_BYTES):
+            await self._write(view[start : start + _WRITE_BYTES])
+
+    async def receive(self) -> None:
+        """Wait for the head of the reply; raise ConnectionLost or BrokenReply."""
+        while not self.has_reply:
+            if self._failure is not None:
+                raise self._failure
+            await self._wait()
+
+    async def read(self) -> bytes:
+        """Return the bytes of the body that have come, b"" at its end; raise BrokenReply."""
+        while not self._parts:
+            if self._has_ended:
+                return b""
+            if self._failure is not None:
+                raise self._failure
+            await self._wait()
+        together = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts.clear()
+        self._unread_bytes = 0
+        if self._is_paused and self._transport is not None:
+            self._is_paused = False
+            self._transport.resume_reading()
+        return together
+
+    def finish(self) -> bool:
+        """End the exchange; return whether the connection may serve another, else abort it."""
+        may_serve = (
+            self._has_ended
+            and self._stays_open
+            and self.is_open
+            and self._transport is not None
+            and self._transport.get_write_buffer_size() == 0
+            and not self._transport.is_closing()
+        )
+        self._is_asked = False
+        if not may_serve:
+            self.abort()
+        elif self._is_paused and self._transport is not None:
+            self._is_paused = False
+            self._transport.resume_reading()
+        return may_serve
+
+    def close(self) -> None:
+        """Close once all sent bytes have left."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection is closed."""
+        await asyncio.shield(self._closed)
+
+    def _begin(self) -> None:
+        """Forget the reply before."""
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self._parts.clear()
+        self._unread_bytes = 0
+        self._seen_bytes = 0
+        self._head_bytes = 0
+        self._fields = 0
+        # Bytes since the last ones of a body.
+        self._quiet_bytes = 0
+        self._is_interim = False
+        self._ends_by_close = False
+        self._stays_open = False
+        self._has_ended = False
+
+    async def _write(self, octets: bytes | memoryview) -> None:
+        if self.has_reply:
+            self._stays_open = False
+            return
+        if self._failure is not None:
+            raise self._failure
+        if self._transport is None or self._closed.done():
+            raise ConnectionLost("closed")
+        self._transport.write(octets)
+        while not self._is_writable and not self.has_reply:
+            if self._failure is not None:
+                raise self._failure
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Wait until something happens to the connection."""
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _break(self, reason: str) -> None:
+        """Give the current reply up."""
+        if self._failure is None:
+            self._failure = (
+                BrokenReply(reason)
+                if self._is_asked and self._seen_bytes
+                else ConnectionLost(reason)
+            )
+        self.abort()
+        self._wake()
+
+    # What asyncio calls.
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio says so
+        self._transport = transport
+
+    @override
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    @override
+    def buffer_updated(self, nbytes: int) -> None:
+        if not self._is_asked or self._has_ended:
+            # Bytes that belong to no request: whose reply they are cannot be known.
+            self._stays_open = False
+            self._break("sent what was not asked for")
+            return
+        self._seen_bytes += nbytes
+        parts = len(self._parts)
+        try:
+            self._parser.feed_data(self._buffer[:nbytes])
+        except HttpParserError as error:
+            self._stays_open = False
+            if not self._has_ended:
+                self._break(f"invalid HTTP: {error}")
+        if len(self._parts) > parts:
+            self._quiet_bytes = 0
+            self._unread_bytes += nbytes
+            if self._unread_bytes > UNREAD_BYTES_MAX and not self._is_paused:
+                self._pause()
+        else:
+            self._quiet_bytes += nbytes
+            if self._quiet_bytes > HEAD_BYTES_MAX:
+                self._break("a head, or what surrounds a body, is too long")
+        self._wake()
+
+    def _pause(self) -> None:
+        if self._transport is not None and not self._has_ended:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    @override
+    def eof_received(self) -> None:
+        self._end_by_close()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is None:
+            self._end_by_close()
+        elif not self._has_ended:
+            self._break("the connection was reset")
+        if not self._closed.done():
+            self._closed.set_result(None)
+        self._wake()
+
+    def _end_by_close(self) -> None:
+        self._stays_open = False
+        if self._is_asked and self.has_reply and self._ends_by_close and self._failure is None:
+            self._has_ended = True
+            self._wake()
+        elif not self._has_ended:
+            self._break("closed within a reply" if self._seen_bytes else "closed without a reply")
+
+    @override
+    def pause_writing(self) -> None:
+        self._is_writable = False
+
+    @override
+    def resume_writing(self) -> None:
+        self._is_writable = True
+        self._wake()
+
+    # What the parser calls; whatever is raised here ends its work with an HttpParserError.
+
+    def on_message_begin(self) -> None:
+        if self._has_ended:
+            raise ValueError("a second reply to one request")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._fields += 1
+        self._head_bytes += len(name) + len(value)
+        if self._fields > REPLY_FIELDS_MAX or self._head_bytes > HEAD_BYTES_MAX:
+            raise ValueError("too many headers")
+        if self.has_reply:
+            # A trailer, which nobody reads.
+            return
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip(" \t")
+        before = self.headers.get(key)
+        self.headers[key] = text if before is None else f"{before}, {text}"
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if self._parser.get_http_version() not in ("1.1", "1.0") or status < 100 or status == 101:
+            raise ValueError("a status line that was not asked for")
+        if status < 200:
+            self._is_interim = True
+            self.headers.clear()
+            return
+        coding = self.headers.get("transfer-encoding")
+        if coding is not None and coding.lower() != "chunked":
+            raise ValueError("a transfer-encoding that was not asked for")
+        self._stays_open = self._parser.should_keep_alive()
+        self._ends_by_close = (
+            coding is None and "content-length" not in self.headers and status not in _WITHOUT_BODY
+        )
+        self.status = status
+
+    def on_message_complete(self) -> None:
+        if self._is_interim:
+            self._is_interim = False
+        else:
+            self._has_ended = True

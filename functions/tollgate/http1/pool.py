@@ -1,0 +1,140 @@
+"""Keep connections between requests."""
+
+import asyncio
+from typing import Final
+
+from tollgate.http1.connecting import TlsContext, connect, make_buffer, tls_context
+from tollgate.http1.connection import Connection
+from tollgate.http1.errors import ConnectionLost, ConnectTimedOut
+from tollgate.http1.reply import Reply
+from tollgate.http1.request import Origin, Request, write_request
+
+_KEPT_S: Final = 30.0
+# A request whose body is not larger leaves in one write.
+_TOGETHER_BYTES: Final = 64 * 1024
+
+
+class Pool:
+    """Connections to any server, at most `connections_max` in use and as many kept.
+
+    It belongs to the event loop of its first request.
+    """
+
+    def __init__(
+        self, connections_max: int, *, kept_s: float = _KEPT_S, tls: TlsContext = tls_context
+    ) -> None:
+        self._connections_max = connections_max
+        self._kept_s = kept_s
+        self._tls = tls
+        self._buffer = make_buffer()
+        self._free = asyncio.Semaphore(connections_max)
+        # For each server, with the time at which a connection is closed unused; the last one first.
+        self._kept: dict[Origin, list[tuple[Connection, float]]] = {}
+        self._kept_count = 0
+        self._closing: asyncio.TimerHandle | None = None
+
+    async def send(
+        self, request: Request, *, connect_s: float | None = None, fresh: bool = False
+    ) -> Reply:
+        """Send a request once, and return its reply, which has to be closed; raise HttpError.
+
+        `connect_s` limits waiting for a connection; `fresh` takes none that was kept.
+        """
+        origin, head = write_request(request)
+        connection: Connection | None = None
+        await self._enter(connect_s)
+        try:
+            kept = None if fresh else self._take(origin)
+            connection = kept or await connect(
+                origin, self._buffer, timeout_s=connect_s, tls=self._tls
+            )
+            try:
+                await _exchange(connection, head, request)
+            except ConnectionLost as lost:
+                raise ConnectionLost(str(lost), was_kept=kept is not None) from lost
+        except BaseException:
+            if connection is not None:
+                connection.abort()
+            self._free.release()
+            raise
+        return Reply(connection, lambda used: self._release(origin, used))
+
+    async def close(self) -> None:
+        """Close the connections that are kept; the next request opens a new one."""
+        kept, self._kept, self._kept_count = self._kept, {}, 0
+        if self._closing is not None:
+            self._closing.cancel()
+            self._closing = None
+        for waiting in kept.values():
+            for connection, _ in waiting:
+                connection.abort()
+                await connection.wait_closed()
+
+    async def _enter(self, connect_s: float | None) -> None:
+        """Wait for a free connection."""
+        if not self._free.locked():
+            await self._free.acquire()
+            return
+        try:
+            async with asyncio.timeout(connect_s):
+                await self._free.acquire()
+        except TimeoutError as late:
+            raise ConnectTimedOut("no connection was free in time") from late
+
+    def _take(self, origin: Origin) -> Connection | None:
+        """Return a kept connection that seems alive."""
+        waiting = self._kept.get(origin)
+        now_s = asyncio.get_running_loop().time()
+        while waiting:
+            connection, until_s = waiting.pop()
+            self._kept_count -= 1
+            if connection.is_open and now_s < until_s:
+                return connection
+            connection.abort()
+        return None
+
+    def _release(self, origin: Origin, connection: Connection) -> None:
+        self._free.release()
+        if not connection.finish():
+            return
+        if self._kept_count >= self._connections_max:
+            connection.abort()
+            return
+        loop = asyncio.get_running_loop()
+        self._kept.setdefault(origin, []).append((connection, loop.time() + self._kept_s))
+        self._kept_count += 1
+        if self._closing is None:
+            self._closing = loop.call_later(self._kept_s, self._close_unused)
+
+    def _close_unused(self) -> None:
+        """Close what has not been used in time; a timer calls it while anything is kept."""
+        self._closing = None
+        loop = asyncio.get_running_loop()
+        now_s = loop.time()
+        next_s: list[float] = []
+        for origin, waiting in list(self._kept.items()):
+            lasting = []
+            for connection, until_s in waiting:
+                if connection.is_open and now_s < until_s:
+                    lasting.append((connection, until_s))
+                    next_s.append(until_s)
+                else:
+                    connection.abort()
+            self._kept_count -= len(waiting) - len(lasting)
+            if lasting:
+                self._kept[origin] = lasting
+            else:
+                del self._kept[origin]
+        if next_s:
+            self._closing = loop.call_at(min(next_s), self._close_unused)
+
+
+async def _exchange(connection: Connection, head: bytes, request: Request) -> None:
+    """Send a request and wait for the head of its reply."""
+    if sum(map(len, request.body)) <= _TOGETHER_BYTES:
+        await connection.send(b"".join((head, *request.body)))
+    else:
+        await connection.send(head)
+        for part in request.body:
+            await connection.send(part)
+    await connection.receive()

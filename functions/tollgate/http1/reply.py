@@ -1,0 +1,51 @@
+"""Read the reply to one request."""
+
+from collections.abc import Callable, Mapping
+
+from tollgate.http1.connection import Connection
+from tollgate.http1.errors import ReplyTooLong
+
+
+class Reply:
+    """A reply whose body is still to be read; header names are in lower case.
+
+    `close` has to follow: it keeps the connection if the body was read to its end.
+    """
+
+    __slots__ = ("_connection", "_release", "headers", "status")
+
+    def __init__(self, connection: Connection, release: Callable[[Connection], object]) -> None:
+        self._connection: Connection | None = connection
+        self._release = release
+        self.status: int = connection.status
+        self.headers: Mapping[str, str] = connection.headers
+
+    @property
+    def content_type(self) -> str:
+        """Return the media type of the body without its parameters, in lower case."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    async def read(self) -> bytes:
+        """Return what has come of the body, b"" at its end; raise BrokenReply."""
+        if self._connection is None:
+            return b""
+        return await self._connection.read()
+
+    async def read_all(self, bytes_max: int) -> bytes:
+        """Return the whole body; raise BrokenReply, or ReplyTooLong."""
+        if int(self.headers.get("content-length", 0)) > bytes_max:
+            raise ReplyTooLong("the reply is too long")
+        parts: list[bytes] = []
+        size = 0
+        while part := await self.read():
+            size += len(part)
+            if size > bytes_max:
+                raise ReplyTooLong("the reply is too long")
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def close(self) -> None:
+        """Let the connection go; a repeated call does nothing."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._release(connection)

@@ -1,0 +1,98 @@
+"""Write a request down; whatever could end a line early is refused."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from tollgate.http1.errors import InvalidRequest
+
+Method = Literal["DELETE", "GET", "POST", "PUT"]
+
+_PORTS: Final = {"http": 80, "https": 443}
+_PORT_MAX: Final = 65_535
+_URL: Final = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_](?:[A-Za-z0-9._-]*))"
+    r"(?::(?P<port>[0-9]{1,5}))?(?P<target>[/?][!\"$-~]*)?",
+    re.ASCII,
+)
+_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
+# The sender of a request alone says where it ends.
+_FRAMING: Final = frozenset({"connection", "content-length", "transfer-encoding"})
+# All but a tab and the ends of lines, which are counted.
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class Origin(Struct, frozen=True):
+    """A server; an IPv6 address is without its brackets."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def host_header(self) -> str:
+        """Return the value of `Host`, without the scheme's own port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """A request whose `url` is escaped already.
+
+    `headers` lack the framing, and may lack `host`. `body` is in parts, so that none is copied.
+    """
+
+    method: Method
+    url: str
+    headers: Mapping[str, str]
+    body: Sequence[bytes | memoryview] = ()
+
+
+@lru_cache(512)
+def parse_url(url: str) -> tuple[Origin, str]:
+    """Return the server of a URL, and what its request line asks for; raise InvalidRequest."""
+    found = _URL.fullmatch(url)
+    if found is None:
+        raise InvalidRequest("a URL that cannot be sent")
+    scheme, host, target = found["scheme"], found["host"].lower(), found["target"] or "/"
+    port = int(found["port"] or _PORTS[scheme])
+    if not 0 < port <= _PORT_MAX:
+        raise InvalidRequest("a URL with a port that does not exist")
+    return Origin(scheme, host.strip("[]"), port), target if target[0] == "/" else f"/{target}"
+
+
+def write_request(request: Request) -> tuple[Origin, bytes]:
+    """Return the server of a request, and the request up to its body; raise InvalidRequest."""
+    origin, target = parse_url(request.url)
+    headers = request.headers
+    if "host" not in headers:
+        headers = {"host": origin.host_header(), **headers}
+    size = sum(map(len, request.body))
+    framing = f"content-length: {size}\r\n" if size or request.method != "GET" else ""
+    return origin, encode_head(request.method, target, headers, framing)
+
+
+def encode_head(method: str, target: str, headers: Mapping[str, str], framing: str) -> bytes:
+    """Return a request up to its body; raise InvalidRequest.
+
+    `framing` has whole lines of the caller's own, which say where the body ends.
+    """
+    lines = [f"{method} {target} HTTP/1.1\r\n"]
+    for name, value in headers.items():
+        _check_name(name)
+        lines.append(f"{name}: {value}\r\n")
+    text = "".join(lines)
+    ends = len(lines)
+    if not text.count("\r\n") == text.count("\r") == text.count("\n") == ends:
+        raise InvalidRequest("a header with the end of a line in it")
+    if _CONTROLS.search(text):
+        raise InvalidRequest("a header with a control character in it")
+    return f"{text}{framing}\r\n".encode("utf-8", "replace")
+
+
+@lru_cache(512)
+def _check_name(name: str) -> None:
+    if _NAME.fullmatch(name) is None or name.lower() in _FRAMING:
+        raise InvalidRequest("a header with a name that cannot be sent")
