@@ -47,6 +47,11 @@ class IdSource:
         return str(uuid.UUID(int=value))
 
 
+def new_boundary() -> str:
+    """Return a boundary of a multipart body, which nobody who wrote a part can have guessed."""
+    return os.urandom(16).hex()
+
+
 def encode_id(raw: bytes) -> str:
     """Encode eleven bytes as fifteen characters that sort as the bytes do."""
     # A zero byte in front makes sixteen characters of base64, whose first is always the same.

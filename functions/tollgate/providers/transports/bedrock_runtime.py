@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import pydantic_core
-from aiohttp import ClientResponse
 
 from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
+from tollgate.http1.reply import Reply
 from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
 from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
@@ -61,15 +61,14 @@ class BedrockRuntime:
             body=body,
             connect_s=timeouts.connect_s,
         )
-        async with self._pool.send(call) as response:
-            yield BodyFrames(response, self._decoder(response, request), self._slug)
+        async with self._pool.send(call) as reply:
+            yield BodyFrames(reply, self._decoder(reply, request), self._slug)
 
-    def _decoder(self, response: ClientResponse, request: WireRequest) -> FrameDecoder:
+    def _decoder(self, reply: Reply, request: WireRequest) -> FrameDecoder:
         # An answer is an event stream; a result, or a count of tokens, is one object.
-        if request.reply_bytes_max is None and response.content_type != JSON:
+        if request.reply_bytes_max is None and reply.content_type != JSON:
             return self._frames()
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return WholeBody(request.reply_bytes_max, headers)
+        return WholeBody(request.reply_bytes_max, reply.headers)
 
 
 class EventStreamFrames:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol, Self
 
-import aiohttp
-
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.http1.errors import HttpError
+from tollgate.http1.reply import Reply
 from tollgate.providers.base import Frame
-from tollgate.providers.transports.http_pool import NETWORK_FAILURES, network_error
+from tollgate.providers.transports.http_pool import network_error
 
 WHOLE_BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 END_MARK: Final = b"[DONE]"
@@ -56,13 +56,13 @@ class BodyFrames:
 
     def __init__(
         self,
-        response: aiohttp.ClientResponse,
+        reply: Reply,
         decoder: FrameDecoder,
         provider: str,
         *,
         end_mark: bytes | None = END_MARK,
     ) -> None:
-        self._content = response.content
+        self._reply = reply
         self._decoder = decoder
         self._provider = provider
         # The frame after which nothing follows; None if the body has no such frame.
@@ -88,8 +88,8 @@ class BodyFrames:
 
     async def _read(self) -> list[Frame]:
         try:
-            chunk = await self._content.readany()
-        except NETWORK_FAILURES as failure:
+            chunk = await self._reply.read()
+        except HttpError as failure:
             raise network_error(self._provider, failure) from failure
         self._ended = not chunk
         frames: list[Frame] = []
@@ -109,7 +109,7 @@ class BodyFrames:
 
         The answer is complete, so that errors from here on are ignored.
         """
-        with suppress(TimeoutError, aiohttp.ClientError, OSError):
+        with suppress(TimeoutError, HttpError):
             async with asyncio.timeout(_DRAIN_S):
-                while await self._content.readany():
+                while await self._reply.read():
                     pass

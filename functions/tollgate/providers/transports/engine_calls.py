@@ -6,8 +6,9 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.errors import UpstreamError
+from tollgate.http1.errors import HttpError
 from tollgate.providers.base import UpstreamRefused
-from tollgate.providers.transports.http_pool import NETWORK_FAILURES, HttpCall, HttpPool
+from tollgate.providers.transports.http_pool import HttpCall, HttpPool
 from tollgate.tools.base import EngineRequest, RunFailure, RunFault
 
 _TOO_MANY: Final = 429
@@ -31,11 +32,11 @@ class PooledEngineCalls(Struct, frozen=True):
             method=request.method,
         )
         try:
-            async with asyncio.timeout(timeout_s), self.pool.send(call) as response:
-                if response.headers.get("content-encoding", "identity").lower() != "identity":
+            async with asyncio.timeout(timeout_s), self.pool.send(call) as reply:
+                if reply.headers.get("content-encoding", "identity").lower() != "identity":
                     raise _failure("answered in another encoding than requested")
                 body = bytearray()
-                while chunk := await response.content.readany():
+                while chunk := await reply.read():
                     body += chunk
                     if len(body) > bytes_max:
                         raise _failure("answered with more than can be read")
@@ -46,7 +47,7 @@ class PooledEngineCalls(Struct, frozen=True):
             raise _failure(f"refused the request with HTTP {refused.status}") from refused
         except TimeoutError as late:
             raise _failure("did not answer in time") from late
-        except (UpstreamError, *NETWORK_FAILURES) as failure:
+        except (UpstreamError, HttpError) as failure:
             raise _failure("cannot be reached") from failure
 
 

@@ -1,24 +1,26 @@
 """One pool of connections for every provider, and public errors for network failures."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from io import BytesIO
-from types import SimpleNamespace
 from typing import Final, Literal
 
-import aiohttp
 from msgspec import Struct
-from yarl import URL
 
 from tollgate.core import tracing
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.http1.errors import CannotConnect, ConnectionLost, ConnectTimedOut, HttpError
+from tollgate.http1.pool import Pool
+from tollgate.http1.reply import Reply
+from tollgate.http1.request import Request
 from tollgate.providers.base import FormPart, UpstreamRefused
 
-KEEPALIVE_S: Final = 30.0
 CONNECTIONS_MAX: Final = 1000
 ERROR_BODY_BYTES_MAX: Final = 64 * 1024
-# Exceptions that sending or reading may raise.
-NETWORK_FAILURES: Final = (aiohttp.ClientError, OSError)
+_OF_EVERY_CALL: Final[Mapping[str, str]] = {
+    "user-agent": "tollgate",
+    "accept": "*/*",
+    "accept-encoding": "identity",
+}
 
 
 class HttpCall(Struct, frozen=True, kw_only=True):
@@ -37,16 +39,14 @@ class HttpCall(Struct, frozen=True, kw_only=True):
 class HttpPool:
     """Connections that are kept alive between calls; belongs to the event loop of the first call.
 
-    Sessions are made with the first call, so that a pool can be built before there is a loop and
-    before a snapshot is taken. aiohttp shares one TLS context and sets TCP_NODELAY.
+    It can be built before there is a loop, and before a snapshot is taken.
     """
 
     def __init__(self) -> None:
-        self._kept: aiohttp.ClientSession | None = None
-        self._fresh: aiohttp.ClientSession | None = None
+        self._pool = Pool(CONNECTIONS_MAX)
 
     @asynccontextmanager
-    async def send(self, call: HttpCall) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def send(self, call: HttpCall) -> AsyncIterator[Reply]:
         """Send a call and yield its reply, whose body is still to be read.
 
         Raises UpstreamRefused for every status but 200, redirects included (they would carry the
@@ -54,120 +54,66 @@ class HttpPool:
         body has ended closes the connection.
         """
         try:
-            response = await self._sent(call)
-        except NETWORK_FAILURES as failure:
+            reply = await self._sent(call)
+        except HttpError as failure:
             raise network_error(call.provider, failure) from failure
         try:
-            if response.status != 200:
-                headers = {name.lower(): value for name, value in response.headers.items()}
+            if reply.status != 200:
                 try:
-                    body = await _read_at_most(response, ERROR_BODY_BYTES_MAX)
-                except NETWORK_FAILURES as failure:
+                    body = await _read_at_most(reply, ERROR_BODY_BYTES_MAX)
+                except HttpError as failure:
                     raise network_error(call.provider, failure) from failure
-                raise UpstreamRefused(response.status, headers, body)
-            yield response
+                raise UpstreamRefused(reply.status, reply.headers, body)
+            yield reply
         finally:
-            response.close()
+            reply.close()
 
     async def close(self) -> None:
-        """Close every connection; the next call opens new ones."""
-        sessions, self._kept, self._fresh = (self._kept, self._fresh), None, None
-        for session in sessions:
-            if session is not None:
-                await session.close()
+        """Close every connection that is kept; the next call opens new ones."""
+        await self._pool.close()
 
-    async def _sent(self, call: HttpCall) -> aiohttp.ClientResponse:
-        connection = SimpleNamespace(reused=False)
-        if self._kept is None:
-            self._kept = _session(force_close=False)
+    async def _sent(self, call: HttpCall) -> Reply:
+        request = _request(call)
         try:
-            return await _send(self._kept, call, connection)
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            return await self._pool.send(request, connect_s=call.connect_s)
+        except ConnectionLost as lost:
             # A kept connection may have died unnoticed, above all while Lambda was frozen. On a
             # fresh one the provider may have begun to answer, so that nothing is sent again.
-            if not connection.reused:
+            if not lost.was_kept:
                 raise
-        if self._fresh is None:
-            self._fresh = _session(force_close=True)
-        return await _send(self._fresh, call, connection)
+        return await self._pool.send(request, connect_s=call.connect_s, fresh=True)
 
 
-def _session(*, force_close: bool) -> aiohttp.ClientSession:
-    tracing = aiohttp.TraceConfig()
-    tracing.on_connection_reuseconn.append(_mark_reused)
-    connector = (
-        aiohttp.TCPConnector(limit=CONNECTIONS_MAX, force_close=True)
-        if force_close
-        else aiohttp.TCPConnector(limit=CONNECTIONS_MAX, keepalive_timeout=KEEPALIVE_S)
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        auto_decompress=False,
-        headers={"user-agent": "tollgate", "accept-encoding": "identity"},
-        trace_configs=[tracing],
-    )
-
-
-async def _mark_reused(
-    session: aiohttp.ClientSession,
-    context: SimpleNamespace,
-    params: aiohttp.TraceConnectionReuseconnParams,
-) -> None:
-    context.trace_request_ctx.reused = True
-
-
-async def _send(
-    session: aiohttp.ClientSession, call: HttpCall, connection: SimpleNamespace
-) -> aiohttp.ClientResponse:
-    return await session.request(
-        call.method,
-        URL(call.url, encoded=True),
-        data=_form(call.form) if call.form else call.body,
-        headers=_traced(call.headers),
-        allow_redirects=False,
-        timeout=aiohttp.ClientTimeout(
-            total=None, connect=call.connect_s, sock_connect=call.connect_s
-        ),
-        trace_request_ctx=connection,
-    )
-
-
-def _form(parts: Iterable[FormPart]) -> aiohttp.FormData:
-    """Return the body of a form, which is encoded while it is sent: a recording is not copied."""
-    form = aiohttp.FormData()
-    for part in parts:
-        if part.file_name is None:
-            form.add_field(part.name, part.content.decode())
-        else:
-            content = BytesIO(part.content)
-            form.add_field(
-                part.name, content, filename=part.file_name, content_type=part.media_type
-            )
-    return form
-
-
-def _traced(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the headers with the current span as `traceparent`, which no signature covers."""
+def _request(call: HttpCall) -> Request:
+    headers = {**_OF_EVERY_CALL, **call.headers}
     span = tracing.current()
-    return headers if span is None else {**headers, "traceparent": span.traceparent()}
+    if span is not None:
+        # No signature covers it.
+        headers["traceparent"] = span.traceparent()
+    body: Sequence[bytes] = (call.body,) if call.body else ()
+    if call.form:
+        # Imported with the first recording.
+        from tollgate.providers.transports.form_body import encode_form
+
+        headers["content-type"], body = encode_form(call.form)
+    return Request(method=call.method, url=call.url, headers=headers, body=body)
 
 
-async def _read_at_most(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
+async def _read_at_most(reply: Reply, limit_bytes: int) -> bytes:
     body = b""
-    while len(body) < limit_bytes and (chunk := await response.content.readany()):
-        body += chunk
+    while len(body) < limit_bytes and (part := await reply.read()):
+        body += part
     return body[:limit_bytes]
 
 
-def network_error(provider: str, failure: Exception) -> UpstreamError:
-    """Return the public error of one of NETWORK_FAILURES; its text names no address."""
+def network_error(provider: str, failure: HttpError) -> UpstreamError:
+    """Return the public error of a network failure; its text names no address."""
     match failure:
-        case aiohttp.ServerTimeoutError():
+        case ConnectTimedOut():
             return UpstreamError(
                 ErrorCode.PROVIDER_TIMEOUT, f"The provider {provider} did not accept a connection."
             )
-        case aiohttp.ClientConnectorError():
+        case CannotConnect():
             return UpstreamError(
                 ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} cannot be reached."
             )

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import pydantic_core
-from aiohttp import ClientResponse
 
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.http1.reply import Reply
 from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
 from tollgate.providers.transports.authorization import Authorization
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
@@ -43,18 +43,18 @@ class HttpSse:
             connect_s=timeouts.connect_s,
             form=request.form,
         )
-        async with self._pool.send(call) as response:
-            encoding = response.headers.get("content-encoding", "identity")
+        async with self._pool.send(call) as reply:
+            encoding = reply.headers.get("content-encoding", "identity")
             if encoding.lower() != "identity":
                 raise UpstreamError(
                     ErrorCode.PROVIDER_UNAVAILABLE,
                     f"The provider {self._row.slug} answered in another encoding than requested.",
                 )
             if request.is_raw:
-                self._check_bytes(response.content_type)
-                yield BodyFrames(response, RawFrames(), self._row.slug, end_mark=None)
+                self._check_bytes(reply.content_type)
+                yield BodyFrames(reply, RawFrames(), self._row.slug, end_mark=None)
             else:
-                yield BodyFrames(response, _decoder(response, request), self._row.slug)
+                yield BodyFrames(reply, _decoder(reply, request), self._row.slug)
 
     def _check_bytes(self, content_type: str) -> None:
         """Raise UpstreamError for what is no sound, such as an error behind status 200."""
@@ -71,8 +71,8 @@ def _accepted(request: WireRequest) -> str:
     return EVENTS if request.reply_bytes_max is None else JSON
 
 
-def _decoder(response: ClientResponse, request: WireRequest) -> FrameDecoder:
-    is_whole = request.reply_bytes_max is not None or response.content_type == JSON
+def _decoder(reply: Reply, request: WireRequest) -> FrameDecoder:
+    is_whole = request.reply_bytes_max is not None or reply.content_type == JSON
     if is_whole:
         return WholeBody(request.reply_bytes_max)
     return SseDecoder(request.event_bytes_max)

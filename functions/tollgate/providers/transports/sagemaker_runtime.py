@@ -76,8 +76,8 @@ class SageMakerRuntime:
             connect_s=timeouts.connect_s,
         )
         try:
-            async with self._pool.send(call) as response:
-                yield BodyFrames(response, PayloadFrames(self._slug), self._slug)
+            async with self._pool.send(call) as reply:
+                yield BodyFrames(reply, PayloadFrames(self._slug), self._slug)
         except UpstreamRefused as refused:
             raise _by_container(refused) from refused
 
