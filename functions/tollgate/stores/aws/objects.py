@@ -10,16 +10,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-import aiohttp
 from msgspec import Struct
-from yarl import URL
 
 from tollgate.aws.sigv4 import Signer
+from tollgate.http1.errors import HttpError, ReplyTooLong
+from tollgate.http1.pool import Pool
+from tollgate.http1.request import Method, Request
 from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
 
 _KEY: Final = re.compile(r"[A-Za-z0-9_.=-]+(/[A-Za-z0-9_.=-]+)*", re.ASCII)
 _TIMEOUT_S: Final = 5.0
 _CONNECT_TIMEOUT_S: Final = 1.0
+_CONNECTIONS_MAX: Final = 100
 _ATTEMPTS_MAX: Final = 2
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 _OBJECT_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -73,7 +75,7 @@ class S3Objects:
         self._base = f"{endpoint_url.rstrip('/')}/{bucket}" if endpoint_url else host
         self._bucket = bucket
         self._signer = signer
-        self._session: aiohttp.ClientSession | None = None
+        self._pool = Pool(_CONNECTIONS_MAX)
 
     async def get(self, key: str, *, timeout_s: float = _TIMEOUT_S) -> bytes | None:
         """Return the object, None if there is none."""
@@ -124,13 +126,11 @@ class S3Objects:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._pool.close()
 
     async def _send(
         self,
-        method: str,
+        method: Method,
         key: str,
         body: bytes = b"",
         *,
@@ -138,11 +138,15 @@ class S3Objects:
         timeout_s: float = _TIMEOUT_S,
     ) -> _Reply:
         """Return the reply to a request; each may be repeated without harm."""
-        limit = aiohttp.ClientTimeout(total=timeout_s, sock_connect=_CONNECT_TIMEOUT_S)
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                reply = await self._send_once(method, key, body, headers=headers, limit=limit)
-            except (aiohttp.ClientError, TimeoutError) as failed:
+                async with asyncio.timeout(timeout_s):
+                    reply = await self._send_once(method, key, body, headers)
+            except ReplyTooLong as large:
+                raise StoreRejected(
+                    "TooLarge", "the object is larger than anything we put"
+                ) from large
+            except (HttpError, TimeoutError) as failed:
                 if attempt == _ATTEMPTS_MAX:
                     name = type(failed).__name__
                     raise StoreUnavailable(f"{method}: {name}", maybe_applied=True) from failed
@@ -152,41 +156,19 @@ class S3Objects:
         raise StoreUnavailable(f"{method}: HTTP error of S3", maybe_applied=True)
 
     async def _send_once(
-        self,
-        method: str,
-        key: str,
-        body: bytes,
-        *,
-        headers: Mapping[str, str],
-        limit: aiohttp.ClientTimeout,
+        self, method: Method, key: str, body: bytes, headers: Mapping[str, str]
     ) -> _Reply:
         # S3 signs a path as RFC 3986 escapes it, `=` too.
         url = f"{self._base}/{_check_key(key).replace('=', '%3D')}"
-        async with self._open_session().request(
-            method,
-            URL(url, encoded=True),
-            data=body or None,
-            headers=self._signer.sign(method, url, headers, body),
-            allow_redirects=False,
-            timeout=limit,
-        ) as response:
-            content = bytearray()
-            while chunk := await response.content.readany():
-                content += chunk
-                if len(content) > _OBJECT_BYTES_MAX:
-                    raise StoreRejected("TooLarge", "the object is larger than anything we put")
-            named = response.headers.get("content-range", "")
-            return _Reply(status=response.status, body=bytes(content), range=named)
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        """Return the session, opened within the event loop that it belongs to."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                cookie_jar=aiohttp.DummyCookieJar(),
-                skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
-                auto_decompress=False,
-            )
-        return self._session
+        signed = self._signer.sign(method, url, headers, body)
+        request = Request(method=method, url=url, headers=signed, body=(body,) if body else ())
+        reply = await self._pool.send(request, connect_s=_CONNECT_TIMEOUT_S)
+        try:
+            content = await reply.read_all(_OBJECT_BYTES_MAX)
+        finally:
+            reply.close()
+        named = reply.headers.get("content-range", "")
+        return _Reply(status=reply.status, body=content, range=named)
 
 
 class FolderObjects:
