@@ -189,6 +189,7 @@ class CapacityRun:
             key_writes=KeyWrites(self.client, self.tables, ids=ids, clock=clock),
             levels=PendingLevels(self.client, self.tables, clock),
             ids=ids,
+            clock=clock,
         )
 
     def _process(self) -> tuple[DynamoStores, DynamoLedger]:

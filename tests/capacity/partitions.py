@@ -20,15 +20,16 @@ READ_UNITS: Final = 3_000.0
 class _Bucket:
     def __init__(self, units_per_s: float, now_s: float) -> None:
         self._units_per_s = units_per_s
-        self._units = units_per_s
+        # Not full: a run of seconds would live on what it did not earn.
+        self._units = units_per_s / 10
         self._filled_s = now_s
 
     def take(self, units: float, now_s: float) -> bool:
-        """Take the units if they are there."""
+        """Take the units while any are left: what a write consumes is known once it is done."""
         filled = self._units + (now_s - self._filled_s) * self._units_per_s
         self._units = min(self._units_per_s, filled)
         self._filled_s = now_s
-        if self._units < units:
+        if self._units <= 0:
             return False
         self._units -= units
         return True

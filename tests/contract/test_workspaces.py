@@ -60,6 +60,7 @@ def maintenance(stores: DynamoStores, *inboxes: Inbox) -> WorkspaceMaintenance:
         key_writes=KeyWrites(stores.client, stores.tables, ids=ids, clock=stores.clock),
         levels=PendingLevels(stores.client, stores.tables, stores.clock),
         ids=ids,
+        clock=stores.clock,
     )
 
 

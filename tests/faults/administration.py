@@ -235,6 +235,7 @@ async def _compare(client: AwsCaller, tables: Tables, clock: HandClock, secret: 
         key_writes=KeyWrites(client, tables, ids=ids, clock=clock),
         levels=PendingLevels(client, tables, clock),
         ids=ids,
+        clock=clock,
     ).run()
     entries = await _entries(stores)
     chains: dict[str, list[AuditEntry]] = {}

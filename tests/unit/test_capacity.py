@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from tests.capacity.load import Outcome, Shape, run_load
-from tests.capacity.report import SHAPES, steady
+from tests.capacity.report import SHAPES, ramp, steady
 
 
 def assert_nothing_is_lost(outcome: Outcome) -> None:
@@ -50,4 +50,30 @@ def test_c64_a_wallet_that_was_throttled_serves_again_as_soon_as_the_burst_is_ov
 
     assert outcome.refused.total() > 200
     assert outcome.last_refused_s < 16
+    assert_nothing_is_lost(outcome)
+
+
+def test_c64_shards_grow_before_a_wallet_throttles_when_its_load_doubles_every_minute() -> None:
+    shape = Shape(answer_s=15.0, maintained_every_s=300)
+
+    outcome = ramp(shape, 60, first=0.8, last=60)
+
+    assert [shards for _, shards in outcome.grown] == [16]
+    assert (outcome.throttled, outcome.refused) == (Counter(), Counter())
+    assert_nothing_is_lost(outcome)
+
+
+def test_c64_a_wallet_that_throttles_grows_and_its_credit_comes_out_of_the_throttled_shard() -> (
+    None
+):
+    """A load that comes at once is too much until the next round, and no longer."""
+    shape = Shape(write_units=300, maintained_every_s=10)
+
+    outcome = run_load(shape, lambda _: 100, 30)
+
+    [(grown_s, shards)] = outcome.grown
+    assert shards == 16
+    assert outcome.refused.total() > 200
+    # Authentication is 5 s old at most, and answers that hold on the old shard take 3 s.
+    assert outcome.last_refused_s < grown_s + 8
     assert_nothing_is_lost(outcome)

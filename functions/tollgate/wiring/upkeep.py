@@ -69,6 +69,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             key_writes=KeyWrites(client, tables, ids=ids, clock=clock),
             levels=PendingLevels(client, tables, clock),
             ids=ids,
+            clock=clock,
         ),
         audit=Audit(
             client,

@@ -1,12 +1,13 @@
 """Failures of calls to AWS stores, and their one public form: service_unavailable."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.items import AnyItem
@@ -14,6 +15,13 @@ from tollgate.stores.aws.items import AnyItem
 _log = logging.getLogger(__name__)
 
 _RETRY_AFTER_S: Final = 1.0
+# A write that must come through is sent again for so long. A settlement that is left to the sweeper
+# keeps its item long, and each write of it dear, for a quarter of an hour.
+_REFUSED_FOR_S: Final = 3.0
+_PAUSE_MIN_S: Final = 0.2
+_PAUSE_MAX_S: Final = 1.0
+
+_Reply = TypeVar("_Reply")
 
 
 class StoreError(Exception):
@@ -87,3 +95,25 @@ def refusing_when_unavailable() -> Iterator[None]:
         raise LedgerError(
             ErrorCode.SERVICE_UNAVAILABLE, message, retry_after_s=_RETRY_AFTER_S
         ) from unavailable
+
+
+async def repeat_while_refused(
+    call: Callable[[], Awaitable[_Reply]], clock: Clock, *, jitter: Callable[[], float]
+) -> _Reply:
+    """Make a call until the store takes it; raise StoreUnavailable where it does not in time.
+
+    Only a refusal for now, as DynamoDB's throttling is one, is worth another try.
+    """
+    give_up_s = clock.monotonic_s() + _REFUSED_FOR_S
+    pause_s = _PAUSE_MIN_S
+    while True:
+        try:
+            return await call()
+        except (StoreRejected, CorruptItem):
+            raise
+        except StoreUnavailable as unavailable:
+            wait_s = pause_s * jitter()
+            if unavailable.maybe_applied or clock.monotonic_s() + wait_s > give_up_s:
+                raise
+        await clock.sleep(wait_s)
+        pause_s = min(2 * pause_s, _PAUSE_MAX_S)

@@ -3,24 +3,13 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from tollgate.core.clock import Clock
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.decoding import read_numbers_by_name, reads_an_item
-from tollgate.stores.aws.failures import (
-    ConditionFailed,
-    CorruptItem,
-    StoreRejected,
-    StoreUnavailable,
-)
+from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import HoldingItem
 
 # A hold's amount changes at most once after it is known: by a write whose reply was lost.
 _AMOUNTS_MAX: Final = 3
-# A settlement that the store refuses for now is sent again for so long. What is left to the sweeper
-# keeps its item long, and each write of it dear, for a quarter of an hour.
-_SETTLING_S: Final = 3.0
-_PAUSE_MIN_S: Final = 0.2
-_PAUSE_MAX_S: Final = 1.0
 
 
 class HoldUnknown(Exception):
@@ -54,28 +43,6 @@ async def settle_whatever_is_held(
         else:
             return
     raise StoreUnavailable(f"the amount of hold {hold_id} keeps changing", maybe_applied=False)
-
-
-async def settle_while_refused(
-    settle: Callable[[], Awaitable[None]], clock: Clock, *, jitter: Callable[[], float]
-) -> None:
-    """Call `settle` until the store takes it; raise StoreUnavailable where it does not in time.
-
-    Only a refusal for now, as DynamoDB's throttling is one, is worth another try.
-    """
-    give_up_s = clock.monotonic_s() + _SETTLING_S
-    pause_s = _PAUSE_MIN_S
-    while True:
-        try:
-            return await settle()
-        except (StoreRejected, CorruptItem):
-            raise
-        except StoreUnavailable as unavailable:
-            wait_s = pause_s * jitter()
-            if unavailable.maybe_applied or clock.monotonic_s() + wait_s > give_up_s:
-                raise
-        await clock.sleep(wait_s)
-        pause_s = min(2 * pause_s, _PAUSE_MAX_S)
 
 
 def held_by(item: Item | None, hold_id: str) -> int | None:

@@ -21,8 +21,13 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX
-from tollgate.stores.aws.failures import CorruptItem, StoreUnavailable, refusing_when_unavailable
-from tollgate.stores.aws.holds import HoldUnknown, settle_while_refused
+from tollgate.stores.aws.failures import (
+    CorruptItem,
+    StoreUnavailable,
+    refusing_when_unavailable,
+    repeat_while_refused,
+)
+from tollgate.stores.aws.holds import HoldUnknown
 from tollgate.stores.base import Hold, LevelHold
 from tollgate.stores.keys.states import KeyHold, KeyHoldRequest, KeyStates
 from tollgate.stores.money.wallets import WalletHold, Wallets
@@ -298,7 +303,7 @@ class DynamoLedger:
         await _settle_all(
             hold.id,
             [
-                settle_while_refused(settle, self._clock, jitter=self._ids.uniform)
+                repeat_while_refused(settle, self._clock, jitter=self._ids.uniform)
                 for settle in settling
             ],
         )

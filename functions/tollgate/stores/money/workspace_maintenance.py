@@ -1,14 +1,21 @@
 """Maintenance of workspaces every few minutes, apart from requests: shards, locks, budgets."""
 
 import logging
-from typing import Final
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final, TypeVar
 
+from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.stores.administration import Workspace
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
-from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
+from tollgate.stores.aws.failures import (
+    StoreUnavailable,
+    refusing_when_unavailable,
+    repeat_while_refused,
+)
 from tollgate.stores.aws.holds import hold_count
 from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WalletItem
 from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, all_rows
@@ -25,6 +32,8 @@ _log = logging.getLogger(__name__)
 
 # A shard below this part of the mean gets credit from the richest.
 _SHORT_PART: Final = 2
+
+_Written = TypeVar("_Written")
 
 
 class WorkspaceMaintenance:
@@ -45,6 +54,7 @@ class WorkspaceMaintenance:
         key_writes: KeyWrites,
         levels: PendingLevels,
         ids: IdSource,
+        clock: Clock,
     ) -> None:
         self._client = client
         self._tables = tables
@@ -55,6 +65,7 @@ class WorkspaceMaintenance:
         self._key_writes = key_writes
         self._levels = levels
         self._ids = ids
+        self._clock = clock
 
     async def run(self) -> MaintenanceReport:
         """Visit every workspace once."""
@@ -92,13 +103,15 @@ class WorkspaceMaintenance:
         if any(read_number(shard, WalletItem.LOCKED) != lock for shard in shards):
             await self._workspaces.apply_lock(workspace.id)
         await self._workspaces.copy_to_secrets(workspace.id)
-        if not any(
-            WalletItem.CROWDED in shard or hold_count(shard) > HOLDS_CROWDED for shard in shards
+        counts = [hold_count(shard) for shard in shards]
+        if max(counts, default=0) <= HOLDS_CROWDED and not any(
+            WalletItem.CROWDED in it for it in shards
         ):
             return False
-        grown = await self._workspaces.grow(workspace.id)
+        grown = await self._workspaces.grow(workspace.id, holds=sum(counts))
+        # A shard that is throttled is one to grow from: its credit has to come out.
         for shard in range(workspace.shards):
-            await self._wallets.uncrowd(workspace.id, shard)
+            await self._insist(partial(self._wallets.uncrowd, workspace.id, shard))
         return grown
 
     async def _complete_keys(self, workspace_id: str) -> None:
@@ -123,14 +136,24 @@ class WorkspaceMaintenance:
             amount = min(mean - left, available[source] - mean)
             if left * _SHORT_PART >= mean or amount <= 0:
                 continue
-            moved = await self._wallets.move(
-                workspace_id, amount, source=source, target=target, token=self._ids.new_id()
+            moved = await self._insist(
+                partial(
+                    self._wallets.move,
+                    workspace_id,
+                    amount,
+                    source=source,
+                    target=target,
+                    token=self._ids.new_id(),
+                )
             )
             if moved:
                 moves += 1
                 available[source] -= amount
                 available[target] += amount
         return moves
+
+    async def _insist(self, write: Callable[[], Awaitable[_Written]]) -> _Written:
+        return await repeat_while_refused(write, self._clock, jitter=self._ids.uniform)
 
 
 def _shard(item: Item) -> int:

@@ -68,6 +68,8 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 
 SHARDS_MAX: Final = 16
 _GROWS_BY: Final = 4
+# A third of what crowds a shard: by the next round the load may have doubled and doubled again.
+_HOLDS_OF_A_SHARD: Final = 8
 _ROUNDS_MAX: Final = 5
 
 
@@ -207,13 +209,19 @@ class Workspaces:
                 return before
         raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=True)
 
-    async def grow(self, workspace_id: str) -> bool:
+    async def grow(self, workspace_id: str, *, holds: int = 0) -> bool:
         """Multiply the shards by four, up to sixteen; return False where it cannot grow, or just
-        did."""
+        did.
+
+        A workspace with so many `holds` grows further, until a shard has few of them.
+        """
         workspace = await self.read(workspace_id)
         if workspace is None or workspace.shards >= SHARDS_MAX:
             return False
-        old, new = workspace.shards, min(workspace.shards * _GROWS_BY, SHARDS_MAX)
+        old, new = workspace.shards, workspace.shards * _GROWS_BY
+        while holds > new * _HOLDS_OF_A_SHARD:
+            new *= _GROWS_BY
+        new = min(new, SHARDS_MAX)
         lock = lock_of(workspace)
         # The shards come first: once the workspace counts them, all of them exist.
         for shard in range(old, new):
