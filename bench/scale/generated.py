@@ -1,63 +1,76 @@
 """Partitions of any length whose rows are made when they are read, before another store."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from bench.scale.rows import Rows, item_bytes
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
-from tollgate.stores.aws.expressions import ROWS_BETWEEN, ROWS_OF_PARTITION
-from tollgate.stores.aws.items import AnyItem
+from tollgate.stores.aws.expressions import HAS_HOLDS, ROWS_BETWEEN, ROWS_OF_PARTITION
+from tollgate.stores.aws.items import AnyItem, HoldingItem
 
 # "Paginating table query results" in the Amazon DynamoDB developer guide (seen 2026-11-23).
 _PAGE_BYTES = 1024 * 1024
-
-
-class Rows(Protocol):
-    """The rows of one partition by their place in the order of sort keys."""
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-
-    def sort_key(self, place: int) -> str:
-        """Return the sort key of a row."""
-
-    def item(self, place: int) -> Item:
-        """Return a row."""
+# In a reply of a filtered scan: the bytes that were read, which DynamoDB bills.
+READ_BYTES = "ReadBytes"
 
 
 class GeneratedRows:
     """Answers reads of generated partitions, and passes every other call on.
 
     `rows` are by table and partition. Pages end where DynamoDB ends them: at the limit of the
-    query, or at 1 MB.
+    query, or at 1 MB. Without a client a partition that is not generated is empty, and writes are
+    taken and lost.
     """
 
-    def __init__(self, client: AwsCaller, rows: Mapping[tuple[str, str], Rows]) -> None:
+    def __init__(self, client: AwsCaller | None, rows: Mapping[tuple[str, str], Rows]) -> None:
         self._client = client
-        self._rows = rows
+        self._rows = dict(sorted(rows.items()))
 
     async def call(
         self, operation: str, payload: Mapping[str, Any], *, attempts_max: int = ATTEMPTS_MAX
     ) -> AwsReply:
         """Return the reply to one operation."""
-        if operation == "Query":
-            partition = payload["ExpressionAttributeValues"][":pk"]["S"]
-            if rows := self._rows.get((payload["TableName"], partition)):
-                return _query(rows, payload)
-        if operation == "GetItem":
-            key = payload["Key"]
-            place = (payload["TableName"], key[AnyItem.PARTITION]["S"])
-            if rows := self._rows.get(place):
-                return _get(rows, key[AnyItem.SORT]["S"])
-        return await self._client.call(operation, payload, attempts_max=attempts_max)
+        match operation:
+            case "Query":
+                partition = payload["ExpressionAttributeValues"][":pk"]["S"]
+                if rows := self._rows.get((payload["TableName"], partition)):
+                    return _query(rows, payload)
+            case "GetItem":
+                if item := self._find(payload["TableName"], payload["Key"]):
+                    return {"Item": item}
+            case "BatchGetItem" if self._client is None:
+                return {"Responses": dict(map(self._find_all, payload["RequestItems"].items()))}
+            case "Scan" if self._client is None:
+                return _scan(self._items(payload), payload)
+        if self._client is not None:
+            return await self._client.call(operation, payload, attempts_max=attempts_max)
+        return {"Items": []} if operation == "Query" else {}
 
+    def _items(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+        """Yield the items of a table behind the place where a scan goes on."""
+        after = payload.get("ExclusiveStartKey")
+        begin = ("", "") if after is None else tuple(it["S"] for it in after.values())
+        for (table, partition), rows in self._rows.items():
+            if table == payload["TableName"] and partition >= begin[0]:
+                places = range(len(rows))
+                if partition == begin[0]:
+                    places = places[bisect_right(places, begin[1], key=rows.sort_key) :]
+                yield from map(rows.item, places)
 
-def _get(rows: Rows, sort_key: str) -> AwsReply:
-    place = bisect_left(range(len(rows)), sort_key, key=rows.sort_key)
-    if place < len(rows) and rows.sort_key(place) == sort_key:
-        return {"Item": rows.item(place)}
-    return {}
+    def _find(self, table: str, key: Item) -> Item | None:
+        rows = self._rows.get((table, key[AnyItem.PARTITION]["S"]))
+        if rows is None:
+            return None
+        sort_key = key[AnyItem.SORT]["S"]
+        place = bisect_left(range(len(rows)), sort_key, key=rows.sort_key)
+        exists = place < len(rows) and rows.sort_key(place) == sort_key
+        return rows.item(place) if exists else None
+
+    def _find_all(self, wanted: tuple[str, Mapping[str, Any]]) -> tuple[str, list[Item]]:
+        table, keys = wanted[0], wanted[1]["Keys"]
+        return table, [item for key in keys if (item := self._find(table, key)) is not None]
 
 
 def _query(rows: Rows, payload: Mapping[str, Any]) -> AwsReply:
@@ -79,41 +92,28 @@ def _query(rows: Rows, payload: Mapping[str, Any]) -> AwsReply:
             first = max(first, bisect_right(places, after, key=rows.sort_key))
         else:
             end = min(end, bisect_left(places, after, key=rows.sort_key))
-    return _page(rows, range(first, end) if forward else range(end - 1, first - 1, -1), payload)
+    wanted = range(first, end) if forward else range(end - 1, first - 1, -1)
+    return _page(map(rows.item, wanted), payload)
 
 
-def _page(rows: Rows, places: range, payload: Mapping[str, Any]) -> AwsReply:
+def _scan(items: Iterator[Item], payload: Mapping[str, Any]) -> AwsReply:
+    """Return a page of a table; of filters it knows the one for items with holds."""
+    reply = _page(items, payload)
+    if payload.get("FilterExpression") == HAS_HOLDS:
+        items = reply["Items"]
+        held = [it for it in items if HoldingItem.HOLDS in it and it[HoldingItem.HOLDS]["M"]]
+        return {**reply, "Items": held, READ_BYTES: sum(map(item_bytes, items))}
+    return reply
+
+
+def _page(found: Iterator[Item], payload: Mapping[str, Any]) -> AwsReply:
     items: list[Item] = []
     taken = 0
-    for place in places:
-        items.append(rows.item(place))
-        taken += item_bytes(items[-1])
+    for item in found:
+        items.append(item)
+        taken += item_bytes(item)
         if len(items) == payload.get("Limit") or taken >= _PAGE_BYTES:
             # As DynamoDB does: where the limit ends the page, there may be nothing behind it.
-            last = {name: items[-1][name] for name in (AnyItem.PARTITION, AnyItem.SORT)}
+            last = {name: item[name] for name in (AnyItem.PARTITION, AnyItem.SORT)}
             return {"Items": items, "LastEvaluatedKey": last}
     return {"Items": items}
-
-
-def item_bytes(item: Mapping[str, Any]) -> int:
-    """Return the size of an item: "DynamoDB item sizes and formats" in the same guide."""
-    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
-
-
-def _value_bytes(value: Mapping[str, Any]) -> int:
-    ((kind, content),) = value.items()
-    match kind:
-        case "S":
-            return len(content.encode())
-        case "N":
-            return len(content.lstrip("-")) // 2 + 2
-        case "B":
-            return len(content) * 3 // 4
-        case "M":
-            return 3 + sum(
-                1 + len(name.encode()) + _value_bytes(it) for name, it in content.items()
-            )
-        case "L":
-            return 3 + sum(1 + _value_bytes(it) for it in content)
-        case _:
-            return 1

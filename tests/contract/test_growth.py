@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from bench.scale.generated import GeneratedRows
 from bench.scale.records import RecordRows
-from tests.stores import NOON_S, DynamoStores, dynamo_stores, funded_key, record_of
+from tests.contract.test_workspaces import maintenance
+from tests.stores import NOON_S, TESTER, DynamoStores, dynamo_stores, funded_key, record_of
 from tests.unit.stores.records.test_generations import USUAL
 from tollgate.core.activity import day_of, summarize_day
 from tollgate.core.clock import DAY_S
@@ -41,6 +43,7 @@ class Watched:
         self._client = client
         self.calls: dict[str, int] = {}
         self.rows_max = self.records_max = 0
+        self.at_once_max = self._at_once = 0
 
     async def call(
         self, operation: str, payload: Mapping[str, Any], *, attempts_max: int = ATTEMPTS_MAX
@@ -49,7 +52,12 @@ class Watched:
         self.rows_max = max(self.rows_max, kept[Row])
         self.records_max = max(self.records_max, kept[GenerationRecord])
         self.calls[operation] = self.calls.get(operation, 0) + 1
-        reply = await self._client.call(operation, payload, attempts_max=attempts_max)
+        self._at_once += 1
+        self.at_once_max = max(self.at_once_max, self._at_once)
+        try:
+            reply = await self._client.call(operation, payload, attempts_max=attempts_max)
+        finally:
+            self._at_once -= 1
         return {**reply, "Items": list(map(Row, reply["Items"]))} if "Items" in reply else reply
 
 
@@ -64,9 +72,9 @@ async def grown(dynamo: DynamoStores, records: int) -> tuple[DynamoStores, Watch
 
 
 async def test_a_roll_up_has_as_much_in_memory_for_any_number_of_records(
-    dynamo: DynamoStores,
+    honest: DynamoStores,
 ) -> None:
-    stores, watched, rows = await grown(dynamo, 6_000)
+    stores, watched, rows = await grown(honest, 6_000)
     before = len([it for it in gc.get_objects() if isinstance(it, GenerationRecord)])
 
     await stores.activity.close_due()
@@ -78,9 +86,9 @@ async def test_a_roll_up_has_as_much_in_memory_for_any_number_of_records(
 
 
 async def test_an_audit_has_as_much_in_memory_for_any_number_of_records(
-    dynamo: DynamoStores,
+    honest: DynamoStores,
 ) -> None:
-    stores, watched, rows = await grown(dynamo, 6_000)
+    stores, watched, rows = await grown(honest, 6_000)
 
     found = await stores.audit.run()
 
@@ -90,12 +98,33 @@ async def test_an_audit_has_as_much_in_memory_for_any_number_of_records(
 
 
 async def test_an_audit_allows_for_a_record_whose_hold_is_not_settled_yet(
-    dynamo: DynamoStores,
+    honest: DynamoStores,
 ) -> None:
-    _, principal = await funded_key(dynamo, 10**6)
-    hold = await dynamo.ledger.hold(principal, 10)
+    _, principal = await funded_key(honest, 10**6)
+    hold = await honest.ledger.hold(principal, 10)
     await DynamoGenerationStore(
-        dynamo.client, dynamo.tables.generations, retention_s=DAY_S
+        honest.client, honest.tables.generations, retention_s=DAY_S
     ).put_if_absent(record_of(hold, 7))
 
-    assert await dynamo.audit.run() == []
+    assert await honest.audit.run() == []
+
+
+@pytest.mark.parametrize(("work", "at_once"), [("maintenance", 16), ("audit", 8), ("rollup", 4)])
+async def test_scheduled_work_visits_some_workspaces_at_a_time(
+    honest: DynamoStores, work: str, at_once: int
+) -> None:
+    for number in range(at_once + 1):
+        await honest.credits.grant(f"w{number}", "first", 10, "test", by=TESTER)
+    honest.clock.now += 2 * DAY_S
+    watched = Watched(honest.client)
+    stores = dynamo_stores(watched, honest.tables, honest.clock)
+
+    match work:
+        case "maintenance":
+            assert (await maintenance(stores).run()).workspaces == at_once + 1
+        case "audit":
+            assert await stores.audit.run() == []
+        case _:
+            assert await stores.activity.close_due() == (at_once + 1) * 21
+
+    assert watched.at_once_max == at_once

@@ -28,7 +28,6 @@ from tollgate.stores.aws.items import (
     WalletItem,
 )
 from tollgate.stores.aws.tables import (
-    WORKSPACE_NAMES,
     Tables,
     all_rows,
     generation_day,
@@ -40,6 +39,7 @@ from tollgate.stores.aws.tables import (
     query_rows,
     rows_between,
 )
+from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.rows import is_gone
 from tollgate.stores.keys.state_items import read_key_state
 from tollgate.stores.membership.level_items import id_of_row
@@ -53,6 +53,8 @@ from tollgate.stores.rules.reports import BrokenInvariant
 _READS_MAX: Final = 3
 # Records that are read at once.
 _PAGE: Final = 1_000
+# Each has a page in memory.
+_AT_ONCE_MAX: Final = 8
 
 # Takes an invariant, what it should be and what it is.
 _Compare = Callable[[str, int, int], None]
@@ -93,17 +95,17 @@ class Audit:
         Raises LedgerError(service_unavailable) where the store cannot be reached.
         """
         with refusing_when_unavailable():
-            names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
-            found: list[BrokenInvariant] = []
-            for name in names:
-                workspace_id = read_text(name, AnyItem.SORT).removeprefix("W#")
-                try:
-                    workspace = await self._workspaces.read(workspace_id)
-                    if workspace is not None:
-                        found += await self._workspace(workspace)
-                except CorruptItem as unreadable:
-                    found.append(_report_corrupt(workspace_id, unreadable))
-            return found
+            found = await visit_workspaces(
+                self._client, self._tables.core, self._visit, at_once=_AT_ONCE_MAX
+            )
+        return [broken for each in found for broken in each]
+
+    async def _visit(self, workspace_id: str) -> Sequence[BrokenInvariant]:
+        try:
+            workspace = await self._workspaces.read(workspace_id)
+            return () if workspace is None else await self._workspace(workspace)
+        except CorruptItem as unreadable:
+            return (_report_corrupt(workspace_id, unreadable),)
 
     async def _workspace(self, workspace: Workspace) -> Sequence[BrokenInvariant]:
         differences: list[BrokenInvariant] = []

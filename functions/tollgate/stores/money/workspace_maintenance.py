@@ -1,6 +1,7 @@
 """Maintenance of workspaces every few minutes, apart from requests: shards, locks, budgets."""
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, TypeVar
@@ -18,7 +19,8 @@ from tollgate.stores.aws.failures import (
 )
 from tollgate.stores.aws.holds import hold_count
 from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WalletItem
-from tollgate.stores.aws.tables import WORKSPACE_NAMES, Tables, all_rows
+from tollgate.stores.aws.tables import Tables
+from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.membership.pending import PendingLevels
 from tollgate.stores.money.budgets import Budgets
@@ -32,6 +34,8 @@ _log = logging.getLogger(__name__)
 
 # A shard below this part of the mean gets credit from the richest.
 _SHORT_PART: Final = 2
+# Ten thousand workspaces are some hundred thousand calls, which end before the next round begins.
+_AT_ONCE_MAX: Final = 16
 
 _Written = TypeVar("_Written")
 
@@ -70,31 +74,36 @@ class WorkspaceMaintenance:
     async def run(self) -> MaintenanceReport:
         """Visit every workspace once."""
         with refusing_when_unavailable():
-            names = await all_rows(self._client, self._tables.core, WORKSPACE_NAMES, "W#")
-        grown = expiries = moves = alerts = failed = 0
-        for name in names:
-            workspace_id = read_text(name, AnyItem.SORT).removeprefix("W#")
-            try:
-                workspace = await self._workspaces.read(workspace_id)
-                if workspace is None:
-                    continue
-                grown += await self._settle_shards(workspace)
-                await self._complete_keys(workspace_id)
-                await self._levels.complete(workspace_id)
-                expiries += await self._lots.expire(workspace_id)
-                moves += await self._balance(workspace_id)
-                alerts += await self._budgets.check(workspace_id)
-            except StoreUnavailable as unavailable:
-                failed += 1
-                _log.warning("workspace %s has to wait: %s", workspace_id, unavailable)
+            visits = await visit_workspaces(
+                self._client, self._tables.core, self._visit, at_once=_AT_ONCE_MAX
+            )
+        counts: Counter[str] = sum(visits, Counter())
         return MaintenanceReport(
-            workspaces=len(names),
-            grown=grown,
-            expiries=expiries,
-            moves=moves,
-            alerts=alerts,
-            failed=failed,
+            workspaces=len(visits),
+            grown=counts["grown"],
+            expiries=counts["expiries"],
+            moves=counts["moves"],
+            alerts=counts["alerts"],
+            failed=counts["failed"],
         )
+
+    async def _visit(self, workspace_id: str) -> Counter[str]:
+        """Perform the work on a workspace; return how often each kind was done, or had to wait."""
+        counts: Counter[str] = Counter()
+        try:
+            workspace = await self._workspaces.read(workspace_id)
+            if workspace is None:
+                return counts
+            counts["grown"] += await self._settle_shards(workspace)
+            await self._complete_keys(workspace_id)
+            await self._levels.complete(workspace_id)
+            counts["expiries"] += await self._lots.expire(workspace_id)
+            counts["moves"] += await self._balance(workspace_id)
+            counts["alerts"] += await self._budgets.check(workspace_id)
+        except StoreUnavailable as unavailable:
+            counts["failed"] += 1
+            _log.warning("workspace %s has to wait: %s", workspace_id, unavailable)
+        return counts
 
     async def _settle_shards(self, workspace: Workspace) -> bool:
         """Grow a crowded workspace, and complete an interrupted change of lock or shards."""

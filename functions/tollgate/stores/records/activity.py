@@ -7,7 +7,7 @@ expire, and are written long before the records do.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from tollgate.core.activity import (
@@ -36,14 +36,13 @@ from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import ActivityItem, AnyItem, ClosedDayItem
 from tollgate.stores.aws.tables import (
     BEFORE_STATED,
-    WORKSPACE_NAMES,
     Tables,
     activity_key,
     closed_day_key,
-    query_rows,
     rows_between,
     workspace_partition,
 )
+from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.records.generations import DynamoGenerationStore
 
 _log = logging.getLogger(__name__)
@@ -57,6 +56,8 @@ _LIVE_RECORDS_MAX: Final = 20_000
 _LIVE_FOR_S: Final = 60.0
 _LIVE_DAYS_MAX: Final = 500
 _WRITES_AT_ONCE: Final = 16
+# Workspaces whose days are closed at a time; each has a page of records in memory.
+_AT_ONCE_MAX: Final = 4
 
 
 class DynamoActivityStore:
@@ -107,20 +108,12 @@ class DynamoActivityStore:
 
         A day with a corrupt record stays open; after the others are closed, LedgerError names it.
         """
-        now_s = int(self._clock.now_s())
-        days = days_within(now_s - _DAYS_BACK * DAY_S, now_s - CLOSES_AFTER_S - DAY_S + 1)
-        count = 0
-        left: list[str] = []
         with refusing_when_unavailable():
-            async for workspace_id in self._workspaces():
-                closed = await self._find_closed(workspace_id, days)
-                for day_s in days:
-                    if day_of(day_s) in closed:
-                        continue
-                    if await self._close(workspace_id, day_s):
-                        count += 1
-                    else:
-                        left.append(f"{workspace_id} {day_of(day_s)}")
+            visits = await visit_workspaces(
+                self._client, self._tables.core, self._close_days, at_once=_AT_ONCE_MAX
+            )
+        count = sum(closed for closed, _ in visits)
+        left = [day for _, open_days in visits for day in open_days]
         _log.info("closed %d days", count)
         if left:
             raise LedgerError(
@@ -128,6 +121,15 @@ class DynamoActivityStore:
                 f"Days with corrupt records stay open: {', '.join(left)}.",
             )
         return count
+
+    async def _close_days(self, workspace_id: str) -> tuple[int, list[str]]:
+        """Close the due days of a workspace; return their number, and those that stay open."""
+        now_s = int(self._clock.now_s())
+        days = days_within(now_s - _DAYS_BACK * DAY_S, now_s - CLOSES_AFTER_S - DAY_S + 1)
+        known = await self._find_closed(workspace_id, days)
+        due = [day_s for day_s in days if day_of(day_s) not in known]
+        left = [day_s for day_s in due if not await self._close(workspace_id, day_s)]
+        return len(due) - len(left), [f"{workspace_id} {day_of(day_s)}" for day_s in left]
 
     async def _close(self, workspace_id: str, day_s: int) -> bool:
         """Write the sums of a day, then its mark; False if a record is corrupt.
@@ -213,18 +215,6 @@ class DynamoActivityStore:
     async def _between(self, workspace_id: str, low: str, high: str) -> list[Item]:
         partition = workspace_partition(workspace_id)
         return await rows_between(self._client, self._tables.core, partition, low=low, high=high)
-
-    async def _workspaces(self) -> AsyncIterator[str]:
-        """Yield the ids of all workspaces from their list, a page at a time."""
-        after: Item | None = None
-        while True:
-            names, after = await query_rows(
-                self._client, self._tables.core, WORKSPACE_NAMES, "W#", after=after
-            )
-            for name in names:
-                yield read_text(name, AnyItem.SORT).removeprefix("W#")
-            if after is None:
-                return
 
 
 def _row_item(workspace_id: str, row: ActivityRow) -> Item:

@@ -1,0 +1,89 @@
+"""Rows of a partition, in memory or made when they are read, and the sizes of items."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, Protocol
+
+from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.items import AnyItem
+
+
+class Rows(Protocol):
+    """The rows of one partition by their place in the order of sort keys."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def sort_key(self, place: int) -> str:
+        """Return the sort key of a row."""
+
+    def item(self, place: int) -> Item:
+        """Return a row."""
+
+
+class RowsInMemory:
+    """The rows of some items; implements `Rows`."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items = sorted(items, key=lambda item: item[AnyItem.SORT]["S"])
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def sort_key(self, place: int) -> str:
+        """Return the sort key of a row."""
+        return self._items[place][AnyItem.SORT]["S"]
+
+    def item(self, place: int) -> Item:
+        """Return a row."""
+        return self._items[place]
+
+
+class JoinedRows:
+    """Rows of which each part sorts before the next; implements `Rows`."""
+
+    def __init__(self, parts: Sequence[Rows]) -> None:
+        self._parts = sorted((part for part in parts if len(part)), key=lambda it: it.sort_key(0))
+        self._ends = list(accumulate(len(part) for part in self._parts))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def sort_key(self, place: int) -> str:
+        """Return the sort key of a row."""
+        part, within = self._find(place)
+        return part.sort_key(within)
+
+    def item(self, place: int) -> Item:
+        """Return a row."""
+        part, within = self._find(place)
+        return part.item(within)
+
+    def _find(self, place: int) -> tuple[Rows, int]:
+        index = bisect_right(self._ends, place)
+        return self._parts[index], place - (self._ends[index - 1] if index else 0)
+
+
+def item_bytes(item: Mapping[str, Any]) -> int:
+    """Return the size of an item: "DynamoDB item sizes and formats" in the same guide."""
+    return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
+
+
+def _value_bytes(value: Mapping[str, Any]) -> int:
+    ((kind, content),) = value.items()
+    match kind:
+        case "S":
+            return len(content.encode())
+        case "N":
+            return len(content.lstrip("-")) // 2 + 2
+        case "B":
+            return len(content) * 3 // 4
+        case "M":
+            return 3 + sum(
+                1 + len(name.encode()) + _value_bytes(it) for name, it in content.items()
+            )
+        case "L":
+            return 3 + sum(1 + _value_bytes(it) for it in content)
+        case _:
+            return 1

@@ -1,0 +1,38 @@
+"""Visits to all workspaces by scheduled work, some at a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.decoding import read_text
+from tollgate.stores.aws.items import AnyItem
+from tollgate.stores.aws.tables import WORKSPACE_NAMES, all_rows
+
+_Result = TypeVar("_Result")
+
+
+async def visit_workspaces(
+    client: AwsCaller, core: str, visit: Callable[[str], Awaitable[_Result]], *, at_once: int
+) -> list[_Result]:
+    """Call `visit` with the id of each workspace; return the results in the order of ids.
+
+    So many visits run at a time: most of one is waiting for the store, and one that takes long
+    does not hold up the others. The first error ends all of them.
+    """
+    names = await all_rows(client, core, WORKSPACE_NAMES, "W#")
+    ids = [read_text(name, AnyItem.SORT).removeprefix("W#") for name in names]
+    left = iter(ids)
+    results: dict[str, _Result] = {}
+
+    async def visit_some() -> None:
+        for workspace_id in left:
+            results[workspace_id] = await visit(workspace_id)
+
+    visitors = [asyncio.ensure_future(visit_some()) for _ in range(min(at_once, len(ids)))]
+    try:
+        await asyncio.gather(*visitors)
+    finally:
+        for visitor in visitors:
+            visitor.cancel()
+    return [results[workspace_id] for workspace_id in ids]
