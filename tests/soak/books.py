@@ -84,14 +84,21 @@ async def check_books(
             for record in await _records(stores, workspace_id)
         }
     counts.update(f"record {record.outcome}" for record in records.values())
-    return [*violations, *check_bills(told, records, counts)]
+    return [*violations, *check_bills(told, records, counts, calm=calm)]
 
 
 def check_bills(
-    told: Sequence[Told], records: dict[str, GenerationRecord], counts: Counter[str]
+    told: Sequence[Told],
+    records: dict[str, GenerationRecord],
+    counts: Counter[str],
+    *,
+    calm: frozenset[str] = frozenset(),
 ) -> list[str]:
     """Compare what callers were told with what was billed to them."""
     violations: list[str] = []
+    # Under an Idempotency-Key, but for answers that a fault kept from being stored.
+    once: Counter[str] = Counter()
+    delivered: Counter[str] = Counter()
     billed = {id_ for id_, record in records.items() if record.cost_nano_usd}
     explained: set[str] = set()
     # A caller that left, or lost its connection, may not have seen the id of its generation.
@@ -99,13 +106,12 @@ def check_bills(
     for it in told:
         record = records.get(it.generation_id)
         cost = record.cost_nano_usd if record is not None else None
-        if it.ending == "delivered" and it.replayed:
-            counts["replayed"] += 1
-            continue
         if it.ending == "delivered":
             due = INPUT_TOKENS * INPUT_NANO_USD + it.words * OUTPUT_NANO_USD
-            if it.generation_id in explained:
-                violations.append(f"{it.generation_id} was delivered twice")
+            counts["replayed"] += it.replayed
+            delivered[it.generation_id] += not it.replayed
+            if not it.replayed and it.asked.idempotency_key and it.generation_id in calm:
+                once[it.asked.idempotency_key] += 1
             if record is None or (record.outcome, cost) != ("ok", due):
                 violations.append(f"{it.generation_id} costs {cost} instead of {due}")
             explained.add(it.generation_id)
@@ -118,6 +124,10 @@ def check_bills(
             explained.add(it.generation_id)
         else:
             without_id += it.ending != "away"
+    violations += [
+        f"{it} was delivered {count} times" for it, count in delivered.items() if count > 1
+    ]
+    violations += [f"{it} was generated {count} times" for it, count in once.items() if count > 1]
     counts["billed to callers that saw no id"] = len(billed - explained)
     if len(billed - explained) > without_id:
         violations.append(

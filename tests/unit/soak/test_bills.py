@@ -1,5 +1,6 @@
 """The bills of a soak beside what its callers were told: each seeded wrong is found."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable
 
@@ -45,7 +46,8 @@ def wrong(them: Iterable[Told], *records: GenerationRecord) -> list[str]:
     ("them", "records"),
     [
         ([told("delivered")], [record(DUE)]),
-        ([told("delivered"), told("delivered", "g-2", replayed=True)], [record(DUE)]),
+        ([told("delivered"), told("delivered", replayed=True)], [record(DUE)]),
+        ([told("delivered", replayed=True), told("delivered")], [record(DUE)]),
         ([told("refused")], []),
         ([told("refused")], [record(0, outcome="error")]),
         # These may be billed: the caller was told so, or has read a part.
@@ -69,6 +71,9 @@ def test_what_is_right_passes(them: list[Told], records: list[GenerationRecord])
         # An answer that was billed twice, under two ids, and one id for two answers.
         ([told("delivered")], [record(DUE), record(DUE, "g-2")]),
         ([told("delivered"), told("delivered")], [record(DUE)]),
+        # A replay of nothing, and of another answer.
+        ([told("delivered", replayed=True)], []),
+        ([told("delivered", replayed=True)], [record(DUE + 2_000)]),
         # A refusal that is billed.
         ([told("refused")], [record(DUE)]),
         # Nobody was there.
@@ -78,6 +83,20 @@ def test_what_is_right_passes(them: list[Told], records: list[GenerationRecord])
 )
 def test_what_is_wrong_is_found(them: list[Told], records: list[GenerationRecord]) -> None:
     assert len(wrong(them, *records)) >= 1
+
+
+def test_a_request_that_is_generated_again_under_its_idempotency_key_is_found() -> None:
+    again = replace_asked(told("delivered"), "k-1"), replace_asked(told("delivered", "g-2"), "k-1")
+    records = {it.id: it for it in (record(DUE), record(DUE, "g-2"))}
+    both = frozenset(records)
+    assert check_bills(again, records, Counter(), calm=both) == ["k-1 was generated 2 times"]
+    # A fault may have kept the first answer from being stored.
+    assert check_bills(again, records, Counter(), calm=frozenset({"g-2"})) == []
+
+
+def replace_asked(it: Told, idempotency_key: str) -> Told:
+    it.asked = dataclasses.replace(it.asked, idempotency_key=idempotency_key)
+    return it
 
 
 def shard(**changes: int) -> Item:
