@@ -3,9 +3,11 @@
 Keeps C36, C62, C64, C66.
 """
 
+import json
 import os
 from pathlib import Path
 
+from tests.soak.__main__ import keep, table
 from tests.soak.criteria import SHORT_BOUNDS
 from tests.soak.crowd import CALLERS, send_crowd
 from tests.soak.plan import FAULT_KINDS, Plan
@@ -52,6 +54,14 @@ async def test_c64_two_processes_under_faults_keep_nothing_and_their_books(
     seen = ("delivered in calm", "told refused", "told left", "store frozen", "store throttled")
     assert [it for it in seen if not counts[it]] == []
     assert len(findings.at_rest) == len(stage.servers)
+    assert counts["sweeps"] + counts["sweeps that failed"] > 0
+    # What is printed and kept is what was found.
+    _, line = table(findings).splitlines()
+    assert line.startswith(f"0 | {counts['told delivered']} | {counts['told refused']} | ")
+    keep(findings, findings.verdicts(SHORT_BOUNDS), tmp_path / "dist" / "soak.json")
+    kept = json.loads((tmp_path / "dist" / "soak.json").read_bytes())
+    assert kept["counts"] == counts
+    assert all(it["holds"] for it in kept["verdicts"])
 
 
 async def test_c64_the_sweep_clears_what_128_refused_callers_leave_held(

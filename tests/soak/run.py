@@ -228,9 +228,16 @@ async def _sampled(stage: Stage, findings: SoakFindings, done: asyncio.Event) ->
 
 
 async def _swept(stage: Stage, findings: SoakFindings, done: asyncio.Event) -> None:
+    """Sweep as a schedule does, through the faults of the store."""
+    faulty = stage.settings.model_copy(update={"dynamodb_endpoint_url": stage.proxy.url})
     while not await _waited(done, findings.plan.sweep_every_s):
-        report = await sweep_books(stage.settings)
-        findings.counts["holds swept meanwhile"] += report.settled
+        try:
+            report = await sweep_books(faulty)
+        except GatewayError:
+            findings.counts["sweeps that failed"] += 1
+        else:
+            findings.counts["holds swept meanwhile"] += report.settled
+            findings.counts["sweeps"] += 1
 
 
 async def _granted(stage: Stage, findings: SoakFindings, done: asyncio.Event) -> None:
