@@ -13,8 +13,10 @@ environments := infra/environments
 pip := -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 locked := $(pip) --require-hashes --only-binary :all: --requirement
 in_parallel := $(MAKE) --no-print-directory -j2
-# The other tests start processes of their own: two runs side by side, within which they stay in turn.
-of_the_books := tests/contract tests/conformance tests/infra
+# The other tests start processes of their own: three runs side by side, within which they stay in turn.
+# They wait for these a good part of their time, so that two cores have work for three.
+of_the_books := tests/contract
+of_the_build := tests/artefact tests/browser tests/conformance tests/infra
 on_all_cores := -p xdist.plugin --numprocesses logical --dist worksteal
 # These run with what a function carries and no more: a library of `dev` that a provider imports fails
 # them. The conftest of other functional tests imports such libraries.
@@ -31,7 +33,7 @@ bill := PYTHONWARNINGS=ignore .tools/supply/bin/cyclonedx-py requirements --pypr
 deployment := .venv/bin/python -m infra.deployment
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-books test-programs unit soak soak-ledger bench check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always
+.PHONY: help run test test-books test-build test-programs unit soak soak-ledger bench check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -46,14 +48,17 @@ test: check ## Run every check and every test
 	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp .tools/functions/stamp .tools/supply/stamp \
 		.tools/node/stamp
 	.venv/bin/python -m pytest $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
-	.tools/functions/bin/python -m pytest $(without_dev) $(of_providers)
-	@$(in_parallel) --output-sync=target test-books test-programs
+	@$(MAKE) --no-print-directory -j3 --output-sync=target test-books test-build test-programs
 
 test-books:
 	.venv/bin/python -m pytest $(of_the_books)
 
+test-build:
+	.venv/bin/python -m pytest $(of_the_build)
+	.tools/functions/bin/python -m pytest $(without_dev) $(of_providers)
+
 test-programs:
-	.venv/bin/python -m pytest $(addprefix --ignore ,tests/unit $(of_the_books) $(of_providers))
+	.venv/bin/python -m pytest $(addprefix --ignore ,tests/unit $(of_the_books) $(of_the_build) $(of_providers))
 
 unit: .venv/dev.stamp ## Run the unit tests, on all cores
 	.venv/bin/python -m pytest -q $(on_all_cores) tests/unit
