@@ -10,8 +10,8 @@ import pytest
 from bench.journeys import measure
 from tests.ministack import ministack_command
 
-# Calls between packages, and switches of package; `core` is left out of both. They are reviewed
-# when they grow: a switch more is a file more that a reader has to open.
+# Calls between packages, and switches of package; `core` and `http1` are left out. They are
+# reviewed when they grow: a switch more is a file more that a reader has to open.
 BUDGETS = {
     # An event of a read crosses nothing twice: 16 events were 240 switches when each went alone.
     "one streamed chat": (33, 100),
