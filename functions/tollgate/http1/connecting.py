@@ -37,21 +37,27 @@ async def connect(
     origin: Origin,
     buffer: memoryview,
     *,
+    address: str | None = None,
     timeout_s: float | None = None,
     tls: TlsContext = tls_context,
 ) -> Connection:
-    """Return a new connection; raise CannotConnect. asyncio sets TCP_NODELAY on it."""
+    """Return a new connection; raise CannotConnect. asyncio sets TCP_NODELAY on it.
+
+    It goes to `address` where one is given, and no name is resolved; the certificate has to be that
+    of the origin all the same.
+    """
     secure = origin.scheme == "https"
+    host = address or origin.host
     try:
         async with asyncio.timeout(timeout_s):
             _, connection = await asyncio.get_running_loop().create_connection(
                 lambda: Connection(buffer),
-                origin.host,
+                host,
                 origin.port,
                 ssl=tls() if secure else None,
                 server_hostname=origin.host.rstrip(".") if secure else None,
                 # asyncio's race between addresses has nothing to do where there is one.
-                happy_eyeballs_delay=None if _is_address(origin.host) else _NEXT_ADDRESS_S,
+                happy_eyeballs_delay=None if _is_address(host) else _NEXT_ADDRESS_S,
             )
     except TimeoutError as late:
         raise ConnectTimedOut("no connection in time") from late

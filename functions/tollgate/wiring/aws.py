@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from tollgate.aws.sigv4 import Credentials, Signer, fixed
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.ids import IdSource
+from tollgate.http1.connecting import tls_context
 from tollgate.settings import Settings
 from tollgate.stores.aws.aws_json import TIMEOUT_S, AwsJson, JsonService
 from tollgate.stores.aws.failures import StoreUnavailable
@@ -28,6 +29,9 @@ def aws_json(
     timeout_s: float = TIMEOUT_S,
 ) -> AwsJson:
     """Make the client of a service in the settings' region."""
+    if endpoint_url is None:
+        # The service itself is https: its TLS is made while the function starts, not in a request.
+        tls_context()
     return AwsJson(
         service,
         settings.aws_region,

@@ -9,26 +9,34 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 from msgspec import Struct
 from msgspec.structs import replace
-from typing_extensions import override
-from yarl import URL
 
 from tollgate.core.addresses import DomainRules, is_address, is_disguised, is_public
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.http1.connecting import connect, make_buffer
+from tollgate.http1.connection import Connection
+from tollgate.http1.errors import CannotConnect, HttpError, ReplyTooLong
+from tollgate.http1.reply import Reply
+from tollgate.http1.request import Request, parse_url, write_request
 from tollgate.providers.base import FetchedMedia
 
 if TYPE_CHECKING:
+    # Imported with the first URL, as it is by `fetch` and `fetch_page`.
+    from yarl import URL
+
     # Known to few processes: the guard is made at the start of each.
     from tollgate.tools.base import FetchedPage, PageLimits, RunFault
 
+_HEADERS: Final = {"user-agent": "tollgate", "accept": "*/*", "accept-encoding": "identity"}
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _PORTS: Final = {"http": 80, "https": 443}
+# For one of several addresses.
+_ADDRESS_S: Final = 2.0
 # Names that are resolved at a time.
 _THREADS_MAX: Final = 16
 
@@ -84,6 +92,8 @@ class MediaGuard:
         self, url: str, *, field: str = "messages", bytes_max: int | None = None
     ) -> FetchedMedia:
         """Fetch the whole body; RequestError for a URL that must not or cannot be fetched."""
+        from yarl import URL
+
         try:
             async with asyncio.timeout(self._limits.total_s):
                 found = await self._follow(URL(url), bytes_max or self._limits.body_bytes_max)
@@ -92,7 +102,7 @@ class MediaGuard:
             raise _refusal(str(refused), field) from refused
         except TimeoutError as late:
             raise _refusal("did not answer in time", field) from late
-        except (aiohttp.ClientError, OSError, ValueError) as failure:
+        except (HttpError, OSError, ValueError) as failure:
             # No word on why: a caller must not learn what answers where.
             raise _refusal("could not be fetched", field) from failure
 
@@ -101,6 +111,8 @@ class MediaGuard:
 
         The domains hold for every redirect too: else a page of an allowed one leads to any other.
         """
+        from yarl import URL
+
         from tollgate.tools.base import FetchedPage, RunFailure
 
         try:
@@ -113,11 +125,11 @@ class MediaGuard:
             raise RunFailure(refused.fault, f"the address {refused}") from refused
         except TimeoutError as late:
             raise RunFailure("url_not_accessible", "the page did not come in time") from late
-        except (aiohttp.ClientError, OSError, ValueError) as failure:
+        except (HttpError, OSError, ValueError) as failure:
             raise RunFailure("url_not_accessible", "the page could not be fetched") from failure
 
     async def _follow(
-        self, url: URL, bytes_max: int, domains: DomainRules | None = None
+        self, url: "URL", bytes_max: int, domains: DomainRules | None = None
     ) -> FetchedMedia:
         for _ in range(self._limits.redirects_max + 1):
             if domains is not None and not domains.admits(url.raw_host or ""):
@@ -128,31 +140,30 @@ class MediaGuard:
             url = fetched
         raise _Refused("is redirected too often")
 
-    async def _get(self, url: URL, bytes_max: int) -> FetchedMedia | URL:
+    async def _get(self, url: "URL", bytes_max: int) -> "FetchedMedia | URL":
         """Fetch one URL, and return what is there, or the URL to which it redirects."""
-        pinned = _Pinned(await self._addresses(url))
-        connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, force_close=True)
-        async with (
-            aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                headers={"user-agent": "tollgate", "accept-encoding": "identity"},
-                timeout=aiohttp.ClientTimeout(total=None),
-            ) as session,
-            session.get(url, allow_redirects=False) as response,
-        ):
-            if response.status in _REDIRECTS:
-                return url.join(URL(response.headers.get("location", "")))
-            if response.status != 200:
+        text = str(url.with_fragment(None))
+        connection = await _connect(text, await self._addresses(url))
+        try:
+            _, head = write_request(Request(method="GET", url=text, headers=_HEADERS))
+            await connection.send(head)
+            await connection.receive()
+            reply = Reply(connection, Connection.abort)
+            if reply.status in _REDIRECTS:
+                return url.join(type(url)(reply.headers.get("location", "")))
+            if reply.status != 200:
                 raise _Refused("could not be fetched")
-            if response.headers.get("content-encoding", "identity").lower() != "identity":
+            if reply.headers.get("content-encoding", "identity").lower() != "identity":
                 raise _Refused("answers in an encoding that was not requested")
-            content = await _read_body(response, bytes_max)
-            claimed = response.headers.get("content-type")
-            return FetchedMedia(url=str(url), content=content, claimed_type=claimed)
+            content = await reply.read_all(bytes_max)
+        except ReplyTooLong as large:
+            raise _Refused(f"has more than {bytes_max} bytes behind it") from large
+        finally:
+            connection.abort()
+        claimed = reply.headers.get("content-type")
+        return FetchedMedia(url=str(url), content=content, claimed_type=claimed)
 
-    async def _addresses(self, url: URL) -> Sequence[str]:
+    async def _addresses(self, url: "URL") -> Sequence[str]:
         """Return the addresses of a URL; RequestError unless all of them are public."""
         if (
             url.scheme not in _PORTS
@@ -171,13 +182,13 @@ class MediaGuard:
         return address in self._also_allowed or is_public(address)
 
 
-async def _read_body(response: aiohttp.ClientResponse, bytes_max: int) -> bytes:
-    body = bytearray()
-    while chunk := await response.content.readany():
-        body += chunk
-        if len(body) > bytes_max:
-            raise _Refused(f"has more than {bytes_max} bytes behind it")
-    return bytes(body)
+async def _connect(url: str, addresses: Sequence[str]) -> Connection:
+    """Return a connection to the first of the addresses, which were checked, that takes one."""
+    origin, _ = parse_url(url)
+    for address in addresses[:-1]:
+        with suppress(CannotConnect):
+            return await connect(origin, make_buffer(), address=address, timeout_s=_ADDRESS_S)
+    return await connect(origin, make_buffer(), address=addresses[-1])
 
 
 class _Refused(Exception):
@@ -188,34 +199,7 @@ class _Refused(Exception):
         self.fault: RunFault = fault
 
 
-class _Pinned(AbstractResolver):
-    """A resolver that knows only the addresses that were checked."""
-
-    def __init__(self, addresses: Sequence[str]) -> None:
-        self._addresses = addresses
-
-    @override
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=0,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in self._addresses
-        ]
-
-    @override
-    async def close(self) -> None:
-        """Release nothing: there is nothing to release."""
-
-
-def _port(url: URL) -> int:
+def _port(url: "URL") -> int:
     return url.port or _PORTS[url.scheme]
 
 
