@@ -51,7 +51,11 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_open(self) -> bool:
         """True if another request may be sent."""
-        return self._failure is None and not self._closed.done()
+        return (
+            self._failure is None
+            and self._transport is not None
+            and not self._transport.is_closing()
+        )
 
     @property
     def has_reply(self) -> bool:
@@ -104,7 +108,6 @@ class Connection(asyncio.BufferedProtocol):
             and self.is_open
             and self._transport is not None
             and self._transport.get_write_buffer_size() == 0
-            and not self._transport.is_closing()
         )
         self._is_asked = False
         if not may_serve:
@@ -150,7 +153,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._failure is not None:
             raise self._failure
-        if self._transport is None or self._closed.done():
+        if self._transport is None or self._transport.is_closing():
             raise ConnectionLost("closed")
         self._transport.write(octets)
         while not self._is_writable and not self.has_reply:
@@ -242,7 +245,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._is_asked and self.has_reply and self._ends_by_close and self._failure is None:
             self._has_ended = True
             self._wake()
-        elif not self._has_ended:
+        elif not (self._is_asked and self._has_ended):
             self._break("closed within a reply" if self._seen_bytes else "closed without a reply")
 
     @override

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from tollgate.http1.connection import Connection
-from tollgate.http1.errors import ReplyTooLong
+from tollgate.http1.errors import BrokenReply, ReplyTooLong
 
 
 class Reply:
@@ -28,7 +28,7 @@ class Reply:
     async def read(self) -> bytes:
         """Return what has come of the body, b"" at its end; raise BrokenReply."""
         if self._connection is None:
-            return b""
+            raise BrokenReply("its reader has let it go")
         return await self._connection.read()
 
     async def read_all(self, bytes_max: int) -> bytes:

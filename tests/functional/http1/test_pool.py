@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 from tests.functional.http1.scripted_server import Answer, ask, pooled, serving, whole
 from tests.ministack import free_port
 from tollgate.http1.errors import (
+    BrokenReply,
     CannotConnect,
     ConnectionLost,
     ConnectTimedOut,
@@ -140,6 +141,14 @@ async def test_a_body_that_is_left_closes_its_connection() -> None:
         reply = await pool.send(ask(server))
         reply.close()
         await server.gone.wait()
+
+
+async def test_a_reply_that_was_let_go_has_no_end() -> None:
+    async with serving(OK) as server, pooled() as pool:
+        reply = await pool.send(ask(server))
+        reply.close()
+        with pytest.raises(BrokenReply):
+            await reply.read()
 
 
 async def test_a_cancelled_request_closes_its_connection_and_frees_its_place() -> None:
