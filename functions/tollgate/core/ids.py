@@ -4,6 +4,7 @@ import base64
 import os
 import uuid
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from tollgate.core.clock import Clock
@@ -63,6 +64,8 @@ def is_id(text: str) -> bool:
     return len(text) == ID_LENGTH and _CHARACTERS.issuperset(text)
 
 
+# A request asks for that of its own id some ten times.
+@lru_cache(maxsize=256)
 def created_s(id_: str) -> int:
     """Return the Unix second in which an id was made; raise ValueError if it is not an id."""
     if not is_id(id_):

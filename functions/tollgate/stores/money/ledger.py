@@ -181,7 +181,7 @@ class DynamoLedger:
         principal = request.principal
         asked = _states_of(request)
         ahead = self._refused.get(principal.key_id, 0)
-        states = await self._hold_states(asked[:ahead], hold_id)
+        states = await self._hold_states(asked[:ahead], hold_id) if ahead else []
         wallet = None
         if all(isinstance(state, KeyHold) for state in states):
             self._refused.pop(principal.key_id, None)
@@ -217,8 +217,9 @@ class DynamoLedger:
     async def _hold_states(
         self, asked: Sequence[tuple[LimitOwner, KeyHoldRequest]], hold_id: str
     ) -> list[_StateOutcome]:
-        holding = (_outcome(self._keys.hold(owner, hold_id, it)) for owner, it in asked)
-        return await asyncio.gather(*holding)
+        holding = [_outcome(self._keys.hold(owner, hold_id, it)) for owner, it in asked]
+        # Most keys have no level above them: their own state needs no task.
+        return [await holding[0]] if len(holding) == 1 else await asyncio.gather(*holding)
 
     def _note_refusal(self, key_id: str, states: Sequence[_StateOutcome], count: int) -> None:
         """Note which of a request's states refuses, if there are others above it.

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from functools import lru_cache
+from itertools import chain
 from typing import Final, assert_never
 
 from tollgate.core.limits import Period
@@ -60,9 +61,15 @@ def live_minutes(second: int) -> tuple[str, ...]:
 
 def stale_buckets(names: set[str], second: int) -> tuple[str, ...]:
     """Return the buckets among an item's attributes that no writer will touch again."""
-    live = {name for period in PERIODS for name in live_buckets(period, second)}
-    live.update(live_minutes(second))
-    return tuple(sorted(name for name in names - live if name.startswith(("b_", "t_"))))
+    gone = names - _live_names(second)
+    return tuple(sorted(name for name in gone if name.startswith(("b_", "t_"))))
+
+
+# Asked for once by each hold of a second.
+@lru_cache(maxsize=16)
+def _live_names(second: int) -> frozenset[str]:
+    buckets = chain.from_iterable(live_buckets(period, second) for period in PERIODS)
+    return frozenset((*buckets, *live_minutes(second)))
 
 
 def period_ends_s(period: Period, second: int) -> int | None:
