@@ -3,8 +3,10 @@
 A metric of `observability/emf.py` has the same meaning here, and a name made from its own.
 """
 
+import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from msgspec.structs import fields
@@ -19,6 +21,7 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
@@ -43,15 +46,21 @@ _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ServerMetrics:
-    """The counts of one process since its start."""
+    """The counts of one process since its start.
 
-    def __init__(self) -> None:
+    Several processes count in files of a `folder`, and each of them renders the sums.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
         # The moments of first use double the size of the reply, and nobody draws them.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
-        PlatformCollector(registry=self._registry)
-        GCCollector(registry=self._registry)
+        if folder is None:
+            # They are of one process, and a reader of several cannot choose which of them replies.
+            ProcessCollector(registry=self._registry)
+            PlatformCollector(registry=self._registry)
+            GCCollector(registry=self._registry)
         self._made: dict[str, Counter | Histogram] = {}
         self._values: dict[str, set[str]] = {}
         self._requests = self._counter(
@@ -71,16 +80,23 @@ class ServerMetrics:
             "tollgate_requests_in_flight",
             "Metered requests that are being answered, each of which has a hold.",
             registry=self._registry,
+            multiprocess_mode="livesum",
         )
         self._tasks = Gauge(
             "tollgate_tasks",
             "Tasks of the event loop that have not ended.",
             registry=self._registry,
+            multiprocess_mode="liveall",
         )
 
     def render(self) -> bytes:
         """Return all counts in Prometheus's text format."""
-        return generate_latest(self._registry)
+        if self._folder is None:
+            return generate_latest(self._registry)
+        _forget_ended_processes(self._folder)
+        together = CollectorRegistry()
+        MultiProcessCollector(together, str(self._folder))  # type: ignore[no-untyped-call]
+        return generate_latest(together)
 
     def note_tasks(self, count: int) -> None:
         """Set how many tasks the event loop has at the moment."""
@@ -160,6 +176,15 @@ class ServerMetrics:
             return _OTHER
         known.add(value)
         return value
+
+
+def _forget_ended_processes(folder: Path) -> None:
+    """Delete the gauges of processes that have ended; their counters stay in the sums."""
+    for file in folder.glob("gauge_live*_*.db"):
+        try:
+            os.kill(int(file.stem.rpartition("_")[2]), 0)
+        except ProcessLookupError:
+            file.unlink(missing_ok=True)
 
 
 def prometheus_name(metric: Metric) -> str:

@@ -19,6 +19,7 @@ from tollgate.core.ids import IdSource
 from tollgate.engine.generate import SETTLE_BUDGET_S
 
 _LIMITS: Final = ConnectionLimits()
+_STARTS_WITHIN_S: Final = 20
 
 
 class Server(uvicorn.Server):
@@ -36,20 +37,8 @@ class Server(uvicorn.Server):
         drain_s: int,
         limits: ConnectionLimits = _LIMITS,
     ) -> None:
-        super().__init__(
-            BoundedConfig(
-                app,
-                limits=limits,
-                ids=ids,
-                lifespan="off",
-                # By default it takes a caller's word from this machine for any other address.
-                proxy_headers=False,
-                log_level="warning",
-                access_log=False,
-                timeout_graceful_shutdown=drain_s,
-            )
-        )
-        logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
+        super().__init__(server_config(app, ids=ids, drain_s=drain_s, limits=limits))
+        logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
 
     @override
     @contextlib.contextmanager
@@ -66,7 +55,33 @@ class Server(uvicorn.Server):
             await asyncio.wait(set(self.server_state.tasks), timeout=SETTLE_BUDGET_S)
 
 
-def _is_no_cancellation(record: logging.LogRecord) -> bool:
+def server_config(
+    app: ASGIApp,
+    *,
+    ids: IdSource,
+    drain_s: int,
+    limits: ConnectionLimits = _LIMITS,
+    processes: int = 1,
+) -> BoundedConfig:
+    """Return uvicorn's configuration; the app of several processes opens itself in each."""
+    return BoundedConfig(
+        app,
+        limits=limits,
+        ids=ids,
+        lifespan="off" if processes == 1 else "on",
+        loop="asyncio",
+        workers=processes,
+        # The supervisor replaces a process that is silent for as long as one may take to start.
+        timeout_worker_healthcheck=_STARTS_WITHIN_S,
+        # By default it takes a caller's word from this machine for any other address.
+        proxy_headers=False,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=drain_s,
+    )
+
+
+def is_no_cancellation(record: logging.LogRecord) -> bool:
     """Filter out uvicorn's report of a request that it cancelled itself, which is no defect."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
