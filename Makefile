@@ -74,6 +74,9 @@ bench: .venv/dev.stamp .tools/ministack/stamp ## Measure beside a bare pass-thro
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE)) \
 		$(if $(AGAINST),--against $(AGAINST))
 
+scale: .venv/dev.stamp .tools/ministack/stamp ## Measure how cost grows with keys, workspaces, records, models, requests (PART=...)
+	@PYTHONPATH=functions .venv/bin/python -m bench.scale $(if $(PART),--part $(PART))
+
 check: .venv/dev.stamp ## Run the linter, the type checker and the tidy test
 	@$(in_parallel) check-types check-style check-tidy
 

@@ -8,12 +8,27 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bench.scale.counted import CountedStore
+from bench.scale.deployments import (
+    copy_template,
+    stores_on,
+    workspace_name,
+    write_template,
+)
 from bench.scale.generated import GeneratedRows
 from bench.scale.records import RecordRows
 from tests.contract.test_workspaces import maintenance
-from tests.stores import NOON_S, TESTER, DynamoStores, dynamo_stores, funded_key, record_of
+from tests.stores import (
+    NOON_S,
+    TESTER,
+    DynamoStores,
+    HandClock,
+    dynamo_stores,
+    funded_key,
+    record_of,
+)
 from tests.unit.stores.records.test_generations import USUAL
-from tollgate.core.activity import day_of, summarize_day
+from tollgate.core.activity import GenerationFilter, day_of, summarize_day
 from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
@@ -128,3 +143,43 @@ async def test_scheduled_work_visits_some_workspaces_at_a_time(
             assert await stores.activity.close_due() == (at_once + 1) * 21
 
     assert watched.at_once_max == at_once
+
+
+async def test_lists_and_authentication_cost_the_same_for_any_number_of_keys(
+    honest: DynamoStores,
+) -> None:
+    template = await write_template(honest.client, HandClock())
+
+    async def costs(keys: int) -> list[tuple[int, float]]:
+        counted = CountedStore(GeneratedRows(None, copy_template(template, keys=keys)))
+        stores = stores_on(counted, template)
+        found: list[tuple[int, float]] = []
+        for work in (
+            lambda: stores.keys.authenticate(template.secret),
+            lambda: stores.keys.list(workspace_name(0), limit=100),
+            lambda: stores.teams.list(workspace_name(0), limit=100),
+            lambda: stores.members.list(workspace_name(0), limit=100),
+        ):
+            await work()
+            cost = counted.measured()
+            found.append((cost.calls, cost.read_units))
+        return found
+
+    assert await costs(200) == await costs(1_000)
+
+
+@pytest.mark.parametrize("records", [10_000, 1_000_000])
+async def test_a_page_of_records_costs_the_same_for_any_number_of_them(records: int) -> None:
+    rows = RecordRows(KINDS, workspace_id="acme", day_s=DAY, count=records)
+    counted = CountedStore(GeneratedRows(None, {("generations", rows.partition): rows}))
+    store = DynamoGenerationStore(counted, "generations", retention_s=DAY_S)
+    wanted = GenerationFilter(since_s=DAY, until_s=DAY + DAY_S)
+
+    for before in (None, rows.record(records // 2).id):
+        page = await store.page("acme", wanted, limit=20, before=before)
+        assert len(page.found) == 20
+    await store.page("acme", replace(wanted, model="none"), limit=20)
+
+    cost = counted.measured()
+    # One query each, and 40 for the filter: then the caller asks for the next page.
+    assert (cost.calls, cost.items) == (42, 2 * 22 + 40 * 250)

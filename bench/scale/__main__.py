@@ -1,0 +1,70 @@
+"""Measure how cost grows, and print it: `make scale`, described in docs/growth.md."""
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import json
+
+from bench.children import TOP
+from bench.scale.catalogs import measure_catalogs
+from bench.scale.deployments import Template, make_template
+from bench.scale.flight import measure_requests, measure_streams
+from bench.scale.measure import Point
+from bench.scale.report import draw_growth, format_points
+from bench.scale.store_parts import measure_keys, measure_records, measure_workspaces
+
+_RESULT: Final = TOP / "dist" / "scale.json"
+_PICTURE: Final = TOP / "dist" / "growth.svg"
+# Nothing here is outside this machine.
+_ENVIRONMENT: Final = {
+    "AWS_ACCESS_KEY_ID": "bench",
+    "AWS_SECRET_ACCESS_KEY": "bench",
+    "BENCH_API_KEY": "bench",
+}
+# What a size counts, and how its part is measured.
+_PARTS: Final[Mapping[str, tuple[str, Callable[[Template], AsyncIterator[Sequence[Point]]]]]] = {
+    "keys": ("keys in a workspace", measure_keys),
+    "workspaces": ("workspaces", measure_workspaces),
+    "records": ("records of a day", measure_records),
+    "catalog": ("models of the catalog", measure_catalogs),
+    "flight": ("requests in flight", measure_requests),
+    "streams": ("streams open at a time", measure_streams),
+}
+
+
+def main() -> None:
+    """Measure the parts, print their tables, and keep all points and the picture."""
+    parser = argparse.ArgumentParser(prog="make scale", description=__doc__)
+    parser.add_argument("--part", nargs="*", choices=_PARTS, default=list(_PARTS))
+    parser.add_argument("--picture", type=Path, default=_PICTURE)
+    options = parser.parse_args()
+    os.environ.update(_ENVIRONMENT)
+    began_s = time.monotonic()
+    found = asyncio.run(_measure(options.part))
+    _RESULT.parent.mkdir(parents=True, exist_ok=True)
+    _RESULT.write_bytes(json.format(json.encode(found)))
+    options.picture.write_text(draw_growth({_PARTS[part][0]: it for part, it in found.items()}))
+    print(f"Took {time.monotonic() - began_s:.0f} s; load {os.getloadavg()[0]:.1f}.")
+
+
+async def _measure(parts: Sequence[str]) -> Mapping[str, Sequence[Point]]:
+    template = await make_template()
+    found: dict[str, list[Point]] = {}
+    for part in parts:
+        unit, measure = _PARTS[part]
+        found[part] = []
+        async for points in measure(template):
+            found[part] += points
+            print(f"  {unit}: {points[-1].size:,}", file=sys.stderr)
+        print(format_points(found[part], unit), end="\n\n")
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""The parts of `make scale` that measure what grows with the tables."""
+
+import gc
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+from tests.contract.test_workspaces import maintenance
+from tests.unit.stores.records.test_generations import USUAL
+
+from bench.scale.counted import CountedStore
+from bench.scale.deployments import (
+    NOW_S,
+    TODAY_S,
+    Places,
+    Template,
+    copy_template,
+    key_name,
+    stores_on,
+    workspace_name,
+)
+from bench.scale.generated import GeneratedRows
+from bench.scale.measure import Operation, Point, measure_operations
+from bench.scale.records import RecordRows
+from tollgate.core.activity import GenerationFilter
+from tollgate.core.audit import AuditFilter
+from tollgate.core.clock import DAY_S
+from tollgate.core.statement import Month
+from tollgate.stores.aws.items import AnyItem
+from tollgate.stores.rules.periods import day_name
+
+TEN_THOUSAND: Final = (1, 10, 100, 1_000, 10_000)
+RECORDS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+_WORKSPACE = workspace_name(0)
+# Beyond these sizes it takes minutes: each record costs what it did before.
+_READ_WHOLE_MAX: Final = {"roll-up of the day": 100_000, "audit": 100_000}
+_MEMORY_MAX: Final = 1_000
+_YESTERDAY_S = TODAY_S
+_MONTH = Month(name="2026-11", since_s=1_793_491_200, until_s=1_796_083_200)
+
+
+async def measure_keys(template: Template) -> AsyncIterator[Sequence[Point]]:
+    """Yield the costs for each number of keys in one workspace."""
+    since_s, until_s = _MONTH.since_s, int(NOW_S)
+    operations: dict[str, Operation] = {
+        "authenticate a key": lambda it: it.keys.authenticate(template.secret),
+        "page of 100 keys": lambda it: it.keys.list(_WORKSPACE, limit=100),
+        "page of 100 teams": lambda it: it.teams.list(_WORKSPACE, limit=100),
+        "page of 100 members": lambda it: it.members.list(_WORKSPACE, limit=100),
+        "key by its name": lambda it: it.keys.names(_WORKSPACE),
+        "`spend` of a month": lambda it: it.activity.activity(_WORKSPACE, since_s, until_s),
+        "statement of a month": lambda it: it.statements.statement(_WORKSPACE, _MONTH),
+        "page of the audit log": lambda it: it.audit_log.page(
+            _WORKSPACE, AuditFilter(since_s=since_s, until_s=until_s), limit=100
+        ),
+        **_UPKEEP,
+    }
+    for keys in TEN_THOUSAND:
+        yield await _measure(template, copy_template(template, keys=keys), operations, keys)
+
+
+async def measure_workspaces(template: Template) -> AsyncIterator[Sequence[Point]]:
+    """Yield the costs for each number of workspaces, which have one key each."""
+    operations: dict[str, Operation] = {
+        "page of 100 workspaces": lambda it: it.workspaces.list(limit=100),
+        "roll-up with nothing due": lambda it: it.activity.close_due(),
+        **_UPKEEP,
+    }
+    for count in TEN_THOUSAND:
+        rows = copy_template(template, workspaces=count)
+        yield await _measure(template, rows, operations, count)
+
+
+async def measure_records(template: Template) -> AsyncIterator[Sequence[Point]]:
+    """Yield the costs for each number of records on one day of one workspace."""
+    kinds = [
+        replace(USUAL, key_id=key_name(0, place), key_label=f"key-{place:05d}", labels={})
+        for place in range(100)
+    ]
+    days = GenerationFilter(since_s=_YESTERDAY_S, until_s=_YESTERDAY_S + DAY_S)
+    for count in RECORDS:
+        rows = RecordRows(kinds, workspace_id=_WORKSPACE, day_s=_YESTERDAY_S, count=count)
+        deployment = copy_template(template)
+        deployment[template.tables.generations, rows.partition] = rows
+        operations: dict[str, Operation] = {
+            "one record": lambda it, rows=rows: it.generations.get(
+                _WORKSPACE, rows.record(len(rows) // 2).id
+            ),
+            "latest 20 records": lambda it: it.generations.page(_WORKSPACE, days, limit=20),
+            "20 records from the middle": lambda it, rows=rows: it.generations.page(
+                _WORKSPACE, days, limit=20, before=rows.record(len(rows) // 2).id
+            ),
+            "20 records that a filter lacks": lambda it: it.generations.page(
+                _WORKSPACE, replace(days, model="none"), limit=20
+            ),
+        }
+        yield await _measure(template, deployment, operations, count)
+        whole = {
+            "activity of a live day": lambda it: it.activity.activity(
+                _WORKSPACE, _YESTERDAY_S, _YESTERDAY_S + DAY_S
+            ),
+            "roll-up of the day": lambda it: it.activity.close_due(),
+            "audit": lambda it: it.audit.run(),
+        }
+        opened = {**_open_day(template), (template.tables.generations, rows.partition): rows}
+        fits = {
+            name: operation
+            for name, operation in whole.items()
+            if count <= _READ_WHOLE_MAX.get(name, count)
+        }
+        yield await _measure(template, opened, fits, count)
+
+
+def _open_day(template: Template) -> Places:
+    """Return the workspace with a day that is over and not closed yet."""
+    mark = f"D#{day_name(_YESTERDAY_S)}"
+    core = template.tables.core
+    kept = [item for item in template.items[core] if item[AnyItem.SORT]["S"] != mark]
+    return copy_template(replace(template, items={**template.items, core: kept}))
+
+
+_UPKEEP: Final[Mapping[str, Operation]] = {
+    "sweep": lambda it: it.sweeper.run(),
+    "maintenance": lambda it: maintenance(it).run(),
+    "audit": lambda it: it.audit.run(),
+}
+
+
+async def _measure(
+    template: Template, rows: Places, operations: Mapping[str, Operation], size: int
+) -> Sequence[Point]:
+    counted = CountedStore(GeneratedRows(None, rows))
+    # What the bench itself holds is no work of the collector's.
+    gc.collect()
+    gc.freeze()
+    try:
+        return await measure_operations(
+            operations,
+            size=size,
+            counted=counted,
+            stores=lambda: stores_on(counted, template),
+            memory=size <= _MEMORY_MAX,
+        )
+    finally:
+        gc.unfreeze()
