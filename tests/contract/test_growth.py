@@ -183,3 +183,14 @@ async def test_a_page_of_records_costs_the_same_for_any_number_of_them(records: 
     cost = counted.measured()
     # One query each, and 40 for the filter: then the caller asks for the next page.
     assert (cost.calls, cost.items) == (42, 2 * 22 + 40 * 250)
+
+
+async def test_the_activity_of_many_keys_is_read_item_by_item(honest: DynamoStores) -> None:
+    template = await write_template(honest.client, HandClock())
+    watched = Watched(GeneratedRows(None, copy_template(template, keys=1_000)))
+    stores = stores_on(watched, template)
+
+    found = await stores.activity.activity(workspace_name(0), DAY - 19 * DAY_S, DAY + 2 * DAY_S)
+
+    assert len(found.rows) == 21_000
+    assert watched.rows_max < 8_000  # those of one reply of 1 MB

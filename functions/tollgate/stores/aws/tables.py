@@ -13,7 +13,7 @@ from tollgate.core.limits import AboveKey, LimitOwner
 from tollgate.stores.aws.attributes import Item, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_text
-from tollgate.stores.aws.expressions import ROWS_BETWEEN, ROWS_OF_PARTITION
+from tollgate.stores.aws.expressions import ROWS_OF_PARTITION
 from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.rules.periods import day_name
@@ -357,29 +357,6 @@ async def all_rows(client: AwsCaller, table: str, partition: str, prefix: str) -
         more, after = await query_rows(client, table, partition, prefix, after=after)
         rows += more
     return rows
-
-
-async def rows_between(
-    client: AwsCaller, table: str, partition: str, *, low: str, high: str, consistent: bool = False
-) -> list[Item]:
-    """Return the rows of a partition whose sort keys lie within [low, high], in order."""
-    query: dict[str, object] = {
-        "TableName": table,
-        "ConsistentRead": consistent,
-        "KeyConditionExpression": ROWS_BETWEEN,
-        "ExpressionAttributeValues": {
-            ":pk": string(partition),
-            ":low": string(low),
-            ":high": string(high),
-        },
-    }
-    items: list[Item] = []
-    while True:
-        reply = await client.call("Query", query)
-        items += reply["Items"]
-        if "LastEvaluatedKey" not in reply:
-            return items
-        query["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
 
 
 async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list[Item]:

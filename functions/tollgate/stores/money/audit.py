@@ -27,6 +27,7 @@ from tollgate.stores.aws.items import (
     KeyStateItem,
     WalletItem,
 )
+from tollgate.stores.aws.row_ranges import rows_between
 from tollgate.stores.aws.tables import (
     Tables,
     all_rows,
@@ -37,7 +38,6 @@ from tollgate.stores.aws.tables import (
     level_rows_prefix,
     level_state_key,
     query_rows,
-    rows_between,
 )
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.rows import is_gone

@@ -18,7 +18,8 @@ from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import AnyItem, ClosedDayItem
-from tollgate.stores.aws.tables import Tables, rows_between, workspace_partition
+from tollgate.stores.aws.row_ranges import rows_between
+from tollgate.stores.aws.tables import Tables, workspace_partition
 from tollgate.stores.credit import CreditEntry
 from tollgate.stores.money.credit_items import read_entry
 from tollgate.stores.rules.statements import Spending, make_statement, sum_by_group

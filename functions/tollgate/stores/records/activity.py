@@ -7,7 +7,7 @@ expire, and are written long before the records do.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
 from tollgate.core.activity import (
@@ -34,12 +34,12 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import ActivityItem, AnyItem, ClosedDayItem
+from tollgate.stores.aws.row_ranges import pages_between
 from tollgate.stores.aws.tables import (
     BEFORE_STATED,
     Tables,
     activity_key,
     closed_day_key,
-    rows_between,
     workspace_partition,
 )
 from tollgate.stores.aws.visits import visit_workspaces
@@ -201,20 +201,26 @@ class DynamoActivityStore:
 
     async def _find_closed(self, workspace_id: str, days: tuple[int, ...]) -> set[str]:
         """Return those of these days that are closed."""
-        marks = await self._between(
+        marks = self._pages_between(
             workspace_id, f"D#{_compact(days[0])}", f"D#{_compact(days[-1])}"
         )
-        return {_day(read_text(item, AnyItem.SORT).removeprefix("D#")) for item in marks}
+        return {
+            _day(read_text(item, AnyItem.SORT).removeprefix("D#"))
+            async for page in marks
+            for item in page
+        }
 
     async def _rows(self, workspace_id: str, days: tuple[int, ...]) -> list[ActivityRow]:
         """Return the stored rows of these days."""
         # `$` follows `#`: everything that begins with the last day's name.
         low, high = f"A#{_compact(days[0])}", f"A#{_compact(days[-1])}$"
-        return [_read_row(item) for item in await self._between(workspace_id, low, high)]
+        # Item by item: as DynamoDB's JSON a row takes three times as much.
+        pages = self._pages_between(workspace_id, low, high)
+        return [_read_row(item) async for page in pages for item in page]
 
-    async def _between(self, workspace_id: str, low: str, high: str) -> list[Item]:
+    def _pages_between(self, workspace_id: str, low: str, high: str) -> AsyncIterator[list[Item]]:
         partition = workspace_partition(workspace_id)
-        return await rows_between(self._client, self._tables.core, partition, low=low, high=high)
+        return pages_between(self._client, self._tables.core, partition, low=low, high=high)
 
 
 def _row_item(workspace_id: str, row: ActivityRow) -> Item:

@@ -1,0 +1,37 @@
+"""Reads of the rows of a partition whose sort keys lie in a range."""
+
+from collections.abc import AsyncIterator
+
+from tollgate.stores.aws.attributes import Item, string
+from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.stores.aws.expressions import ROWS_BETWEEN
+
+
+async def pages_between(
+    client: AwsCaller, table: str, partition: str, *, low: str, high: str, consistent: bool = False
+) -> AsyncIterator[list[Item]]:
+    """Yield the rows whose sort keys lie within [low, high], in order, a reply at a time."""
+    query: dict[str, object] = {
+        "TableName": table,
+        "ConsistentRead": consistent,
+        "KeyConditionExpression": ROWS_BETWEEN,
+        "ExpressionAttributeValues": {
+            ":pk": string(partition),
+            ":low": string(low),
+            ":high": string(high),
+        },
+    }
+    while True:
+        reply = await client.call("Query", query)
+        yield reply["Items"]
+        if "LastEvaluatedKey" not in reply:
+            return
+        query["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+
+
+async def rows_between(
+    client: AwsCaller, table: str, partition: str, *, low: str, high: str, consistent: bool = False
+) -> list[Item]:
+    """Return the rows whose sort keys lie within [low, high], in order."""
+    pages = pages_between(client, table, partition, low=low, high=high, consistent=consistent)
+    return [item async for page in pages for item in page]
