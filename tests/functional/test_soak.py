@@ -40,7 +40,7 @@ async def test_c64_two_processes_under_faults_keep_nothing_and_their_books(
         sweep_every_s=5,
         sample_every_s=1,
         aftermath_s=1,
-        rest_s=2,
+        rest_s=1,
     )
     async with staged(ministack_url, tmp_path, seed) as stage:
         findings = await soak(stage, plan)

@@ -49,6 +49,7 @@ _MORTAL: Final = 1
 _IN_FLIGHT_MAX: Final = 1_000
 _THROTTLED: Final = 0.3
 _GRANT_EVERY_S: Final = 60.0
+_REST_MAX_S: Final = 15.0
 
 
 @dataclass(kw_only=True)
@@ -160,7 +161,7 @@ async def soak(stage: Stage, plan: Plan) -> SoakFindings:
     done.set()
     await asyncio.gather(*around)
     findings.told = callers.told
-    findings.at_rest += await _rested(stage, plan)
+    findings.at_rest += await _rested(stage, findings)
     await stage.proxy.all_delivered()
     findings.minutes = _minutes(stage, findings)
     findings.counts.update(f"told {it.ending}" for it in findings.told)
@@ -262,10 +263,20 @@ async def _sample(stage: Stage, at_s: float) -> list[Sample]:
     return [it for it in samples if it is not None]
 
 
-async def _rested(stage: Stage, plan: Plan) -> Sequence[Sample]:
-    """Return what processes use once they have nothing to do."""
-    await asyncio.sleep(plan.rest_s)
-    return await _sample(stage, plan.seconds + plan.rest_s)
+async def _rested(stage: Stage, findings: SoakFindings) -> Sequence[Sample]:
+    """Return what processes use once they have nothing to do.
+
+    A busy machine takes longer to end what callers have left; for a leak, all waiting is in vain.
+    """
+    await asyncio.sleep(findings.plan.rest_s)
+    gives_up_s = time.monotonic() + _REST_MAX_S
+    base = {it.server: it.tasks for it in findings.first}
+    while True:
+        samples = await _sample(stage, time.monotonic() - findings.began_s)
+        quiet = all(it.tasks <= base[it.server] and not it.in_flight for it in samples)
+        if quiet or time.monotonic() > gives_up_s:
+            return samples
+        await asyncio.sleep(0.5)
 
 
 def _is_calm(findings: SoakFindings, told: Told, faults: Sequence[FaultWindow]) -> bool:
