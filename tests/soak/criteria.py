@@ -46,7 +46,7 @@ class Minute:
 class Bounds:
     """How flat is flat. None leaves a criterion out: a short run says nothing of it."""
 
-    rss_mb_per_hour: float | None = 6.0
+    rss_mb_per_hour: float | None = 4.0
     # Beyond what a process has before its first request, once it is at rest again.
     descriptors_left: int = 4
     tasks_left: int = 0

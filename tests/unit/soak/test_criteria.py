@@ -29,7 +29,8 @@ BASE = Sample(
     defects=0,
 )
 SECONDS = 3_600
-REQUESTS_PER_SECOND = 6
+# Of six, the half that each process gets.
+REQUESTS_PER_SECOND = 3
 # What a process that keeps nothing uses: its memory goes up and down by a MB.
 Use = Callable[[int], Sample]
 
