@@ -4,7 +4,6 @@ Keeps C7, C33, C41, C44, C50, C66, C81.
 """
 
 import json
-import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from threading import Timer
-from time import monotonic
+from time import monotonic, sleep
 from urllib.request import Request, urlopen
 
 import httpx2
@@ -56,11 +55,6 @@ def get(url: str, key: str) -> dict[str, object]:
     with urlopen(Request(url, headers={"authorization": f"Bearer {key}"})) as reply:
         content: dict[str, object] = json.load(reply, parse_float=Decimal)
         return content
-
-
-def children_of(pid: int) -> set[int]:
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return {int(child) for child in listed.split()}
 
 
 def test_c7_c81_the_sdk_completes_prompts_streamed_and_whole(
@@ -236,9 +230,8 @@ def test_it_does_what_a_stack_does_on_a_schedule(tmp_path: Path) -> None:
         httpx2.post(
             f"{first.base_url}/credits/grants", json=grant, headers=headers
         ).raise_for_status()
-        while datetime.now(UTC) <= ends:
-            get(f"{first.base_url}/credits", first.management_key)
         first.interrupt()
+    sleep(max(0.0, (ends - datetime.now(UTC)).total_seconds()))
     with local_server(tmp_path) as second:
         for path, expected in (
             ("/credits/ledger", "expiry:plan"),
@@ -247,22 +240,6 @@ def test_it_does_what_a_stack_does_on_a_schedule(tmp_path: Path) -> None:
             give_up_s = monotonic() + PATIENCE_S
             while expected not in str(get(second.base_url + path, second.management_key)):
                 assert monotonic() < give_up_s, path
-
-
-def test_nobody_else_on_the_machine_reads_the_keys_of_the_ready_file(tmp_path: Path) -> None:
-    with local_server(tmp_path):
-        assert (tmp_path / "ready.json").stat().st_mode & 0o777 == 0o600
-
-
-def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
-    with local_server(tmp_path) as started:
-        family = {started.pid} | children_of(started.pid)
-        assert len(family) == 2
-        output = started.interrupt()
-    assert started.process.returncode == 0
-    assert not [pid for pid in family if Path(f"/proc/{pid}").exists()]
-    assert not (tmp_path / "ready.json").exists()
-    assert output.rstrip().endswith("Stopped.")
 
 
 def test_ctrl_c_in_mid_stream_settles_what_was_delivered(tmp_path: Path) -> None:
@@ -284,28 +261,6 @@ def test_ctrl_c_in_mid_stream_settles_what_was_delivered(tmp_path: Path) -> None
     assert isinstance(money, dict)
     assert money["held"] == 0
     assert money["total_usage"] > 0
-
-
-def test_it_prints_what_a_newcomer_pastes(tmp_path: Path) -> None:
-    with local_server(tmp_path) as started:
-        output = started.interrupt()
-    assert output.startswith("Tollgate serves ")
-    assert started.base_url in output
-    assert started.key in output
-    assert started.management_key in output
-    assert re.search(r"^  curl -N ", output, re.MULTILINE)
-
-
-def test_it_says_which_providers_are_usable_and_what_the_others_need(tmp_path: Path) -> None:
-    with local_server(tmp_path, extra={"GROQ_API_KEY": "gsk-any"}) as started:
-        output = started.interrupt()
-    assert re.search(
-        r"^  usable here     simulator, groq, simulator-completions$", output, re.MULTILINE
-    )
-    exports = dict(re.findall(r"^    export (\w+)=\.\.\. +# (.+)$", output, re.MULTILINE))
-    assert exports["OPENAI_API_KEY"] == "openai, openai-responses"
-    assert exports["AWS_SECRET_ACCESS_KEY"] == "bedrock, bedrock-oregon"
-    assert "GROQ_API_KEY" not in exports
 
 
 def test_what_is_saved_is_served_and_a_broken_file_is_told_while_the_last_good_one_serves(

@@ -1,0 +1,68 @@
+"""`tollgate dev`, started and stopped: what it printed, and what it leaves behind."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.local_server import LocalServer, local_server
+
+
+def children_of(pid: int) -> set[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return {int(child) for child in listed.split()}
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A server that was started, looked at and interrupted; `output` is all that it printed."""
+
+    server: LocalServer
+    output: str
+    ready_file: Path
+    ready_mode: int
+    family: frozenset[int]
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    state = tmp_path_factory.mktemp("stopped")
+    ready_file = state / "ready.json"
+    with local_server(state, extra={"GROQ_API_KEY": "gsk-any"}) as started:
+        mode = ready_file.stat().st_mode & 0o777
+        family = frozenset({started.pid} | children_of(started.pid))
+        output = started.interrupt()
+    return Stopped(
+        server=started, output=output, ready_file=ready_file, ready_mode=mode, family=family
+    )
+
+
+def test_nobody_else_on_the_machine_reads_the_keys_of_the_ready_file(stopped: Stopped) -> None:
+    assert stopped.ready_mode == 0o600
+
+
+def test_ctrl_c_leaves_no_process_behind(stopped: Stopped) -> None:
+    assert len(stopped.family) == 2
+    assert stopped.server.process.returncode == 0
+    assert not [pid for pid in stopped.family if Path(f"/proc/{pid}").exists()]
+    assert not stopped.ready_file.exists()
+    assert stopped.output.rstrip().endswith("Stopped.")
+
+
+def test_it_prints_what_a_newcomer_pastes(stopped: Stopped) -> None:
+    assert stopped.output.startswith("Tollgate serves ")
+    assert stopped.server.base_url in stopped.output
+    assert stopped.server.key in stopped.output
+    assert stopped.server.management_key in stopped.output
+    assert re.search(r"^  curl -N ", stopped.output, re.MULTILINE)
+
+
+def test_it_says_which_providers_are_usable_and_what_the_others_need(stopped: Stopped) -> None:
+    assert re.search(
+        r"^  usable here     simulator, groq, simulator-completions$", stopped.output, re.MULTILINE
+    )
+    exports = dict(re.findall(r"^    export (\w+)=\.\.\. +# (.+)$", stopped.output, re.MULTILINE))
+    assert exports["OPENAI_API_KEY"] == "openai, openai-responses"
+    assert exports["AWS_SECRET_ACCESS_KEY"] == "bedrock, bedrock-oregon"
+    assert "GROQ_API_KEY" not in exports
