@@ -103,8 +103,14 @@ class Terminal:
         finally:
             os.close(terminal)
 
-    def sign_in(self, subject: str = "ana") -> tuple[int, str]:
+    def sign_in_by_code(self, subject: str = "ana") -> tuple[int, str]:
         return self.watch("login", "--device", on_page=Person(subject).confirm)
+
+    def sign_in(self) -> None:
+        """Sign in by a browser, which keeps nobody waiting for the next look at a code."""
+        browser = f"{sys.executable} -m tests.upstream.person %s ana &"
+        signed_in = self.run("login", BROWSER=browser, PYTHONPATH=str(ROOT))
+        assert "Signed in as ana@acme.example" in signed_in.stdout, signed_in
 
     def end_session(self) -> None:
         """Let the stored session end now, as if an hour had passed."""
@@ -151,7 +157,7 @@ def session(terminal: Terminal, secret: str) -> int:
 
 
 def test_a_person_signs_in_by_a_code_and_out_again(terminal: Terminal) -> None:
-    status, shown = terminal.sign_in()
+    status, shown = terminal.sign_in_by_code()
     assert status == 0, shown
     assert "Signed in as ana@acme.example (developer of default)." in shown
     assert terminal.file.stat().st_mode & 0o777 == 0o600
@@ -238,23 +244,14 @@ def test_a_folder_that_cannot_be_written_is_named(
 
 
 def test_somebody_whom_no_rule_knows_hears_it_in_the_terminal(terminal: Terminal) -> None:
-    status, shown = terminal.sign_in("eve")
+    status, shown = terminal.sign_in_by_code("eve")
     assert status == 1
     assert "eve may not sign in: no rule" in shown
     assert not terminal.file.exists()
 
 
 def test_a_browser_of_this_machine_comes_back_by_itself(terminal: Terminal) -> None:
-    browser = f"{sys.executable} -m tests.upstream.person %s ana &"
-    signed_in = subprocess.run(
-        [str(TOLLGATE), "login"],
-        cwd=ROOT,
-        env=terminal.variables(BROWSER=browser),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
-    assert "Signed in as ana@acme.example" in signed_in.stdout, signed_in
+    terminal.sign_in()
     assert terminal.run("token").returncode == 0
 
 
