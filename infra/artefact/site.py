@@ -31,8 +31,8 @@ _NAMED: Final = {"aioboto3": ("aioboto3.s3.inject",)}
 # of what they have themselves: without certifi botocore trusts the authorities in its own file.
 _PROBED: Final = frozenset({"certifi", "cryptography"})
 # What no code here reads of a package: trafilatura asks for languages only where a crawl is to keep
-# to one, and 10 MB of babel are words of all. No function opens a WebSocket, for which aiohttp has a
-# reader of 2 MB beside the same one in Python.
+# to one, and 10 MB of babel are words of all. No function opens a WebSocket, for which aiohttp has
+# a reader of 2 MB beside the same one in Python.
 _UNUSED: Final = ("aiohttp/_websocket/reader_c.", "babel/locale-data/")
 # An extra of a package that is required, and the extra for which a package requires another.
 _EXTRAS: Final = re.compile(r"\[([^\]]+)\]")
