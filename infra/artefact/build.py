@@ -6,15 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pydantic import BaseModel
+
 from infra.artefact.bytecode import compile_all
 from infra.artefact.closure import find_closure
 from infra.artefact.openapi import write_openapi_document
 from infra.artefact.site import Site
+from infra.artefact.validators import write_validators
+from tollgate.ingress.chat_completions.wire.request import ChatFields
 from tollgate.login.configuration import read_sign_in
 from tollgate.providers.base import Auth
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.routing_file import Routing
+from tollgate.routing.schema import CompiledRouting, ModelSection
 from tollgate.settings import Settings
+from tollgate.wiring.validators import VALIDATORS_FILE
 
 ROUTING_FILE: Final = "routing.json"
 OPENAPI_FILE: Final = "openapi.json"
@@ -34,6 +40,8 @@ class Function:
     beside: tuple[str, ...] = ()
     # Whether it calls providers, and so needs the packages that their rows use.
     calls_providers: bool = False
+    # Models whose validators its first requests need.
+    validates: tuple[type[BaseModel], ...] = ()
     # Whether it serves /openapi.json, which is written at build.
     serves_openapi: bool = False
     # Whether it reads the sign-in file, where the repository has one.
@@ -42,7 +50,12 @@ class Function:
 
 # By logical id in infra/template.yaml.
 FUNCTIONS: Final = {
-    "ChatFunction": Function("chat", ("stream_bootstrap",), calls_providers=True),
+    "ChatFunction": Function(
+        "chat",
+        ("stream_bootstrap",),
+        calls_providers=True,
+        validates=(CompiledRouting, ModelSection, ChatFields),
+    ),
     "ApiFunction": Function("api", ("tollgate/console",), serves_openapi=True),
     "SweeperFunction": Function("sweeper"),
     "RollupFunction": Function("rollup"),
@@ -69,6 +82,8 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
         content = sign_in.read_bytes()
         read_sign_in(content)
         (output / SIGN_IN_FILE).write_bytes(content)
+    if function.validates:
+        (output / VALIDATORS_FILE).write_bytes(write_validators(function.validates))
     if function.serves_openapi:
         (output / OPENAPI_FILE).write_bytes(write_openapi_document(compiled.content))
 

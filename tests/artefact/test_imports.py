@@ -18,6 +18,30 @@ for name in sys.modules:
 BOOKKEEPING: Final = re.compile(r"__main__|_?cython_.*|_sysconfigdata.*")
 
 
+PREPARED: Final = """
+import sys
+sys.path.insert(0, ".")
+import chat
+from tollgate.settings import Settings
+chat.wire_function(Settings(catalog_file="routing.json"))
+from tollgate.ingress.chat_completions.wire.request import ChatFields
+from tollgate.routing.schema import CompiledRouting, ModelSection
+for model in ChatFields, CompiledRouting, ModelSection:
+    print(type(model.__pydantic_validator__).__name__)
+"""
+
+
+def test_streaming_starts_with_validators_of_the_build(interpreter: str, for_host: Path) -> None:
+    result = subprocess.run(
+        [interpreter, "-I", "-S", "-c", PREPARED],
+        cwd=for_host / "ChatFunction",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.split() == ["SchemaValidator"] * 3
+
+
 def test_streaming_starts_with_reviewed_imports_only(interpreter: str, for_host: Path) -> None:
     """Whoever adds a line to streaming_imports.txt says in the commit what it costs."""
     result = subprocess.run(

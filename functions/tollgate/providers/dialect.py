@@ -178,9 +178,16 @@ _FAMILIES: Final[Mapping[str, str]] = {
     "gemini_budget": GEMINI,
     "gemini_level": GEMINI,
 }
+
+
+def _sort_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the kinds in one order, each once."""
+    return tuple(sorted(set(kinds)))
+
+
 _FetchedKinds = Annotated[
     tuple[Literal["file", "image"], ...],
-    AfterValidator(lambda kinds: tuple(sorted(set(kinds)))),
+    AfterValidator(_sort_kinds),
 ]
 
 

@@ -22,6 +22,11 @@ ImageOption = Literal[
 ]
 
 
+def _sort_options(options: tuple[ImageOption, ...]) -> tuple[ImageOption, ...]:
+    """Return the options in one order, each once."""
+    return tuple(sorted(set(options)))
+
+
 class ImagesDialect(BaseModel):
     """Departures of a server of pictures from OpenAI's."""
 
@@ -37,9 +42,7 @@ class ImagesDialect(BaseModel):
     images_max: Annotated[int, Field(ge=1, le=10)] = Field(
         default=1, description="Pictures of one request; the gateway sends more in several."
     )
-    takes: Annotated[
-        tuple[ImageOption, ...], AfterValidator(lambda names: tuple(sorted(set(names))))
-    ] = Field(
+    takes: Annotated[tuple[ImageOption, ...], AfterValidator(_sort_options)] = Field(
         default=(),
         description="OpenAI's options that are taken; others are left out and reported in "
         "`x-tollgate-adapted`.",
