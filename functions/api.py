@@ -1,5 +1,7 @@
 """The buffered function: Lambda's own runtime client calls `handler`."""
 
+from pathlib import Path
+
 from mangum import Mangum
 from mangum.adapter import DEFAULT_TEXT_MIME_TYPES
 
@@ -15,8 +17,10 @@ from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.services import wire_services
 from tollgate.wiring.stores import wire_stores
+from tollgate.wiring.validators import install_validators
 
 configure_logging()
+install_validators(Path(__file__).parent)
 _settings = Settings()
 _clock = SystemClock()
 _stores = wire_stores(_settings, _clock)
@@ -38,7 +42,12 @@ _services = wire_services(
 )
 _openapi = _settings.openapi_file.read_bytes() if _settings.openapi_file else None
 handler = Mangum(
-    api_app(_services, wire_web_limits(_settings), openapi=_openapi),
+    api_app(
+        _services,
+        wire_web_limits(_settings),
+        openapi=_openapi,
+        by_topic=_openapi is not None,
+    ),
     lifespan="off",
     # Other types are sent as base64, which API Gateway decodes for `Accept` of the template's
     # BinaryMediaTypes alone.

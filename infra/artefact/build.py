@@ -56,7 +56,12 @@ FUNCTIONS: Final = {
         calls_providers=True,
         validates=(CompiledRouting, ModelSection, ChatFields),
     ),
-    "ApiFunction": Function("api", ("tollgate/console",), serves_openapi=True),
+    "ApiFunction": Function(
+        "api",
+        ("tollgate/console",),
+        validates=(CompiledRouting, ModelSection),
+        serves_openapi=True,
+    ),
     "SweeperFunction": Function("sweeper"),
     "RollupFunction": Function("rollup"),
     "ReaderFunction": Function("reader"),

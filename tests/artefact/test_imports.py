@@ -1,15 +1,17 @@
-"""What the streaming function imports before it can answer: a cold start is little else."""
+"""What a function imports before it can answer: a cold start is little else."""
 
 import re
 import subprocess
 from pathlib import Path
 from typing import Final
 
-REVIEWED: Final = Path(__file__).with_name("streaming_imports.txt")
+import pytest
+
+FOLDER: Final = Path(__file__).parent
 DUMP: Final = """
 import sys
 sys.path.insert(0, ".")
-import chat
+{start}
 for name in sys.modules:
     if name.partition(".")[0] not in sys.stdlib_module_names:
         print(name)
@@ -18,12 +20,15 @@ for name in sys.modules:
 BOOKKEEPING: Final = re.compile(r"__main__|_?cython_.*|_sysconfigdata.*")
 
 
-PREPARED: Final = """
-import sys
-sys.path.insert(0, ".")
+WIRE: Final = """
 import chat
 from tollgate.settings import Settings
 chat.wire_function(Settings(catalog_file="routing.json"))
+"""
+PREPARED: Final = f"""
+import sys
+sys.path.insert(0, ".")
+{WIRE}
 from tollgate.ingress.chat_completions.wire.request import ChatFields
 from tollgate.routing.schema import CompiledRouting, ModelSection
 for model in ChatFields, CompiledRouting, ModelSection:
@@ -42,12 +47,25 @@ def test_streaming_starts_with_validators_of_the_build(interpreter: str, for_hos
     assert result.stdout.split() == ["SchemaValidator"] * 3
 
 
-def test_streaming_starts_with_reviewed_imports_only(interpreter: str, for_host: Path) -> None:
-    """Whoever adds a line to streaming_imports.txt says in the commit what it costs."""
+@pytest.mark.parametrize(
+    ("function", "start", "list_"),
+    [
+        ("ChatFunction", WIRE, "streaming_imports.txt"),
+        ("ApiFunction", "import api", "buffered_imports.txt"),
+    ],
+)
+def test_a_function_starts_with_reviewed_imports_only(
+    function: str, start: str, list_: str, interpreter: str, for_host: Path
+) -> None:
+    """Whoever adds a line to a list says in the commit what it costs."""
     result = subprocess.run(
         # The artefact and the standard library, nothing that is installed on this machine.
-        [interpreter, "-I", "-S", "-c", DUMP],
-        cwd=for_host / "ChatFunction",
+        [interpreter, "-I", "-S", "-c", DUMP.format(start=start)],
+        cwd=for_host / function,
+        env={
+            "TOLLGATE_CATALOG_FILE": "routing.json",
+            "TOLLGATE_OPENAPI_FILE": "openapi.json",
+        },
         capture_output=True,
         text=True,
         check=True,
@@ -55,6 +73,6 @@ def test_streaming_starts_with_reviewed_imports_only(interpreter: str, for_host:
     loaded = set(result.stdout.split())
     packages = {it for it in loaded if "." not in it and not BOOKKEEPING.fullmatch(it)}
     imported = packages | {it for it in loaded if it.startswith("tollgate.")}
-    reviewed = set(REVIEWED.read_text().split())
+    reviewed = set((FOLDER / list_).read_text().split())
     assert imported - reviewed == set(), "imported, but not reviewed"
     assert reviewed - imported == set(), "reviewed, but no longer imported"

@@ -10,10 +10,19 @@ from typing import Final
 from tollgate.core.ids import IdSource
 from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import Ingress
-from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.format_row import FormatModels, IngressFormat, PathAlias, TokenCounting
 from tollgate.ingress.image_formats import IMAGE_EDITS, IMAGE_GENERATIONS
 from tollgate.ingress.sound_formats import SPEECH, TRANSCRIPTIONS, TRANSLATIONS
+
+# The header that clients of Anthropic's Messages send with every request.
+ANTHROPIC_VERSION: Final = "anthropic-version"
+
+
+def _make_chat_completions(ids: IdSource) -> Ingress:
+    # Not imported by the functions that serve no generations.
+    from tollgate.ingress.chat_completions import ChatCompletions
+
+    return ChatCompletions(ids)
 
 
 def _load_chat_completions_models() -> FormatModels:
@@ -55,7 +64,7 @@ def _load_completions_models() -> FormatModels:
 CHAT_COMPLETIONS: Final = IngressFormat(
     name="chat_completions",
     path="/v1/chat/completions",
-    make=ChatCompletions,
+    make=_make_chat_completions,
     load_models=_load_chat_completions_models,
     tag="chat",
     summary="Create Chat Completion",

@@ -1,5 +1,6 @@
 """The buffered application: keys, credits, records, models and health."""
 
+from collections.abc import Callable
 from functools import cache, partial
 
 from fastapi import FastAPI, Request, Response
@@ -10,9 +11,10 @@ from starlette.middleware import Middleware
 from starlette.routing import Match
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
-from tollgate.ingress.formats import MESSAGES
+from tollgate.ingress.base import ErrorReply
+from tollgate.ingress.errors import openai_reply
+from tollgate.ingress.formats import ANTHROPIC_VERSION, MESSAGES
 from tollgate.ingress.validation import field_error
-from tollgate.web.claude_model_shapes import ANTHROPIC_VERSION
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.error_boundary import ErrorBoundary
 from tollgate.web.paths import (
@@ -26,34 +28,20 @@ from tollgate.web.paths import (
     wrong_function,
 )
 from tollgate.web.request_id import RequestIds, request_id_of
-from tollgate.web.routes.activity import activity_routes
-from tollgate.web.routes.audit import audit_routes
-from tollgate.web.routes.catalogs import catalog_routes
-from tollgate.web.routes.credits import credit_routes
-from tollgate.web.routes.explanations import explanation_routes
-from tollgate.web.routes.files import file_routes
-from tollgate.web.routes.generations import generation_routes
-from tollgate.web.routes.health import health_routes
-from tollgate.web.routes.keys import key_routes, workspace_key_routes
-from tollgate.web.routes.members import member_routes, workspace_member_routes
-from tollgate.web.routes.models import model_routes
-from tollgate.web.routes.pages import page_routes
-from tollgate.web.routes.reference import reference_routes
-from tollgate.web.routes.responses import response_routes
-from tollgate.web.routes.statements import statement_routes
-from tollgate.web.routes.teams import team_routes
-from tollgate.web.routes.uploads import part_routes, upload_routes
-from tollgate.web.routes.webhooks import webhook_routes
-from tollgate.web.routes.workspaces import workspace_routes
 from tollgate.web.services import Services
+from tollgate.web.topics import IncludeTopic, TopicRoutes
 
 
-def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = None) -> FastAPI:
+def api_app(
+    services: Services, limits: WebLimits, *, openapi: bytes | None = None, by_topic: bool = False
+) -> FastAPI:
     """Return the app that serves every route except the metered ones.
 
     `openapi` is the OpenAPI document that the build wrote. Without it, the app generates the
-    document at the first request.
+    document at the first request. With `by_topic`, the routes of a topic are made with its first
+    request, for a process that starts for one request.
     """
+    topics = TopicRoutes(services, body_bytes_max=limits.body_bytes_max)
     app = FastAPI(
         title="Tollgate",
         version="1",
@@ -68,41 +56,18 @@ def api_app(services: Services, limits: WebLimits, *, openapi: bytes | None = No
             Middleware(HeadAsGet),
             Middleware(
                 ErrorBoundary,
-                errors=services.errors,
                 journal=services.journal,
             ),
+            Middleware(IncludeTopic, topics=topics),
         ],
     )
-    for routes in (
-        key_routes,
-        workspace_routes,
-        workspace_key_routes,
-        team_routes,
-        member_routes,
-        workspace_member_routes,
-        credit_routes,
-        generation_routes,
-        activity_routes,
-        statement_routes,
-        audit_routes,
-        webhook_routes,
-        model_routes,
-        catalog_routes,
-        explanation_routes,
-        response_routes,
-        health_routes,
-        page_routes,
-        reference_routes,
-    ):
-        app.include_router(routes(services))
-    app.include_router(file_routes(services, body_bytes_max=limits.body_bytes_max))
-    app.include_router(upload_routes(services))
-    app.include_router(part_routes(services))
+    if not by_topic:
+        topics.include(app)
     if openapi:
         _serve_built_document(app, openapi)
     else:
         _generate_document(app)
-    _render_errors(app, services)
+    _render_errors(app)
     return app
 
 
@@ -119,11 +84,11 @@ def _generate_document(app: FastAPI) -> None:
     app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # FastAPI's documented way
 
 
-def _render_errors(app: FastAPI, services: Services) -> None:
+def _render_errors(app: FastAPI) -> None:
     """Render every error, ours, FastAPI's and Starlette's, in the envelope of its client."""
 
     def reply(request: Request, error: GatewayError) -> Response:
-        render = services.errors.error
+        render: Callable[[GatewayError, str], ErrorReply] = openai_reply
         if _is_of_anthropic(request):
             from tollgate.ingress.messages.errors import anthropic_reply
 

@@ -5,15 +5,12 @@ https://platform.claude.com/docs/en/api/models/list (2026-11-22)
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.web.model_shapes import ModelObject
-
-ANTHROPIC_VERSION: Final = "anthropic-version"
-"""The header by which a client of Anthropic's says so."""
 
 
 class ClaudeModelObject(BaseModel):

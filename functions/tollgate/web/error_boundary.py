@@ -7,16 +7,15 @@ from tollgate.core.errors import GatewayError, InternalError
 from tollgate.core.media_types import is_form
 from tollgate.engine.gateway import Journal
 from tollgate.engine.sink import ClientGone
-from tollgate.ingress.base import Ingress
+from tollgate.ingress.errors import openai_reply
 from tollgate.web.request_id import request_id_of
 
 
 class ErrorBoundary:
     """Answers the errors that no route has handled; it reads no body."""
 
-    def __init__(self, app: ASGIApp, *, errors: Ingress, journal: Journal) -> None:
+    def __init__(self, app: ASGIApp, *, journal: Journal) -> None:
         self._app = app
-        self._errors = errors
         self._journal = journal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,7 +44,7 @@ class ErrorBoundary:
     async def _send_error(
         self, error: GatewayError, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        rendered = self._errors.error(error, request_id_of(scope))
+        rendered = openai_reply(error, request_id_of(scope))
         response = Response(rendered.body, rendered.status, dict(rendered.headers))
         await response(scope, receive, send)
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
+from tollgate.ingress.errors import openai_reply
 from tollgate.login.browser import CALLBACK
 from tollgate.web.cors import WebLimits, cors
 from tollgate.web.error_boundary import ErrorBoundary
@@ -64,13 +65,13 @@ def login_app(services: LoginServices, limits: WebLimits) -> Starlette:
             Middleware(CanonicalPath),
             cors(limits),
             Middleware(HeadAsGet),
-            Middleware(ErrorBoundary, errors=services.errors, journal=services.journal),
+            Middleware(ErrorBoundary, journal=services.journal),
         ],
     )
 
     async def reply_error(request: Request, error: Exception) -> Response:
         refusal = error if isinstance(error, GatewayError) else _routing_error(request, error)
-        rendered = services.errors.error(refusal, request_id_of(request.scope))
+        rendered = openai_reply(refusal, request_id_of(request.scope))
         return Response(rendered.body, rendered.status, dict(rendered.headers))
 
     def _routing_error(request: Request, error: Exception) -> GatewayError:

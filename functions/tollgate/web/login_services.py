@@ -12,7 +12,6 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.gateway import Journal
-from tollgate.ingress.base import Ingress
 from tollgate.login.browser import BrowserSignIn
 from tollgate.login.codes import CodeStore
 from tollgate.login.configuration import SignIn
@@ -46,8 +45,6 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     # None where no issuer is configured.
     login: Login | None
     keys: KeyDirectory
-    # Renders every error of the api.
-    errors: Ingress
     ids: IdSource
     journal: Journal
     clock: Clock

@@ -10,10 +10,9 @@ from pydantic.json_schema import models_json_schema
 
 from tollgate.core.media_types import FORM
 from tollgate.ingress.format_row import FormatModels, IngressFormat, TokenCounting
-from tollgate.ingress.formats import FORMATS, MESSAGES
+from tollgate.ingress.formats import ANTHROPIC_VERSION, FORMATS, MESSAGES
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
 from tollgate.web.access import ACCESS
-from tollgate.web.claude_model_shapes import ANTHROPIC_VERSION
 from tollgate.web.session_shapes import (
     ClosedSessionReply,
     IdentityTokenBody,

@@ -77,8 +77,6 @@ class Services(Struct, frozen=True, kw_only=True):
     publications: Publications
     # By name: they parse bodies for explanations.
     formats: Mapping[str, Ingress]
-    # Renders every error of the api.
-    errors: Ingress
     ids: IdSource
     journal: Journal
     clock: Clock

@@ -16,7 +16,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
-from tollgate.ingress.formats import Ingresses
+from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
 from tollgate.providers.registry import CatalogProviders, ProviderServices, Registry
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
@@ -271,9 +271,12 @@ def wire_chat_app(
 ) -> ASGIApp:
     """Make the app of the metered routes."""
     ids = IdSource(clock)
+    ingresses = Ingresses(ids)
+    # Most requests are of this format: a start imports it.
+    _ = ingresses[CHAT_COMPLETIONS.name]
     front = RequestServices(
         keys=stores.keys,
-        ingresses=Ingresses(ids),
+        ingresses=ingresses,
         clock=clock,
         ids=ids,
         journal=journal,

@@ -4,7 +4,6 @@ from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import KeyVariables
 from tollgate.engine.gateway import Journal
-from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
 from tollgate.login.browser import BrowserSignIn
 from tollgate.login.configuration import InvalidSignIn, read_sign_in
 from tollgate.login.fetching import fetch_from_issuer
@@ -33,7 +32,6 @@ def wire_login_services(
     return LoginServices(
         login=_wire_login(settings, stores, administration, clock=clock, ids=ids),
         keys=stores.keys,
-        errors=Ingresses(ids)[CHAT_COMPLETIONS.name],
         ids=ids,
         journal=journal,
         clock=clock,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
-from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
+from tollgate.ingress.formats import Ingresses
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.administration import Administration
@@ -51,7 +51,6 @@ def wire_services(
         catalogs=catalogs,
         publications=stores.publications,
         formats=formats,
-        errors=formats[CHAT_COMPLETIONS.name],
         ids=ids,
         journal=journal,
         clock=clock,

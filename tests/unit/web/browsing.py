@@ -8,7 +8,6 @@ from starlette.types import ASGIApp
 from tests.asgi import Exchange
 from tests.unit.login.signing_in import House, house
 from tollgate.core.ids import IdSource
-from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
 from tollgate.web.cors import WebLimits
 from tollgate.web.login_app import login_app
 from tollgate.web.login_services import Login, LoginServices
@@ -44,7 +43,6 @@ class Browser:
         services = LoginServices(
             login=login,
             keys=self.home.keys,
-            errors=Ingresses(ids)[CHAT_COMPLETIONS.name],
             ids=ids,
             journal=NoJournal(),
             clock=self.home.clock,

@@ -37,9 +37,14 @@ class _EveryService:
         return _OneService(name) if services is None else getattr(services, name)
 
 
+def every_service() -> Services:
+    """Return the services of whichever request is being answered."""
+    return cast(Services, _EveryService())
+
+
 @cache
 def _shared_app() -> ASGIApp:
-    return api_app(cast(Services, _EveryService()), LIMITS)
+    return api_app(every_service(), LIMITS)
 
 
 def served(services: Services) -> ASGIApp:

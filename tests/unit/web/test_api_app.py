@@ -68,7 +68,6 @@ class Api:
             "catalogs": Always(home.catalog),
             "publications": MemoryPublications(),
             "formats": Ingresses(home.gateway.ids),
-            "errors": home.ingress,
             "ids": home.gateway.ids,
             "journal": home.journal,
             "operator_workspace": "acme",

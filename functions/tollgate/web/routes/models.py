@@ -7,12 +7,12 @@ from fastapi import APIRouter, Header, Query
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
+from tollgate.ingress.formats import ANTHROPIC_VERSION
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.exclusions import shorten
 from tollgate.routing.planning.usable import list_usable_models
 from tollgate.web.admission import OptionalCaller, admitted_router
 from tollgate.web.claude_model_shapes import (
-    ANTHROPIC_VERSION,
     ClaudeModelObject,
     ClaudeModelsReply,
     claude_model,
