@@ -22,11 +22,14 @@ from bench.large_catalog import measure_catalogs
 from bench.profile import find_scenario, profile
 from bench.result import RESULT, write_result
 from bench.rounds import measure_round_trip_s, measure_rounds, run_gateways
+from bench.sizes import measure_sizes
 from bench.starts import compare_starts, measure_starts
 from bench.table import format_table
 from bench.trees import Pairs, checkout_of, compare_trees, format_pairs
 
 FIGURES = ("requests", "streams", "first-token", "start", "catalog")
+# Not part of a whole run: it needs the artefact, root and control groups.
+_SIZES = "sizes"
 _SCENARIOS_OF = {
     "requests": ("small", "few-events", "event-stream", "large-prompt"),
     "streams": ("burst", "paced-sse", "paced-event-stream"),
@@ -56,6 +59,10 @@ def main() -> None:
             pairs = asyncio.run(_pairs(options, other))
         print("\n".join(format_pairs(*each) for each in pairs.items()))
         write_result(options.json, against=options.against, pairs=pairs)
+        return
+    if _SIZES in options.figure:
+        print(asyncio.run(measure_sizes(options.rounds)))
+        print(f"\n{options.rounds} environments of each; load {os.getloadavg()[0]:.1f}.")
         return
     started_s = time.monotonic()
     rows, samples = asyncio.run(_rows(options))
@@ -104,7 +111,7 @@ def _scenarios(options: argparse.Namespace) -> list[Scenario]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--figure", nargs="*", choices=FIGURES, default=FIGURES)
+    parser.add_argument("--figure", nargs="*", choices=(*FIGURES, _SIZES), default=FIGURES)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--profile", choices=[it.name for it in SCENARIOS])
     parser.add_argument("--against", help="a commit or another checkout, to compare with")

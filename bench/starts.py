@@ -52,7 +52,7 @@ class Start:
 
 async def measure_starts(runs: int) -> list[Row]:
     """Return the lines on cold starts and memory. Each start is a fresh process."""
-    async with _stage() as stage:
+    async with open_stage() as stage:
         taken = [await _starts(stage) for _ in range(runs + 1)]
         # The first start writes bytecode and fills the page cache.
         floors_s, sse_s, bedrock_s = zip(*map(astuple, taken[1:]), strict=True)
@@ -66,7 +66,7 @@ async def measure_starts(runs: int) -> list[Row]:
 async def compare_starts(other: Path, runs: int) -> dict[str, list[tuple[float, float]]]:
     """Return the seconds of cold starts here and in another checkout, in pairs, by their route."""
     pairs: dict[str, list[tuple[float, float]]] = {"start-sse": [], "start-bedrock": []}
-    async with _stage() as here, _stage(other) as there:
+    async with open_stage() as here, open_stage(other) as there:
         for number in range(-1, runs):
             for name, taken in pairs.items():
                 seconds = {}
@@ -148,7 +148,8 @@ async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
 
 
 @asynccontextmanager
-async def _stage(tree: Path = TOP) -> AsyncIterator[Stage]:
+async def open_stage(tree: Path = TOP) -> AsyncIterator[Stage]:
+    """Run an upstream and a store, with tables, catalog and key of a checkout."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running_ministack(Path(folder)) as dynamodb_url,

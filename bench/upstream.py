@@ -33,7 +33,9 @@ class Upstream(asyncio.Protocol):
     """One connection; requests come one after another."""
 
     def __init__(self) -> None:
-        self._received = b""
+        self._received = bytearray()
+        # The bytes of the request that is being received, 0 until its head is there.
+        self._due = 0
         self._playing: asyncio.Task[None] | None = None
 
     @override
@@ -49,13 +51,18 @@ class Upstream(asyncio.Protocol):
     @override
     def data_received(self, data: bytes) -> None:
         self._received += data
-        head, blank, rest = self._received.partition(b"\r\n\r\n")
+        if len(self._received) < self._due:
+            return
+        received = bytes(self._received)
+        head, blank, rest = received.partition(b"\r\n\r\n")
         if not blank:
             return
         _, _, length = head.lower().partition(b"content-length:")
         size = int(length.partition(b"\r\n")[0])
+        self._due = len(head) + len(blank) + size
         if len(rest) >= size:
-            self._received = rest[size:]
+            del self._received[: self._due]
+            self._due = 0
             self._answer(_script(head, rest[:size]))
 
     def _answer(self, script: Script) -> None:

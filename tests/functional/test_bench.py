@@ -15,6 +15,7 @@ import pytest
 from bench.children import child
 from bench.figures import IN_MEMORY, PASSTHROUGH, Sample, compare_samples
 from bench.load import Question, ask
+from bench.sizes import Size, format_size
 from bench.table import format_table
 from bench.upstream import SHORT_CHUNKS
 
@@ -93,3 +94,19 @@ def test_ratios_are_taken_within_a_round() -> None:
     (row,) = compare_samples(samples, round_trip_s=0.0)
     assert (row.ratio, row.target, row.met) == ("2.0 ×", "≤ 5.2 ×", True)
     assert "met" in format_table([row])
+
+
+def test_a_size_is_priced_by_its_memory_and_the_seconds_until_an_answer_ends() -> None:
+    size = Size(
+        start_s=0.5,
+        first_token_s=[0.0, 0.0],
+        burst_s=0.02,
+        paced_s=1.0,
+        warm_mb=58,
+        large_s=0.3,
+        peak_mb=180,
+    )
+    cells = [it.strip() for it in format_size(1_024, [size]).strip("|").split("|")]
+    # Of 5 s and 1 GB: 5 × 0.0000133334 × 1,000,000 + 0.20.
+    assert cells[:3] == ["1,024 MB", "0.58", "500 ms"]
+    assert cells[5:] == ["10,000", "1,000 ms", "58 MB", "0.30 s", "180 MB", "66.9", "83.5"]

@@ -176,8 +176,8 @@ def test_memory_is_a_parameter(stack: Stack) -> None:
         for name, it in stack.functions.items()
         if isinstance(it["MemorySize"], dict)
     }
-    # Decision 118.
-    assert memory == {"ChatFunction": 1024, "ApiFunction": 1024}
+    # Decision 169.
+    assert memory == {"ChatFunction": 512, "ApiFunction": 1024}
 
 
 def test_the_data_paths_are_served_by_aliases(stack: Stack) -> None:
