@@ -15,6 +15,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.functional.http1.scripted_server import Answer, ask, pooled, serving, whole
 from tests.ministack import free_port
+from tollgate.http1.connecting import connect, make_buffer
 from tollgate.http1.errors import (
     BrokenReply,
     CannotConnect,
@@ -99,6 +100,19 @@ async def test_a_reply_before_the_end_of_a_request_is_read() -> None:
         assert (reply.status, body) == (413, b"no")
         await whole(pool, ask(server))
         assert server.connections == 2
+
+
+async def test_a_request_that_is_not_sent_to_its_end_ends_its_connection() -> None:
+    async with serving(OK, is_hasty=True) as server:
+        origin, _ = parse_url(f"http://127.0.0.1:{server.port}/")
+        connection = await connect(origin, make_buffer())
+        await connection.send(b"POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\n")
+        await connection.receive()
+        assert await connection.read() == b"ok"
+        await connection.send(b"{}")
+        assert not connection.finish()
+        await server.gone.wait()
+        assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
