@@ -26,14 +26,6 @@ class CapacityRow:
     rates: Sequence[float]
 
 
-@dataclass(frozen=True)
-class RampRow:
-    """The shortest time of doubling that a ramp of one length of answers may have."""
-
-    answer_s: float
-    doubles_in_s: float
-
-
 SHAPES = {
     "a wallet of 1 shard": Shape(),
     "a wallet of 4 shards": Shape(shards=4, keys=128),
@@ -64,34 +56,11 @@ def highest_rate(shape: Shape) -> float:
     )
 
 
-def steepest_ramp(shape: Shape) -> float:
-    """Return the shortest time of doubling, up to the rate of 13 shards, without a throttled call.
-
-    It begins at a tenth of what one shard takes.
-    """
-    one = _estimate(shape.answer_s)
-
-    def holds(doublings_an_hour: float) -> bool:
-        outcome = ramp(shape, 3_600 / doublings_an_hour, first=one / 10, last=min(13 * one, 900))
-        return not outcome.throttled
-
-    return 3_600 / _last_that_holds(holds, 5, 240, exact_to=0.15)
-
-
 def capacity_rows(answers_s: Iterable[float] = ANSWERS_S) -> Iterator[CapacityRow]:
     """Yield the rates of each shape."""
     for name, shape in SHAPES.items():
         rates = [highest_rate(replace(shape, answer_s=answer_s)) for answer_s in answers_s]
         yield CapacityRow(name, rates)
-
-
-def ramp_rows(maintained_every_s: float, answers_s: Iterable[float] = ANSWERS_S) -> list[RampRow]:
-    """Return the steepest ramp of each length of answers."""
-    shape = Shape(keys=128, maintained_every_s=maintained_every_s)
-    return [
-        RampRow(answer_s, steepest_ramp(replace(shape, answer_s=answer_s)))
-        for answer_s in answers_s
-    ]
 
 
 def format_capacity(rows: Iterable[CapacityRow], answers_s: Sequence[float] = ANSWERS_S) -> str:
@@ -112,11 +81,9 @@ def _estimate(answer_s: float) -> float:
     return rate
 
 
-def _last_that_holds(
-    holds: Callable[[float], bool], low: float, high: float, *, exact_to: float = _EXACT_TO
-) -> float:
+def _last_that_holds(holds: Callable[[float], bool], low: float, high: float) -> float:
     """Return the highest number between two at which something holds, nearly."""
-    while high / low > 1 + exact_to:
+    while high / low > 1 + _EXACT_TO:
         middle = math.sqrt(low * high)
         if holds(middle):
             low = middle
