@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import json
+from tests.capacity.report import capacity_rows, format_capacity
 
 from bench.children import TOP
 from bench.scale.catalogs import measure_catalogs
@@ -21,6 +22,8 @@ from bench.scale.store_parts import measure_keys, measure_records, measure_works
 
 _RESULT: Final = TOP / "dist" / "scale.json"
 _PICTURE: Final = TOP / "dist" / "growth.svg"
+# Simulated rates of docs/scale.md: some minutes, no part of a run without PART.
+_LIMITS: Final = "limits"
 # Nothing here is outside this machine.
 _ENVIRONMENT: Final = {
     "AWS_ACCESS_KEY_ID": "bench",
@@ -41,19 +44,29 @@ _PARTS: Final[Mapping[str, tuple[str, Callable[[Template], AsyncIterator[Sequenc
 def main() -> None:
     """Measure the parts, print their tables, and keep all points and the picture."""
     parser = argparse.ArgumentParser(prog="make scale", description=__doc__)
-    parser.add_argument("--part", nargs="*", choices=_PARTS, default=list(_PARTS))
+    parser.add_argument("--part", nargs="*", choices=(*_PARTS, _LIMITS), default=list(_PARTS))
     parser.add_argument("--picture", type=Path, default=_PICTURE)
     options = parser.parse_args()
     os.environ.update(_ENVIRONMENT)
     began_s = time.monotonic()
-    found = asyncio.run(_measure(options.part))
+    found = _read_result() | asyncio.run(_measure([it for it in options.part if it in _PARTS]))
+    if _LIMITS in options.part:
+        print(format_capacity(capacity_rows()), end="\n\n")
     _RESULT.parent.mkdir(parents=True, exist_ok=True)
     _RESULT.write_bytes(json.format(json.encode(found)))
     options.picture.write_text(draw_growth({_PARTS[part][0]: it for part, it in found.items()}))
     print(f"Took {time.monotonic() - began_s:.0f} s; load {os.getloadavg()[0]:.1f}.")
 
 
-async def _measure(parts: Sequence[str]) -> Mapping[str, Sequence[Point]]:
+def _read_result() -> dict[str, list[Point]]:
+    """Return the points of earlier runs, which the picture shows too."""
+    if not _RESULT.exists():
+        return {}
+    found = json.decode(_RESULT.read_bytes(), type=dict[str, list[Point]])
+    return {part: found[part] for part in _PARTS if part in found}
+
+
+async def _measure(parts: Sequence[str]) -> dict[str, list[Point]]:
     template = await make_template()
     found: dict[str, list[Point]] = {}
     for part in parts:

@@ -22,7 +22,7 @@ _MODELS: Final = (30, 100, 300, 1_000, 3_000)
 _TIMES: Final = 5
 
 
-async def measure_catalogs(_: Template) -> AsyncIterator[Sequence[Point]]:
+async def measure_catalogs(_template: Template) -> AsyncIterator[Sequence[Point]]:
     """Yield the CPU for each number of models; no call to a store is made."""
     for models in _MODELS:
         yield _measure(models)

@@ -26,7 +26,7 @@ _FILES: Final = 2 * _STREAMS[-1] + 500
 _LOOK_EVERY_S: Final = 0.1
 
 
-async def measure_requests(_: Template) -> AsyncIterator[Sequence[Point]]:
+async def measure_requests(_template: Template) -> AsyncIterator[Sequence[Point]]:
     """Yield CPU and waiting of a whole answer for each number of requests in flight."""
     with run_gateways([IN_MEMORY, WITH_LEDGER]) as (running, _url):
         for gateway in running.values():
@@ -40,14 +40,14 @@ async def measure_requests(_: Template) -> AsyncIterator[Sequence[Point]]:
                 waits = await _ask(gateway, times=_REQUESTS, at_once=at_once)
                 cpu_ms = (gateway.cpu_s() - before_s) / _REQUESTS * 1e3
                 points += [
-                    _point(f"CPU of a request, {name}", at_once, cpu_ms),
-                    _point(f"p50 of the wall clock, {name}", at_once, median(waits) * 1e3),
-                    _point(f"p99 of the wall clock, {name}", at_once, _p99(waits) * 1e3),
+                    _point(f"CPU, {name}", at_once, cpu_ms),
+                    _point(f"wall p50, {name}", at_once, median(waits) * 1e3),
+                    _point(f"wall p99, {name}", at_once, _p99(waits) * 1e3),
                 ]
             yield points
 
 
-async def measure_streams(_: Template) -> AsyncIterator[Sequence[Point]]:
+async def measure_streams(_template: Template) -> AsyncIterator[Sequence[Point]]:
     """Yield memory and CPU of streams that are open at a time, each of 200 chunks."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(_FILES, most), most))

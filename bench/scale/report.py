@@ -6,16 +6,20 @@ from typing import Final
 
 from bench.scale.measure import Point
 
-_WIDTH: Final = 420
+_WIDTH: Final = 460
 _HEIGHT: Final = 300
-_LEFT: Final = 52
-_RIGHT: Final = 14
+_LEFT: Final = 62
+_LEGEND: Final = 170
 _TOP: Final = 30
 _BOTTOM: Final = 34
 _COLOURS: Final = (
     "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2",
     "#7f7f7f", "#bcbd22", "#1a1a1a",
 )  # fmt: skip
+
+
+# Less is of no interest.
+_LEAST_MB: Final = 0.1
 
 
 def format_points(points: Sequence[Point], unit: str) -> str:
@@ -34,7 +38,9 @@ def format_points(points: Sequence[Point], unit: str) -> str:
 
 def _cell(point: Point) -> str:
     cost = point.cost
-    memory = "" if point.memory_mb is None else f", {_short(point.memory_mb)} MB"
+    memory = ""
+    if point.memory_mb is not None and point.memory_mb >= _LEAST_MB:
+        memory = f", {_short(point.memory_mb)} MB"
     if not cost.calls:
         return f"{_short(cost.cpu_ms)} ms{memory}"
     units = f"{cost.read_units:,.0f} r"
@@ -45,6 +51,10 @@ def _cell(point: Point) -> str:
 
 def _short(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 else f"{number:.1f}" if number >= 1 else f"{number:.2g}"
+
+
+def _name(size: int) -> str:
+    return f"{size // 1_000_000}M" if size >= 1_000_000 else f"{size:,}"
 
 
 def draw_growth(parts: Mapping[str, Sequence[Point]]) -> str:
@@ -70,7 +80,7 @@ def _plot(title: str, points: Sequence[Point]) -> str:
     first, last = math.log10(sizes[0]), math.log10(sizes[-1])
 
     def x(size: int) -> float:
-        return _LEFT + (math.log10(size) - first) / (last - first) * (_WIDTH - _LEFT - 150)
+        return _LEFT + (math.log10(size) - first) / (last - first) * (_WIDTH - _LEFT - _LEGEND - 12)
 
     def y(milliseconds: float) -> float:
         part = (math.log10(max(milliseconds, 10**low)) - low) / (high - low)
@@ -85,7 +95,7 @@ def _plot(title: str, points: Sequence[Point]) -> str:
             f"{10.0**power:,g} ms</text>"
         )
     parts.extend(
-        f'<text x="{x(size):.0f}" y="{_HEIGHT - 18}" text-anchor="middle">{size:,}</text>'
+        f'<text x="{x(size):.0f}" y="{_HEIGHT - 18}" text-anchor="middle">{_name(size)}</text>'
         for size in sizes
     )
     for place, name in enumerate(dict.fromkeys(it.operation for it in points)):
@@ -96,6 +106,7 @@ def _plot(title: str, points: Sequence[Point]) -> str:
         label = name.replace("`", "")
         parts.append(
             f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
-            f'<text x="{_WIDTH - 140}" y="{_TOP + 12 + 14 * place}" fill="{colour}">{label}</text>'
+            f'<text x="{_WIDTH - _LEGEND}" y="{_TOP + 12 + 14 * place}" fill="{colour}">'
+            f"{label}</text>"
         )
     return "".join(parts)

@@ -34,7 +34,9 @@ RECORDS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 _WORKSPACE = workspace_name(0)
 # Beyond these sizes it takes minutes: each record costs what it did before.
 _READ_WHOLE_MAX: Final = {"roll-up of the day": 100_000, "audit": 100_000}
+# Beyond, measuring memory takes minutes.
 _MEMORY_MAX: Final = 1_000
+_RECORDS_MEMORY_MAX: Final = 10_000
 _YESTERDAY_S = TODAY_S
 _MONTH = Month(name="2026-11", since_s=1_793_491_200, until_s=1_796_083_200)
 
@@ -56,7 +58,7 @@ async def measure_keys(template: Template) -> AsyncIterator[Sequence[Point]]:
         **_UPKEEP,
     }
     for keys in TEN_THOUSAND:
-        yield await _measure(template, copy_template(template, keys=keys), operations, keys)
+        yield await _measure(template, copy_template(template, keys=keys), operations, size=keys)
 
 
 async def measure_workspaces(template: Template) -> AsyncIterator[Sequence[Point]]:
@@ -68,7 +70,7 @@ async def measure_workspaces(template: Template) -> AsyncIterator[Sequence[Point
     }
     for count in TEN_THOUSAND:
         rows = copy_template(template, workspaces=count)
-        yield await _measure(template, rows, operations, count)
+        yield await _measure(template, rows, operations, size=count)
 
 
 async def measure_records(template: Template) -> AsyncIterator[Sequence[Point]]:
@@ -77,25 +79,18 @@ async def measure_records(template: Template) -> AsyncIterator[Sequence[Point]]:
         replace(USUAL, key_id=key_name(0, place), key_label=f"key-{place:05d}", labels={})
         for place in range(100)
     ]
-    days = GenerationFilter(since_s=_YESTERDAY_S, until_s=_YESTERDAY_S + DAY_S)
     for count in RECORDS:
         rows = RecordRows(kinds, workspace_id=_WORKSPACE, day_s=_YESTERDAY_S, count=count)
         deployment = copy_template(template)
         deployment[template.tables.generations, rows.partition] = rows
-        operations: dict[str, Operation] = {
-            "one record": lambda it, rows=rows: it.generations.get(
-                _WORKSPACE, rows.record(len(rows) // 2).id
-            ),
-            "latest 20 records": lambda it: it.generations.page(_WORKSPACE, days, limit=20),
-            "20 records from the middle": lambda it, rows=rows: it.generations.page(
-                _WORKSPACE, days, limit=20, before=rows.record(len(rows) // 2).id
-            ),
-            "20 records that a filter lacks": lambda it: it.generations.page(
-                _WORKSPACE, replace(days, model="none"), limit=20
-            ),
-        }
-        yield await _measure(template, deployment, operations, count)
-        whole = {
+        yield await _measure(
+            template,
+            deployment,
+            _record_reads(rows),
+            size=count,
+            memory_max=_RECORDS_MEMORY_MAX,
+        )
+        whole: dict[str, Operation] = {
             "activity of a live day": lambda it: it.activity.activity(
                 _WORKSPACE, _YESTERDAY_S, _YESTERDAY_S + DAY_S
             ),
@@ -108,7 +103,23 @@ async def measure_records(template: Template) -> AsyncIterator[Sequence[Point]]:
             for name, operation in whole.items()
             if count <= _READ_WHOLE_MAX.get(name, count)
         }
-        yield await _measure(template, opened, fits, count)
+        yield await _measure(template, opened, fits, size=count, memory_max=_RECORDS_MEMORY_MAX)
+
+
+def _record_reads(rows: RecordRows) -> Mapping[str, Operation]:
+    middle = rows.record(len(rows) // 2).id
+    days = GenerationFilter(since_s=_YESTERDAY_S, until_s=_YESTERDAY_S + DAY_S)
+    none = replace(days, model="none")
+    return {
+        "one record": lambda it: it.generations.get(_WORKSPACE, middle),
+        "latest 20 records": lambda it: it.generations.page(_WORKSPACE, days, limit=20),
+        "20 records from the middle": lambda it: it.generations.page(
+            _WORKSPACE, days, limit=20, before=middle
+        ),
+        "20 records that a filter lacks": lambda it: it.generations.page(
+            _WORKSPACE, none, limit=20
+        ),
+    }
 
 
 def _open_day(template: Template) -> Places:
@@ -127,7 +138,12 @@ _UPKEEP: Final[Mapping[str, Operation]] = {
 
 
 async def _measure(
-    template: Template, rows: Places, operations: Mapping[str, Operation], size: int
+    template: Template,
+    rows: Places,
+    operations: Mapping[str, Operation],
+    *,
+    size: int,
+    memory_max: int = _MEMORY_MAX,
 ) -> Sequence[Point]:
     counted = CountedStore(GeneratedRows(None, rows))
     # What the bench itself holds is no work of the collector's.
@@ -139,7 +155,7 @@ async def _measure(
             size=size,
             counted=counted,
             stores=lambda: stores_on(counted, template),
-            memory=size <= _MEMORY_MAX,
+            memory=size <= memory_max,
         )
     finally:
         gc.unfreeze()
