@@ -133,6 +133,14 @@ async def test_a_connection_is_kept_for_its_time_alone() -> None:
         assert server.connections == 2
 
 
+async def test_a_connection_past_its_time_is_not_used_though_no_timer_ran() -> None:
+    """A function is frozen between two invocations, and its timers with it."""
+    async with serving(OK, OK) as server, pooled(kept_s=0) as pool:
+        await whole(pool, ask(server))
+        await whole(pool, ask(server))
+        assert server.connections == 2
+
+
 async def test_a_lost_connection_says_whether_it_was_kept() -> None:
     async with serving(OK, Answer(then="close"), Answer(then="close")) as server, pooled() as pool:
         await whole(pool, ask(server))
