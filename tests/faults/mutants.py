@@ -73,8 +73,8 @@ MUTANTS: Final = (
     Mutant(
         name="level settled at no cost",
         path="stores/money/ledger.py",
-        text="held_nano_usd=level.nano_usd,\n                        cost_nano_usd=cost_nano_usd,",
-        instead="held_nano_usd=level.nano_usd,\n                        cost_nano_usd=0,",
+        text="held_nano_usd=level.nano_usd,\n                    cost_nano_usd=cost_nano_usd,",
+        instead="held_nano_usd=level.nano_usd,\n                    cost_nano_usd=0,",
     ),
     Mutant(
         name="hold without balance check",
