@@ -134,8 +134,12 @@ async def test_c36_a_killed_process_is_started_again_and_all_end_with_their_stre
     await deployment.assert_books_closed(workspace, 2 * cost)
 
 
-async def test_processes_end_with_the_one_that_started_them(deployment: Deployment) -> None:
-    async with served(deployment, "--processes", "2") as server:
+async def test_processes_end_with_the_one_that_started_them(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    async with served(deployment, "--processes", "2", TMPDIR=str(tmp_path)) as server:
+        # One that still starts would hold the port until it has started.
+        await becomes(lambda: len(in_flight(tmp_path)) == 2)
         assert (await server.get("/v1/health/ready")).status == 200
         server.process.kill()
         await stops_listening(server)
