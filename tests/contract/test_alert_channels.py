@@ -15,9 +15,10 @@ from tests.ministack import free_port
 from tests.stores import NOON_S, REGION, HandClock, aws_client
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.secret import SecretReference
+from tollgate.core.webhooks import DeliveryFailed
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
-from tollgate.stores.webhooks.posting import DeliveryFailed, PublicResolver
+from tollgate.stores.webhooks.posting import PublicResolver
 
 __all__ = ["receiver", "tls"]
 

@@ -23,7 +23,7 @@ from tollgate.core.audit import AuditEntry, AuditFilter
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import RequestError
 from tollgate.core.ids import IdSource
-from tollgate.core.webhooks import WEBHOOKS_MAX, Webhook, WebhookSettings
+from tollgate.core.webhooks import WEBHOOKS_MAX, DeliveryFailed, Webhook, WebhookSettings
 from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.stores.aws.failures import StoreUnavailable
@@ -32,7 +32,7 @@ from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.records.audit_log import entry_puts
 from tollgate.stores.rules.reports import WebhookReport
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
-from tollgate.stores.webhooks.posting import DeliveryFailed, PublicResolver, post_event
+from tollgate.stores.webhooks.posting import PublicResolver, post_event
 from tollgate.stores.webhooks.rounds import WebhookRounds
 from tollgate.stores.webhooks.sender import EventSender
 

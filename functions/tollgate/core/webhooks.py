@@ -12,8 +12,14 @@ from tollgate.core.audit import Actor
 WEBHOOKS_MAX: Final = 10
 DELIVERIES_MAX: Final = 100
 TEST_EVENT: Final = "webhook.test"
+# What a secret begins with.
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105
 # Two states of a delivery last; `pending` is tried again.
 DeliveryStatus = Literal["pending", "delivered", "failed"]
+
+
+class DeliveryFailed(Exception):
+    """An address did not take an event, which is sent again."""
 
 
 class Webhook(Struct, frozen=True, kw_only=True):

@@ -9,11 +9,11 @@ from tollgate.aws.sigv4 import Signer
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.secret import SecretReference
+from tollgate.core.webhooks import DeliveryFailed
 from tollgate.stores.base import SecretStore
 from tollgate.stores.webhooks.posting import (
     SIGNATURE_HEADER,
     Connector,
-    DeliveryFailed,
     check_address,
     post,
     post_event,

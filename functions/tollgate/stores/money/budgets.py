@@ -16,6 +16,7 @@ from pydantic_core import to_json
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.money import usd_text
+from tollgate.core.webhooks import DeliveryFailed
 from tollgate.stores.administration import Workspace
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
@@ -27,7 +28,6 @@ from tollgate.stores.aws.tables import Tables, alert_key, all_rows, get_items, k
 from tollgate.stores.keys.rows import is_gone, month_used_nano_usd
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.rules.periods import bucket_names
-from tollgate.stores.webhooks.posting import DeliveryFailed
 
 _log = logging.getLogger(__name__)
 

@@ -14,8 +14,10 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.webhooks import (
     DELIVERIES_MAX,
+    SECRET_PREFIX,
     TEST_EVENT,
     WEBHOOKS_MAX,
+    DeliveryFailed,
     EventDelivery,
     ShownWebhook,
     Webhook,
@@ -46,7 +48,6 @@ from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange
 from tollgate.stores.rules.webhook_events import EVENT_PREFIX
-from tollgate.stores.webhooks.posting import SECRET_PREFIX, DeliveryFailed
 from tollgate.stores.webhooks.rows import (
     WEBHOOK_ROWS,
     StoredWebhook,

@@ -15,17 +15,12 @@ from typing_extensions import override
 from yarl import URL
 
 from tollgate.core.addresses import is_address, is_public
+from tollgate.core.webhooks import SECRET_PREFIX, DeliveryFailed
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=5.0)
 SIGNATURE_HEADER: Final = "x-tollgate-signature"
-# What a secret begins with.
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105
 
 Connector = Callable[[], aiohttp.TCPConnector]
-
-
-class DeliveryFailed(Exception):
-    """An address did not take an event, which is sent again."""
 
 
 def check_address(url: str) -> None:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from tollgate.core.audit import SWEEPER, AuditFilter
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import LedgerError
-from tollgate.core.webhooks import EventDelivery, Webhook, WebhookEvent
+from tollgate.core.webhooks import DeliveryFailed, EventDelivery, Webhook, WebhookEvent
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_text, reads_an_item
@@ -55,7 +55,6 @@ from tollgate.stores.rules.webhook_events import (
     next_try_s,
 )
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
-from tollgate.stores.webhooks.posting import DeliveryFailed
 from tollgate.stores.webhooks.rows import (
     StoredDelivery,
     StoredWebhook,
