@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import msgspec
 from pydantic import JsonValue
 from pydantic_core import from_json
 
@@ -19,7 +20,7 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
     Infinity are refused as invalid JSON.
     """
     try:
-        value = from_json(body, allow_inf_nan=False)
+        value = _decode(body)
     except ValueError as error:
         reason = str(error)
         if reason.startswith("recursion limit"):
@@ -27,11 +28,24 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"The body is not valid JSON: {reason}."
         ) from error
-    # The decoder limits nesting only where it enters an element: an empty container may lie deeper.
+    # Neither decoder limits nesting to quite so many levels.
     if body.count(b"[") + body.count(b"{") > NESTING_MAX and _is_too_deep(value):
         raise _too_deep()
     if not isinstance(value, dict):
         raise RequestError(ErrorCode.INVALID_REQUEST, "The body must be a JSON object.")
+    return value
+
+
+def _decode(body: bytes) -> JsonValue:
+    """Decode JSON by the faster of two decoders; raise ValueError by the one that says where.
+
+    msgspec takes half the time for a long prompt. But for nesting, it accepts nothing that
+    the other refuses, and the other names the line and the column of what is wrong.
+    """
+    try:
+        value: JsonValue = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        value = from_json(body, allow_inf_nan=False)
     return value
 
 

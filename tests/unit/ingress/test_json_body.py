@@ -4,13 +4,36 @@ Keeps C8.
 """
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import from_json
 
 from tests.unit.ingress.requests import body, refusal
 from tollgate.core.content import Text
+from tollgate.core.errors import RequestError
 from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.ingress.chat_completions.parse import parse
+from tollgate.ingress.json_body import decode_object
+
+# Texts, numbers and words at the edges of what JSON is.
+EDGES = [
+    *[rb'"\ud800"', rb'"\udc00x"', rb'"\ud83d\ude00"', b'"\xed\xa0\x80"', b'"\xc0\x80"', b'"\x01"'],
+    *[b"1e309", b"-1e309", b"1e-400", b"5e-324", b"-0", b"-0.0", b"01", b"1.", b".5", b"+1"],
+    *[b"18446744073709551616", b"9007199254740993.0", b"1" * 4_400, b"NaN", b"-Infinity"],
+    *[
+        b"[]",
+        b"{}",
+        b"[1,]",
+        b"null",
+        b"nul",
+        b'"\xc3\xa9"',
+        b'{"k":1,"k":2}',
+        b"{'k':1}",
+        b"\xa01",
+    ],
+]
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b"{}}", b'{"a":NaN}', b"\xef\xbb\xbf{}"])
@@ -72,3 +95,31 @@ def test_c8_a_million_brackets_are_refused() -> None:
 
 def test_c8_many_brackets_side_by_side_are_not_deep() -> None:
     parse(body(x=[[]] * 1_000))
+
+
+def outcome(raw: bytes) -> str:
+    try:
+        return repr(decode_object(raw))
+    except RequestError as refused:
+        return refused.message
+
+
+def outcome_by_pydantic(raw: bytes) -> str:
+    try:
+        value = from_json(raw, allow_inf_nan=False)
+    except ValueError as error:
+        return f"The body is not valid JSON: {error}."
+    return repr(value) if isinstance(value, dict) else "The body must be a JSON object."
+
+
+@given(st.lists(st.sampled_from(EDGES), max_size=3), st.binary(max_size=2), st.integers(0, 40))
+def test_c8_what_is_decoded_does_not_depend_on_the_decoder(
+    edges: list[bytes], stray: bytes, at: int
+) -> None:
+    whole = b'{"x":[%b]}' % b",".join(edges)
+    raw = whole[:at] + stray + whole[at:]
+    assert outcome(raw) == outcome_by_pydantic(raw)
+
+
+def test_c8_what_is_not_json_is_refused_by_line_and_column() -> None:
+    assert refusal(b'{"model":\n 1 2}').message.endswith("at line 2 column 4.")
