@@ -22,7 +22,7 @@ from bench.scale.store_parts import measure_keys, measure_records, measure_works
 
 _RESULT: Final = TOP / "dist" / "scale.json"
 _PICTURE: Final = TOP / "dist" / "growth.svg"
-# Simulated rates of docs/scale.md: some minutes, no part of a run without PART.
+# The simulated rates of docs/scale.md: they take minutes, and run only where PART names them.
 _LIMITS: Final = "limits"
 # Nothing here is outside this machine.
 _ENVIRONMENT: Final = {
