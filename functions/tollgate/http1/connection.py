@@ -19,6 +19,8 @@ HEAD_BYTES_MAX: Final = 64 * 1024
 REPLY_FIELDS_MAX: Final = 256
 # Bytes that wait for a slow reader before the peer has to wait too.
 UNREAD_BYTES_MAX: Final = 128 * 1024
+# A record of TLS, which may have left what asyncio counts as unread and not be read.
+_RECORD_BYTES: Final = 18 * 1024
 # Written at once: asyncio copies what the kernel does not take.
 _WRITE_BYTES: Final = 256 * 1024
 _WITHOUT_BODY: Final = frozenset({204, 304})
@@ -33,6 +35,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, buffer: memoryview) -> None:
         self._loop = asyncio.get_running_loop()
         self._buffer = buffer
+        self._room = buffer
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._closed: asyncio.Future[None] = self._loop.create_future()
@@ -193,7 +196,10 @@ class Connection(asyncio.BufferedProtocol):
 
     @override
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._buffer
+        # Of what TLS holds when its connection ends, asyncio reads as much as fits, and no more.
+        size = sizehint + _RECORD_BYTES
+        self._room = self._buffer if size < len(self._buffer) else memoryview(bytearray(size))
+        return self._room
 
     @override
     def buffer_updated(self, nbytes: int) -> None:
@@ -205,7 +211,7 @@ class Connection(asyncio.BufferedProtocol):
         self._seen_bytes += nbytes
         parts = len(self._parts)
         try:
-            self._parser.feed_data(self._buffer[:nbytes])
+            self._parser.feed_data(self._room[:nbytes])
         except HttpParserError as error:
             self._stays_open = False
             if not self._has_ended:

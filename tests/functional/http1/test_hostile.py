@@ -1,0 +1,45 @@
+"""Servers that end connections at the worst moment, or send what was not asked for."""
+
+import asyncio
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+
+from tests.functional.http1.scripted_server import pooled
+from tests.functional.http1.test_pool import certificate
+from tollgate.http1.request import Request
+
+
+def answer_and_end(listening: socket.socket, tls: ssl.SSLContext, raw: bytes) -> socket.socket:
+    """Take one request, send the reply and the end of the connection without the end of TLS."""
+    taken, _ = listening.accept()
+    encrypted = tls.wrap_socket(taken, server_side=True)
+    encrypted.recv(65_536)
+    encrypted.sendall(raw)
+    plain = socket.socket(fileno=encrypted.detach())
+    plain.shutdown(socket.SHUT_WR)
+    return plain
+
+
+@pytest.mark.parametrize("size", [70_000, 400_000])
+async def test_a_whole_reply_over_tls_survives_the_end_of_its_connection(
+    size: int, tmp_path: Path
+) -> None:
+    """While its reader is slow, asyncio gets more of it than one read takes, and then the end."""
+    theirs, pem = certificate(tmp_path, "127.0.0.1")
+    ours = ssl.create_default_context(cadata=pem.decode())
+    raw = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % size
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}/"
+        async with pooled(tls=ours) as pool:
+            answering = asyncio.create_task(
+                asyncio.to_thread(answer_and_end, listening, theirs, raw + b"x" * size)
+            )
+            reply = await pool.send(Request(method="GET", url=url, headers={}))
+            with await answering:
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                assert await reply.read_all(size) == b"x" * size
+            reply.close()
