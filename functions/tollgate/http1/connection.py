@@ -5,6 +5,7 @@ a megabyte: here all reads go into one buffer (decision 196).
 """
 
 import asyncio
+import select
 from collections.abc import Callable
 from typing import Final
 
@@ -37,6 +38,7 @@ class Connection(asyncio.BufferedProtocol):
         self._buffer = buffer
         self._room = buffer
         self._transport: asyncio.Transport | None = None
+        self._arrivals: select.poll | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._closed: asyncio.Future[None] = self._loop.create_future()
         self._failure: HttpError | None = None
@@ -59,6 +61,14 @@ class Connection(asyncio.BufferedProtocol):
             and self._transport is not None
             and not self._transport.is_closing()
         )
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if another request may be sent, and nothing has come that was not read yet.
+
+        What the system holds was sent before that request: as its reply it would be another's.
+        """
+        return self.is_open and self._arrivals is not None and not self._arrivals.poll(0)
 
     @property
     def has_reply(self) -> bool:
@@ -193,6 +203,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio says so
         self._transport = transport
+        self._arrivals = select.poll()
+        self._arrivals.register(transport.get_extra_info("socket"), select.POLLIN)
 
     @override
     def get_buffer(self, sizehint: int) -> memoryview:

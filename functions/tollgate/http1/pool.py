@@ -88,7 +88,7 @@ class Pool:
         while waiting:
             connection, until_s = waiting.pop()
             self._kept_count -= 1
-            if connection.is_open and now_s < until_s:
+            if now_s < until_s and connection.is_quiet:
                 return connection
             connection.abort()
         return None

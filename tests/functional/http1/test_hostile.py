@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.functional.http1.scripted_server import pooled
-from tests.functional.http1.test_pool import certificate
+from tests.functional.http1.scripted_server import pooled, whole
+from tests.functional.http1.test_pool import OK, certificate
 from tollgate.http1.request import Request
 
 
@@ -43,3 +43,32 @@ async def test_a_whole_reply_over_tls_survives_the_end_of_its_connection(
                     await asyncio.sleep(0)
                 assert await reply.read_all(size) == b"x" * size
             reply.close()
+
+
+@pytest.mark.parametrize(
+    "unasked",
+    [b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", b""],
+    ids=["a reply", "the end"],
+)
+async def test_what_came_before_a_request_is_not_its_reply(unasked: bytes) -> None:
+    """It is in the system's hands: the event loop has had no time to read it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        loop = asyncio.get_running_loop()
+        request = Request(
+            method="POST", url=f"http://127.0.0.1:{listening.getsockname()[1]}/", headers={}
+        )
+
+        async def answer() -> socket.socket:
+            taken, _ = await loop.sock_accept(listening)
+            await loop.sock_recv(taken, 65_536)
+            taken.send(OK)
+            return taken
+
+        async with pooled() as pool:
+            (_, first), kept = await asyncio.gather(whole(pool, request), answer())
+            kept.send(unasked)
+            kept.shutdown(socket.SHUT_WR)
+            (reply, second), fresh = await asyncio.gather(whole(pool, request), answer())
+            with kept, fresh:
+                assert (reply.status, first, second) == (200, b"ok", b"ok")
