@@ -315,3 +315,5 @@ class Connection(asyncio.BufferedProtocol):
             self._is_interim = False
         else:
             self._has_ended = True
+            # A trailer may announce the end of the connection.
+            self._stays_open = self._stays_open and self._parser.should_keep_alive()

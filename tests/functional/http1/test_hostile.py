@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.functional.http1.scripted_server import pooled, whole
+from tests.functional.http1.scripted_server import ask, pooled, serving, whole
 from tests.functional.http1.test_pool import OK, certificate
 from tollgate.http1.request import Request
 
@@ -72,3 +72,13 @@ async def test_what_came_before_a_request_is_not_its_reply(unasked: bytes) -> No
             (reply, second), fresh = await asyncio.gather(whole(pool, request), answer())
             with kept, fresh:
                 assert (reply.status, first, second) == (200, b"ok", b"ok")
+
+
+async def test_a_trailer_may_announce_the_end_of_a_connection() -> None:
+    """The parser remembers it, and would refuse the reply to the next request."""
+    chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    raw = chunked + b"2\r\nok\r\n0\r\nConnection: close\r\n\r\n"
+    async with serving(raw, OK) as server, pooled() as pool:
+        assert (await whole(pool, ask(server)))[1] == b"ok"
+        assert (await whole(pool, ask(server)))[1] == b"ok"
+        assert server.connections == 2
