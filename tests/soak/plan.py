@@ -33,8 +33,9 @@ class Plan:
     minute_s: float = 60.0
     # After a fault its traces last: retries, cold caches, a process that starts.
     aftermath_s: float = 10.0
-    # Until a process is at rest once the load has ended: pools keep connections for 30 s.
-    rest_s: float = 40.0
+    # Until a process is at rest once the load has ended: a pool that keeps connections for 30 s may
+    # look for them every 30 s.
+    rest_s: float = 70.0
 
 
 @dataclass(frozen=True, kw_only=True)
