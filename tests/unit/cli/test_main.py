@@ -94,4 +94,4 @@ def test_names_of_commands_are_completed_without_importing_them(
 
 def test_subcommands_and_options_are_completed() -> None:
     assert completions("generations", "c") == ["content"]
-    assert completions("serve", "--p") == ["--port"]
+    assert completions("serve", "--po") == ["--port"]
