@@ -6,6 +6,7 @@ a megabyte: here all reads go into one buffer (decision 196).
 
 import asyncio
 import select
+import ssl
 from collections.abc import Callable
 from typing import Final
 
@@ -260,11 +261,26 @@ class Connection(asyncio.BufferedProtocol):
 
     def _end_by_close(self) -> None:
         self._stays_open = False
-        if self._is_asked and self.has_reply and self._ends_by_close and self._failure is None:
+        ends = self._is_asked and self.has_reply and self._ends_by_close and self._failure is None
+        if ends and (self._has_ended or not self._is_cut()):
             self._has_ended = True
             self._wake()
         elif not (self._is_asked and self._has_ended):
             self._break("closed within a reply" if self._seen_bytes else "closed without a reply")
+
+    def _is_cut(self) -> bool:
+        """Return whether the end lacks TLS's own, so that anybody on the way may have made it.
+
+        asyncio does not tell; a read after TLS's own end returns nothing, and any other raises.
+        RFC 9112, 9.8.
+        """
+        if self._transport is None:
+            return True
+        tls = self._transport.get_extra_info("ssl_object")
+        try:
+            return tls is not None and tls.read(1) != b""
+        except ssl.SSLError:
+            return True
 
     @override
     def pause_writing(self) -> None:

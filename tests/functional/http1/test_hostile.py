@@ -9,6 +9,7 @@ import pytest
 
 from tests.functional.http1.scripted_server import ask, pooled, serving, whole
 from tests.functional.http1.test_pool import OK, certificate
+from tollgate.http1.errors import BrokenReply
 from tollgate.http1.request import Request
 
 
@@ -82,3 +83,19 @@ async def test_a_trailer_may_announce_the_end_of_a_connection() -> None:
         assert (await whole(pool, ask(server)))[1] == b"ok"
         assert (await whole(pool, ask(server)))[1] == b"ok"
         assert server.connections == 2
+
+
+async def test_a_body_over_tls_that_anybody_may_have_cut_is_not_whole(tmp_path: Path) -> None:
+    """Without TLS's own end, anybody on the way can end a body that ends with its connection."""
+    theirs, pem = certificate(tmp_path, "127.0.0.1")
+    ours = ssl.create_default_context(cadata=pem.decode())
+    raw = b"HTTP/1.1 200 OK\r\n\r\nbegun"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}/"
+        async with pooled(tls=ours) as pool:
+            answering = asyncio.create_task(
+                asyncio.to_thread(answer_and_end, listening, theirs, raw)
+            )
+            with pytest.raises(BrokenReply):
+                await whole(pool, Request(method="GET", url=url, headers={}))
+            (await answering).close()
