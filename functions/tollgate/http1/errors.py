@@ -27,7 +27,10 @@ class ConnectTimedOut(CannotConnect):
 
 
 class ConnectionLost(HttpError):
-    """The connection ended before the first byte of a reply; `was_kept` if it had served before."""
+    """The connection ended before the first byte of a reply.
+
+    `was_kept` if it had served before, and ended as soon as the request was on its way.
+    """
 
     def __init__(self, reason: str, *, was_kept: bool = False) -> None:
         super().__init__(reason)

@@ -10,6 +10,9 @@ from tollgate.http1.reply import Reply
 from tollgate.http1.request import Origin, Request, write_request
 
 _KEPT_S: Final = 30.0
+# A server that has forgotten a connection says so after one way and back; one more for a lost
+# packet. Who ends it later has read the request, and may have begun to answer.
+_FORGOTTEN_S: Final = 2.0
 # A request whose body is not larger leaves in one write.
 _TOGETHER_BYTES: Final = 64 * 1024
 
@@ -21,10 +24,16 @@ class Pool:
     """
 
     def __init__(
-        self, connections_max: int, *, kept_s: float = _KEPT_S, tls: TlsContext = tls_context
+        self,
+        connections_max: int,
+        *,
+        kept_s: float = _KEPT_S,
+        forgotten_s: float = _FORGOTTEN_S,
+        tls: TlsContext = tls_context,
     ) -> None:
         self._connections_max = connections_max
         self._kept_s = kept_s
+        self._forgotten_s = forgotten_s
         self._tls = tls
         self._buffer = make_buffer()
         self._free = asyncio.Semaphore(connections_max)
@@ -48,10 +57,12 @@ class Pool:
             connection = kept or await connect(
                 origin, self._buffer, timeout_s=connect_s, tls=self._tls
             )
+            forgotten_s = asyncio.get_running_loop().time() + self._forgotten_s
             try:
                 await _exchange(connection, head, request)
             except ConnectionLost as lost:
-                raise ConnectionLost(str(lost), was_kept=kept is not None) from lost
+                soon = asyncio.get_running_loop().time() < forgotten_s
+                raise ConnectionLost(str(lost), was_kept=kept is not None and soon) from lost
         except BaseException:
             if connection is not None:
                 connection.abort()

@@ -78,7 +78,7 @@ class HttpPool:
             return await self._pool.send(request, connect_s=call.connect_s)
         except ConnectionLost as lost:
             # A kept connection may have died unnoticed, above all while Lambda was frozen. On a
-            # fresh one the provider may have begun to answer, so that nothing is sent again.
+            # fresh one, or later, the provider may have begun to answer: nothing is sent again.
             if not lost.was_kept:
                 raise
         return await self._pool.send(request, connect_s=call.connect_s, fresh=True)
