@@ -1,8 +1,9 @@
 """The client against a scripted server: calls sent again, calls never sent again, failures."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 import pytest
 
@@ -171,6 +172,23 @@ async def test_a_refused_connection_has_changed_nothing() -> None:
     with pytest.raises(StoreUnavailable) as raised:
         await client.call("UpdateItem", {}, attempts_max=1)
     await client.close()
+
+    assert not raised.value.maybe_applied
+
+
+async def test_a_connection_that_is_not_made_in_time_has_changed_nothing() -> None:
+    """A server that takes no connections, its queue being full, drops what asks for one."""
+    with socket.socket() as busy, ExitStack() as waiting:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen(0)
+        for _ in range(2):
+            queued = waiting.enter_context(socket.socket())
+            queued.setblocking(False)
+            queued.connect_ex(busy.getsockname())
+        client = aws_client(f"http://127.0.0.1:{busy.getsockname()[1]}", timeout_s=0.3)
+        with pytest.raises(StoreUnavailable, match="no connection in time") as raised:
+            await client.call("UpdateItem", {}, attempts_max=1)
+        await client.close()
 
     assert not raised.value.maybe_applied
 

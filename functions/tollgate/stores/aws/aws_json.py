@@ -32,8 +32,9 @@ _PROTOCOLS: Final[Mapping[JsonService, tuple[str, str]]] = {
     "dynamodb": ("application/x-amz-json-1.0", "DynamoDB_20120810"),
     "secretsmanager": ("application/x-amz-json-1.1", "secretsmanager"),
 }
-_CONNECT_TIMEOUT_S: Final = 1.0
 TIMEOUT_S: Final = 1.0
+# Of an attempt's time: a connection that is given up first tells that nothing was sent.
+_CONNECTING_PART: Final = 0.9
 _CONNECTIONS_MAX: Final = 32
 # DynamoDB's largest reply is 16 MB (BatchGetItem); no call of Tollgate comes near half of it.
 _RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -138,7 +139,7 @@ class AwsJson:
         request = Request(method="POST", url=self._url, headers=headers, body=(body,))
         try:
             async with asyncio.timeout(self._timeout_s):
-                reply = await self._pool.send(request, connect_s=_CONNECT_TIMEOUT_S)
+                reply = await self._pool.send(request, connect_s=self._timeout_s * _CONNECTING_PART)
                 try:
                     return reply.status, await reply.read_all(_RESPONSE_BYTES_MAX)
                 finally:
