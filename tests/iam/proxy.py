@@ -8,11 +8,11 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import aiohttp
 from aiohttp import web
+from typing_extensions import override
 from yarl import URL
 
 from tests.iam.calls import (
@@ -24,6 +24,7 @@ from tests.iam.calls import (
     read_signature,
 )
 from tests.iam.policy import Access, Statement, decide
+from tests.loopback import LocalProxy
 
 # The emulator names a function's access keys after it.
 _ACCESS_KEY: Final = re.compile(r"ASIA([A-Z]+?)\d{8}")
@@ -36,7 +37,7 @@ _JSON_SERVICES: Final = {
 }
 
 
-class AuthorisingProxy:
+class AuthorisingProxy(LocalProxy):
     """Forwards what the roles allow to `targets`, by service.
 
     `refusals` says each request that was refused. `accesses` has what functions were allowed, each
@@ -46,36 +47,11 @@ class AuthorisingProxy:
     def __init__(
         self, roles: Mapping[str, Sequence[Statement]], targets: Mapping[str, str]
     ) -> None:
-        self.url = ""
+        super().__init__()
         self.refusals: list[str] = []
         self.accesses: set[tuple[str, Access]] = set()
         self.roles = roles
         self._targets = targets
-        self._runner = web.ServerRunner(web.Server(self._serve), shutdown_timeout=0.1)
-        self._client: aiohttp.ClientSession | None = None
-
-    async def __aenter__(self) -> Self:
-        self._client = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=None),
-            connector=aiohttp.TCPConnector(limit=0),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
-        )
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._runner.cleanup()
-        assert self._client is not None
-        await self._client.close()
 
     def take_refusals(self) -> list[str]:
         """Return the refusals so far, which then no longer count."""
@@ -83,7 +59,8 @@ class AuthorisingProxy:
         self.refusals.clear()
         return taken
 
-    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+    @override
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.headers.get("expect", "").lower() == "100-continue":
             # A client of S3 asks before it sends a content (RFC 9110, 10.1.1).
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -122,7 +99,6 @@ class AuthorisingProxy:
     async def _forward(
         self, request: web.BaseRequest, call: Call, signature: Signature
     ) -> web.StreamResponse:
-        assert self._client is not None
         target = self._targets[signature.service].rstrip("/")
         # A signature in the address has been read; ministack would look for its key, and takes no
         # headers of the reply from those without one.
@@ -132,7 +108,7 @@ class AuthorisingProxy:
         # aiohttp warns of bytes beyond 1 MiB.
         data = io.BytesIO(call.body) if call.body else None
         try:
-            async with self._client.request(
+            async with self.client.request(
                 call.method, url, data=data, headers=headers, allow_redirects=False
             ) as answer:
                 body = await answer.read()

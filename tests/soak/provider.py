@@ -10,11 +10,12 @@ import re
 import time
 from collections import Counter
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Final, Literal
 
 from aiohttp import web
+from typing_extensions import override
 
+from tests.loopback import LocalServer
 from tests.upstream import converse_events, openai_chunks
 from tests.upstream.speakers import BEDROCK, OPENAI
 
@@ -45,42 +46,25 @@ class Arrival:
     arrived_s: float
     attempts: int = 1
     first_sent_s: float = 0.0
-    last_sent_s: float = 0.0
 
 
-class SoakProvider:
+class SoakProvider(LocalServer):
     """Serves `/v1/chat/completions` and Bedrock's ConverseStream on 127.0.0.1."""
 
     def __init__(self, seed: int) -> None:
-        self.url = ""
+        super().__init__()
         self.outage = False
         self.arrivals: dict[int, Arrival] = {}
         self.counts: Counter[str] = Counter()
         self._draw = random.Random(seed)
-        self._runner = web.ServerRunner(
-            web.Server(self._serve, access_log=None), shutdown_timeout=0.1
-        )
-
-    async def __aenter__(self) -> Self:
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0, backlog=512).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._runner.cleanup()
 
     def _manner(self) -> Manner:
         if self.outage and self._draw.random() < _REFUSED_IN_AN_OUTAGE:
             return "refuses"
         return self._draw.choices(list(_MANNERS), list(_MANNERS.values()))[0]
 
-    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+    @override
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         found = _NUMBER.search(await request.read())
         number = int(found[1]) if found else -1
         seen = self.arrivals.get(number)
@@ -114,7 +98,6 @@ class SoakProvider:
             seen.first_sent_s = time.monotonic()
             for frame in frames:
                 await response.write(frame)
-                seen.last_sent_s = time.monotonic()
                 await asyncio.sleep(_PAUSE_S)
             if manner == "is cut" and request.transport is not None:
                 request.transport.abort()

@@ -4,25 +4,26 @@ import asyncio
 import random
 from collections import Counter
 from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-import aiohttp
 from aiohttp import web
+from typing_extensions import override
 
 from tests.faulty_client import refusal
+from tests.loopback import LocalProxy
 
 _FORWARDED: Final = ("content-type", "x-amz-target", "authorization", "x-amz-date")
 _WRITES: Final = frozenset({"PutItem", "UpdateItem"})
 
 
-class StoreProxy:
+class StoreProxy(LocalProxy):
     """Forwards calls of DynamoDB's protocol to `target`.
 
     A caller that has given up does not take its call back: what was sent lands.
     """
 
     def __init__(self, target: str, seed: int) -> None:
-        self.url = ""
+        super().__init__()
         # The share of calls that are refused as throttled.
         self.throttled = 0.0
         # Seconds by which writes are late, drawn for each.
@@ -35,34 +36,16 @@ class StoreProxy:
         self._under_way = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._runner = web.ServerRunner(
-            web.Server(self._serve, access_log=None), shutdown_timeout=0.1
-        )
-        self._client: aiohttp.ClientSession | None = None
 
-    async def __aenter__(self) -> Self:
-        self._client = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=None),
-            connector=aiohttp.TCPConnector(limit=0),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
-        )
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0, backlog=512).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        return self
-
+    @override
     async def __aexit__(
         self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.thaw()
-        await self._runner.cleanup()
-        assert self._client is not None
-        await self._client.close()
+        await super().__aexit__(exc_type, exc, traceback)
 
     def freeze(self) -> None:
         """Take calls and answer none."""
@@ -76,7 +59,8 @@ class StoreProxy:
         """Wait until no call is under way."""
         await self._idle.wait()
 
-    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+    @override
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
         operation = request.headers.get("x-amz-target", "").rpartition(".")[2]
         self._under_way += 1
@@ -104,9 +88,8 @@ class StoreProxy:
         if self.late_max_s and operation in _WRITES:
             self.counts["late"] += 1
             await asyncio.sleep(self._draw.random() * self.late_max_s)
-        assert self._client is not None
         headers = {it: request.headers[it] for it in _FORWARDED if it in request.headers}
-        async with self._client.post(self._target, data=body, headers=headers) as answer:
+        async with self.client.post(self._target, data=body, headers=headers) as answer:
             content = await answer.read()
             return web.Response(
                 status=answer.status,
