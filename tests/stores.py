@@ -36,7 +36,7 @@ from tollgate.stores.administration import (
     NewKey,
     StatementStore,
 )
-from tollgate.stores.aws.attributes import number, string
+from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, AwsReply, JsonService
 from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
 from tollgate.stores.base import CooldownStore, Hold, Ledger
@@ -289,6 +289,18 @@ async def fresh_tables(client: AwsCaller) -> Tables:
     tables = Tables(core=f"{name}-core", ledger=f"{name}-ledger", generations=f"{name}-generations")
     await create_tables(client, tables)
     return tables
+
+
+async def scan_items(client: AwsCaller, table: str) -> list[Item]:
+    """Return every item of a table."""
+    items: list[Item] = []
+    scan: dict[str, object] = {"TableName": table, "ConsistentRead": True}
+    while True:
+        reply = await client.call("Scan", scan)
+        items += reply["Items"]
+        if "LastEvaluatedKey" not in reply:
+            return items
+        scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
 
 
 async def funded_key(

@@ -19,13 +19,20 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from tests.faults.works import Dying, WaitingClock, find_imbalances, scan
+from tests.faults.works import Dying, WaitingClock, find_imbalances
 from tests.faulty_client import Killed
 from tests.gateways import House, house
 from tests.recomputed import find_wrong_bill
 from tests.scripted import Scripted, answers, frame
 from tests.scripted_tools import QUERY, ScriptedTools, asks, with_tools
-from tests.stores import DynamoStores, aws_client, dynamo_stores, fresh_tables, funded_key
+from tests.stores import (
+    DynamoStores,
+    aws_client,
+    dynamo_stores,
+    fresh_tables,
+    funded_key,
+    scan_items,
+)
 from tests.upstream.openai_chunks import chunk, usage
 from tollgate.core.errors import GatewayError
 from tollgate.core.generation import GenerationRecord
@@ -188,8 +195,8 @@ async def _try(
 
 
 async def _audit(stores: DynamoStores, home: House, way: Way, *, happened: bool) -> Iterator[str]:
-    ledger = await scan(stores, stores.tables.ledger)
-    rows = await scan(stores, stores.tables.generations)
+    ledger = await scan_items(stores.client, stores.tables.ledger)
+    rows = await scan_items(stores.client, stores.tables.generations)
     return _differences(ledger, [read_record(row) for row in rows], home, way, happened=happened)
 
 

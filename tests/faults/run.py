@@ -32,6 +32,7 @@ from tests.stores import (
     disable,
     dynamo_stores,
     fresh_tables,
+    scan_items,
 )
 from tollgate.core.activity import DAY_S, GenerationFilter
 from tollgate.core.errors import GatewayError, RequestError
@@ -312,9 +313,9 @@ async def _audit(stores: DynamoStores, findings: Findings) -> None:
     unspent = balance.granted_nano_usd - balance.spent_nano_usd
     findings.check(left <= unspent, f"I9: {left} is left of lots, {unspent} of all credit")
     shards = await stores.wallets.items(WORKSPACE, 16)
-    ledger = await _scan(stores, stores.tables.ledger)
+    ledger = await scan_items(stores.client, stores.tables.ledger)
     keys = [item for item in ledger if read_text(item, "pk").startswith("K#")]
-    records = await _scan(stores, stores.tables.generations)
+    records = await scan_items(stores.client, stores.tables.generations)
     for item in shards:
         check_shard(item, findings)
     granted = sum(read_number(item, "gr") for item in shards)
@@ -357,14 +358,3 @@ async def _audit_levels(stores: DynamoStores, ledger: Sequence[Item], findings: 
 
 def _enabled(settings: KeySettings, team: str | None) -> KeySettings:
     return replace(settings, disabled=False, team_id=team)
-
-
-async def _scan(stores: DynamoStores, table: str) -> list[Item]:
-    items: list[Item] = []
-    scan: dict[str, object] = {"TableName": table, "ConsistentRead": True}
-    while True:
-        reply = await stores.client.call("Scan", scan)
-        items += reply["Items"]
-        if "LastEvaluatedKey" not in reply:
-            return items
-        scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]

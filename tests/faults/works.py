@@ -27,6 +27,7 @@ from tests.stores import (
     dynamo_stores,
     fresh_tables,
     funded_key,
+    scan_items,
 )
 from tests.works import CASES, WorkCase, home_of
 from tollgate.core.generation import GenerationRecord
@@ -146,8 +147,8 @@ async def _audit(
     stores: DynamoStores, catalog: Catalog, case: WorkCase, *, is_answered: bool
 ) -> Iterator[str]:
     """What does not add up at rest: I1, I4, I7, I10 and the bill of each record."""
-    ledger = await scan(stores, stores.tables.ledger)
-    rows = await scan(stores, stores.tables.generations)
+    ledger = await scan_items(stores.client, stores.tables.ledger)
+    rows = await scan_items(stores.client, stores.tables.generations)
     return _differences(ledger, rows, catalog, case, is_answered=is_answered)
 
 
@@ -184,13 +185,6 @@ def find_imbalances(ledger: list[Item], records: list[GenerationRecord]) -> Iter
         yield f"I4: spent {spent}, recorded {[record.cost_nano_usd for record in records]}"
     if spent != sum(read_number(item, "us") for item in keys):
         yield f"I10: spent {spent}, by keys {[read_number(item, 'us') for item in keys]}"
-
-
-async def scan(stores: DynamoStores, table: str) -> list[Item]:
-    """Every item of a small table."""
-    reply = await stores.client.call("Scan", {"TableName": table, "ConsistentRead": True})
-    items: list[Item] = reply["Items"]
-    return items
 
 
 async def main(endpoint_url: str, *kinds: str) -> None:

@@ -9,6 +9,7 @@ from tests.clocks import ShiftedClock
 from tests.soak.accounts import INPUT_NANO_USD, OUTPUT_NANO_USD, WORKSPACES
 from tests.soak.callers import Told
 from tests.soak.provider import INPUT_TOKENS
+from tests.stores import scan_items
 from tollgate.core.activity import GenerationFilter
 from tollgate.core.clock import DAY_S, SystemClock
 from tollgate.core.generation import GenerationRecord
@@ -45,7 +46,7 @@ async def sweep_books(settings: Settings, *, ahead_s: float = 0.0) -> SweepRepor
 
 async def find_holds(stores: Stores) -> frozenset[str]:
     """Return the ids of the generations that hold something anywhere."""
-    items = await _scan(stores, stores.tables.ledger)
+    items = await scan_items(stores.client, stores.tables.ledger)
     return frozenset(id_ for item in items for id_ in read_numbers_by_name(item, "h"))
 
 
@@ -72,7 +73,7 @@ async def check_books(
         left = await find_holds(stores)
         if left:
             violations.append(f"I7: {len(left)} holds outlive the sweep")
-        for item in await _scan(stores, stores.tables.ledger):
+        for item in await scan_items(stores.client, stores.tables.ledger):
             violations += check_item(item)
         async with aclosing(wire_upkeep(settings, stores, SystemClock())) as upkeep:
             for broken in await upkeep.audit.run():
@@ -165,14 +166,3 @@ async def _records(stores: Stores, workspace_id: str) -> list[GenerationRecord]:
         if page.next is None:
             return found
         before = page.next
-
-
-async def _scan(stores: Stores, table: str) -> list[Item]:
-    items: list[Item] = []
-    scan: dict[str, object] = {"TableName": table, "ConsistentRead": True}
-    while True:
-        reply = await stores.client.call("Scan", scan)
-        items += reply["Items"]
-        if "LastEvaluatedKey" not in reply:
-            return items
-        scan["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
