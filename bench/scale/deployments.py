@@ -185,7 +185,6 @@ class ActivityRows:
         found = template.items[template.tables.core]
         row = next(item for item in found if _sort(item).startswith("A#"))
         self._content = json.dumps(row)
-        self._template = template
         self._workspace = workspace
         self._keys = keys
         self._today = day_of(TODAY_S).replace("-", "")

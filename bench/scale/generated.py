@@ -82,7 +82,7 @@ def _query(rows: Rows, payload: Mapping[str, Any]) -> AwsReply:
         case condition if condition == ROWS_BETWEEN:
             low, high = values[":low"]["S"], values[":high"]["S"]
         case other:
-            raise NotImplementedError(f"no generated rows for {other}")
+            raise ValueError(f"no generated rows for {other}")
     first = bisect_left(places, low, key=rows.sort_key)
     end = bisect_right(places, high, key=rows.sort_key)
     forward = payload.get("ScanIndexForward", True)

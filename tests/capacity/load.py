@@ -95,11 +95,6 @@ class Outcome:
     left_swept: int = 0
     differences: Sequence[object] = ()
 
-    @property
-    def refused_part(self) -> float:
-        """The part of the requests that was not served."""
-        return sum(self.refused.values()) / max(1, self.asked)
-
 
 class CapacityRun:
     """A workspace under load, on the real ledger over a store in memory."""

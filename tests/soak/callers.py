@@ -6,7 +6,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import aiohttp
@@ -44,7 +44,6 @@ class Asked:
     body: bytes
     streamed: bool
     idempotency_key: str | None = None
-    is_repeat: bool = False
     # Seconds after which the caller goes away.
     leaves_after_s: float | None = None
 
@@ -102,7 +101,7 @@ class Callers:
         idempotent = draw.random() < _IS_IDEMPOTENT
         if idempotent and self._idempotent and draw.random() < _REPEATS:
             known = draw.choice(self._idempotent)
-            return Asked(**{**vars(known), "is_repeat": True, "leaves_after_s": None})
+            return replace(known, leaves_after_s=None)
         [key] = draw.choices(self.keys, [it.share for it in self.keys])
         asked = self.ask(
             draw.choice(list(CLIENT_FORMATS)),

@@ -30,8 +30,8 @@ class Coverage:
     def __init__(self, ledger: Ledger, meter: Meter, *, output_limited: bool) -> None:
         self._ledger = ledger
         self._meter = meter
+        # Whether the answer may have to end between two events.
         self.watches = meter.hold.covered and not output_limited
-        """Whether the answer may have to end between two events."""
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0
         self._open: dict[int, list[int]] = {}
