@@ -271,3 +271,34 @@ async def test_a_server_without_a_good_certificate_gets_nothing(
             await pool.send(ask(server, url=f"https://127.0.0.1:{server.port}/"), connect_s=5)
         assert isinstance(raised.value, CannotConnect)
         assert server.requests == []
+
+
+@pytest.mark.parametrize(("certified", "connects"), [("media.example", True), ("127.0.0.1", False)])
+async def test_the_certificate_is_of_the_name_where_the_address_was_resolved_before(
+    certified: str, connects: bool, tmp_path: Path
+) -> None:
+    """The address of a name may be anybody's."""
+    theirs, pem = certificate(tmp_path, certified)
+    ours = ssl.create_default_context(cadata=pem.decode())
+    async with serving(OK, tls=theirs) as server:
+        origin, _ = parse_url(f"https://media.example:{server.port}/")
+        try:
+            connection = await connect(
+                origin, make_buffer(), address="127.0.0.1", timeout_s=5, tls=lambda: ours
+            )
+        except CannotConnect:
+            assert not connects
+        else:
+            connection.abort()
+            await connection.wait_closed()
+            assert connects
+
+
+async def test_a_kept_connection_serves_its_own_server_alone() -> None:
+    """Requests carry credentials."""
+    async with serving(OK, OK) as first, serving(OK) as second, pooled() as pool:
+        await whole(pool, ask(first))
+        await whole(pool, ask(second))
+        await whole(pool, ask(first))
+        assert [len(first.requests), len(second.requests)] == [2, 1]
+        assert [first.connections, second.connections] == [1, 1]
