@@ -53,12 +53,16 @@ def test_c64_a_wallet_that_was_throttled_serves_again_as_soon_as_the_burst_is_ov
     assert_nothing_is_lost(outcome)
 
 
-def test_c64_shards_grow_before_a_wallet_throttles_when_its_load_doubles_every_minute() -> None:
+@pytest.mark.parametrize(("at_a_round", "last"), [(1.7, 28.0), (3.5, 60.0)])
+def test_c64_shards_grow_before_a_wallet_throttles_when_its_load_doubles_in_75_s(
+    at_a_round: float, last: float
+) -> None:
+    """A round finds the wallet nearly crowded, or crowded for the first time."""
     shape = Shape(answer_s=15.0, maintained_every_s=300)
+    doublings_of_a_round = 300 / 75
 
-    outcome = ramp(shape, 60, first=0.8, last=60)
+    outcome = ramp(shape, 75, first=at_a_round / 2**doublings_of_a_round, last=last)
 
-    assert [shards for _, shards in outcome.grown] == [16]
     assert (outcome.throttled, outcome.refused) == (Counter(), Counter())
     assert_nothing_is_lost(outcome)
 
