@@ -10,7 +10,7 @@ gateway's tools is a part whose `RunResult` is a note; runs may be open side by 
 A stream describes one choice; code that merges several streams pairs each event with its choice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal, assert_never
 
 from msgspec import Struct
@@ -44,6 +44,17 @@ class PartDelta(Struct, frozen=True, kw_only=True, tag="part_delta"):
 
     index: int
     text: str
+
+
+class PartDeltas(Struct, frozen=True, kw_only=True):
+    """Texts of one part that came one after another in a read: a `PartDelta` for each.
+
+    Most events are such texts; together they cost what one costs, and each stays what it was.
+    """
+
+    index: int
+    texts: list[str]
+    """Two or more."""
 
 
 class PartEnd(Struct, frozen=True, kw_only=True, tag="part_end"):
@@ -122,6 +133,19 @@ StreamEvent = (
 
 # The number of a choice, and an event of it.
 Chosen = tuple[int, StreamEvent]
+# The same, of events as they travel from the decoders to the sink.
+Grouped = StreamEvent | PartDeltas
+ChosenGroup = tuple[int, Grouped]
+
+
+def ungroup(events: Iterable[ChosenGroup]) -> Iterator[Chosen]:
+    """Yield the events that came together, each by itself."""
+    for choice, event in events:
+        if isinstance(event, PartDeltas):
+            for text in event.texts:
+                yield choice, PartDelta(index=event.index, text=text)
+        else:
+            yield choice, event
 
 
 # Kinds of parts of which several may be open at a time.
@@ -141,10 +165,10 @@ class StreamGrammar:
         self._parts = 0
         self._open: dict[int, Part] = {}
 
-    def accept(self, event: StreamEvent) -> None:
+    def accept(self, event: Grouped) -> None:
         """Check one event against what came before it."""
         # Most events are deltas of a part that is open, which it is within a stream only.
-        if type(event) is PartDelta and event.index in self._open:
+        if isinstance(event, (PartDelta, PartDeltas)) and event.index in self._open:
             return
         if self._ended:
             raise GrammarError(f"{type(event).__name__} after the end")
@@ -161,7 +185,7 @@ class StreamGrammar:
                     raise GrammarError(f"part {index} started while one of its kind is open")
                 self._parts += 1
                 self._open[index] = part
-            case PartDelta(index=index):
+            case PartDelta(index=index) | PartDeltas(index=index):
                 raise GrammarError(f"delta of part {index}, which is not open")
             case PartNote(index=index):
                 if index not in self._open:

@@ -18,15 +18,16 @@ from tollgate.core.content import (
 from tollgate.core.events import (
     Ended,
     Finish,
+    Grouped,
     Note,
     Output,
     PartDelta,
+    PartDeltas,
     PartEnd,
     Partial,
     PartNote,
     PartStart,
     Started,
-    StreamEvent,
     UsageReported,
 )
 from tollgate.core.usage import Usage
@@ -58,12 +59,14 @@ class Fold:
         self._output: tuple[bytes, ...] = ()
         self._ended: Ended | None = None
 
-    def accept(self, event: StreamEvent) -> None:
+    def accept(self, event: Grouped) -> None:
         """Take the next event."""
         match event:
             # First, because most events are deltas.
             case PartDelta():
                 self._texts[event.index].append(event.text)
+            case PartDeltas():
+                self._texts[event.index] += event.texts
             case Started():
                 self._started = event
             case PartStart(part=part):

@@ -18,14 +18,15 @@ from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import ErrorCode, MissingCredentials, RequestError, UpstreamError
 from tollgate.core.events import (
-    Chosen,
+    ChosenGroup,
     Ended,
+    Grouped,
     Output,
     PartDelta,
+    PartDeltas,
     PartEnd,
     Partial,
     PartStart,
-    StreamEvent,
     UsageReported,
 )
 from tollgate.core.secret import describe_remedy
@@ -51,9 +52,9 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
     """The attempt's place in the plan, from 0."""
     adapted: tuple[str, ...]
     """The caller's parameters and preferences that have no effect."""
-    head: tuple[Chosen, ...]
+    head: tuple[ChosenGroup, ...]
     """The events that were read to find the commit point, and those that came with it."""
-    rest: AsyncGenerator[Sequence[Chosen], None]
+    rest: AsyncGenerator[Sequence[ChosenGroup], None]
     """The events that are still to come."""
 
     def served_by(self, context: "AttemptContext") -> ServedBy:
@@ -237,7 +238,7 @@ class _Peek:
     """The events of an attempt up to the read that commits it, in whichever choice."""
 
     def __init__(self) -> None:
-        self.events: list[Chosen] = []
+        self.events: list[ChosenGroup] = []
         self._usages: defaultdict[int, Usage] = defaultdict(Usage)
 
     @property
@@ -245,7 +246,7 @@ class _Peek:
         """The usage that was reported, summed over the choices."""
         return reduce(Usage.plus, self._usages.values(), Usage())
 
-    async def read(self, reads: AsyncIterator[Sequence[Chosen]]) -> None:
+    async def read(self, reads: AsyncIterator[Sequence[ChosenGroup]]) -> None:
         async for together in reads:
             self.events += together
             for choice, event in together:
@@ -255,13 +256,13 @@ class _Peek:
                     return
 
 
-def _commits(event: StreamEvent) -> bool:
+def _commits(event: Grouped) -> bool:
     """Return whether an event is content, which commits an attempt.
 
     An opened text part is not content: providers break right after opening one.
     """
     match event:
-        case PartDelta() | PartEnd() | Output() | Partial() | Ended():
+        case PartDelta() | PartDeltas() | PartEnd() | Output() | Partial() | Ended():
             return True
         case PartStart(part=part):
             return isinstance(part, ToolCall)

@@ -20,7 +20,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.events import Chosen, StreamEvent, StreamGrammar
+from tollgate.core.events import (
+    ChosenGroup,
+    PartDelta,
+    PartDeltas,
+    StreamEvent,
+    StreamGrammar,
+)
 from tollgate.core.request import GenerationRequest, WorkKind
 from tollgate.engine.silence import SilenceLimit
 from tollgate.providers.base import (
@@ -40,7 +46,7 @@ from tollgate.routing.planning.plan import Attempt
 # Reads in the queue of a fan-out; reading from providers stops while it is full, so that a slow
 # caller cannot fill the memory.
 _WAITING_MAX: Final = 16
-_Waiting = asyncio.Queue[Sequence[Chosen] | Exception | None]
+_Waiting = asyncio.Queue[Sequence[ChosenGroup] | Exception | None]
 
 
 class Encoded(Protocol):
@@ -58,7 +64,7 @@ class Encoded(Protocol):
     def adapted(self) -> tuple[str, ...]:
         """The names of what does not reach the provider as the caller sent it."""
 
-    def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[Chosen], None]]:
+    def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
         """Send the requests and yield a stream of the events of all choices, as they come.
 
         Events that came together stay together. Entering the context and reading raise
@@ -101,7 +107,7 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
         return (*self.unsupported, *capped, *self.wires[0].unreadable)
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
+    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
         """Send the requests and yield a stream of the events of all choices, as they come."""
         stream = _stream(self, self.wires[0]) if self.streams == 1 else _fan_out(self)
         async with stream as events, aclosing(events):
@@ -160,7 +166,7 @@ def lacks_kind(attempt: Attempt, kind: WorkKind) -> UpstreamError:
 @asynccontextmanager
 async def _stream(
     encoded: EncodedAttempt, wire: WireRequest
-) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
+) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
     codec, target = encoded.codec, encoded.attempt.target
     choices = encoded.choices_per_wire
     async with AsyncExitStack() as connection:
@@ -196,7 +202,7 @@ async def decode_frames(
     demultiplexer: Demultiplexer | None,
     decoders: list[Decoder],
     attempt: Attempt,
-) -> AsyncGenerator[Sequence[Chosen], None]:
+) -> AsyncGenerator[Sequence[ChosenGroup], None]:
     """Decode frames as they come, those of one read together; check the stream's idle limit.
 
     A stream of one choice needs no demultiplexer.
@@ -214,7 +220,7 @@ async def decode_frames(
                     ErrorCode.PROVIDER_TIMEOUT,
                     f"{attempt.target.provider} was silent for {idle_s:g} s.",
                 ) from late
-            events: list[Chosen] = []
+            events: list[ChosenGroup] = []
             try:
                 choices.feed(together, events)
             except Exception:
@@ -242,7 +248,7 @@ class _Decoders:
         self._decoders = decoders
         self._grammars = [StreamGrammar() for _ in decoders]
 
-    def feed(self, frames: Sequence[Frame], events: list[Chosen]) -> None:
+    def feed(self, frames: Sequence[Frame], events: list[ChosenGroup]) -> None:
         """Append the events of frames that came together."""
         if self._demultiplexer is None:
             decoded = chain.from_iterable(map(self._decoders[0].feed, frames))
@@ -251,14 +257,29 @@ class _Decoders:
         for choice, own in chain.from_iterable(map(self._demultiplexer.feed, frames)):
             self._check(choice, self._decoders[choice].feed(own), events)
 
-    def end(self, events: list[Chosen]) -> None:
+    def end(self, events: list[ChosenGroup]) -> None:
         """Append the events due when the stream closes."""
         for choice, decoder in enumerate(self._decoders):
             self._check(choice, decoder.end(), events)
 
-    def _check(self, choice: int, decoded: Iterable[StreamEvent], events: list[Chosen]) -> None:
+    def _check(
+        self, choice: int, decoded: Iterable[StreamEvent], events: list[ChosenGroup]
+    ) -> None:
         accept = self._grammars[choice].accept
+        # The delta before, and the group that it is in.
+        before: PartDelta | None = None
+        group: PartDeltas | None = None
         for event in decoded:
+            if type(event) is PartDelta:
+                if before is not None and before.index == event.index:
+                    if group is None:
+                        group = PartDeltas(index=event.index, texts=[before.text])
+                        events[-1] = (choice, group)
+                    group.texts.append(event.text)
+                    continue
+                before, group = event, None
+            else:
+                before = None
             accept(event)
             events.append((choice, event))
 
@@ -266,7 +287,7 @@ class _Decoders:
 @asynccontextmanager
 async def _fan_out(
     encoded: EncodedAttempt,
-) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
+) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
     """Open one stream for each request, and yield their events in the order in which they come."""
     waiting: _Waiting = asyncio.Queue(_WAITING_MAX)
     tasks = [
@@ -293,7 +314,7 @@ async def _pump(encoded: EncodedAttempt, place: int, waiting: _Waiting) -> None:
         await waiting.put(None)
 
 
-async def _merge(waiting: _Waiting, streams: int) -> AsyncGenerator[Sequence[Chosen], None]:
+async def _merge(waiting: _Waiting, streams: int) -> AsyncGenerator[Sequence[ChosenGroup], None]:
     while streams:
         match await waiting.get():
             case None:

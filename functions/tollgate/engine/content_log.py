@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from pydantic_core import from_json, to_json
 
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import Chosen, Output, Partial
+from tollgate.core.events import ChosenGroup, Output, Partial
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.response import Fold
 from tollgate.engine.sink import EventSink
@@ -64,7 +64,7 @@ class ContentSink:
     async def begin(self, served: ServedBy) -> None:
         await self._sink.begin(served)
 
-    async def send(self, events: Sequence[Chosen]) -> None:
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
         for choice, event in events:
             # Nothing of a result is kept: it would be in memory whole, and may be large.
             if not isinstance(event, Output | Partial):

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tollgate.core.events import Chosen
+from tollgate.core.events import Chosen, ChosenGroup, ungroup
 from tollgate.engine.coverage import Coverage
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import EventSink
 
 
 async def deliver_metered(
-    events: Sequence[Chosen], meter: Meter, sink: EventSink, coverage: Coverage
+    events: Sequence[ChosenGroup], meter: Meter, sink: EventSink, coverage: Coverage
 ) -> bool:
     """Send events that came together, once the meter has them; return whether more may follow."""
     if coverage.watches:
-        return await deliver(metered(events, meter), sink, coverage)
+        return await deliver(metered(ungroup(events), meter), sink, coverage)
     # Nothing can end the answer between two of them, and most answers are of this kind.
     for choice, event in events:
         meter.observe(event, choice)

@@ -11,7 +11,16 @@ from msgspec.structs import replace
 
 from tollgate.core.content import InlineMedia, MadeImage
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import Chosen, Output, PartDelta, Partial, PartStart, StreamEvent
+from tollgate.core.events import (
+    Chosen,
+    ChosenGroup,
+    Output,
+    PartDelta,
+    Partial,
+    PartStart,
+    StreamEvent,
+    ungroup,
+)
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.idempotency import Claim
 from tollgate.engine.gateway import Gateway
@@ -87,8 +96,8 @@ class KeepingSink:
         self._served = served
         await self._sink.begin(served)
 
-    async def send(self, events: Sequence[Chosen]) -> None:
-        for choice, event in events:
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        for choice, event in ungroup(events):
             self._take(event, choice)
         await self._sink.send(events)
 

@@ -14,14 +14,15 @@ from tollgate.core.content import ToolCall
 from tollgate.core.errors import GatewayError, UpstreamError
 from tollgate.core.events import (
     Ended,
+    Grouped,
     Output,
     PartDelta,
+    PartDeltas,
     PartEnd,
     Partial,
     PartNote,
     PartStart,
     Started,
-    StreamEvent,
     UsageReported,
 )
 from tollgate.core.generation import (
@@ -137,12 +138,12 @@ class Meter:
         self._rounds[-1].serve(attempt, streams=streams)
         self._streams = self._rounds[-1].streams
 
-    def observe(self, event: StreamEvent, choice: int = 0) -> None:
+    def observe(self, event: Grouped, choice: int = 0) -> None:
         """Record an event of the attempt that serves."""
         # As `observe_unseen` does: this runs for every event, and a call more is felt.
         self._streams[choice * len(self._streams) // self._choices].observe(event)
         match event:
-            case PartDelta() | Output() | Partial():
+            case PartDelta() | PartDeltas() | Output() | Partial():
                 if self._first_token_ms is None:
                     self._first_token_ms = self._since_ms(self._start_s)
             case PartStart(part=part):
@@ -161,7 +162,7 @@ class Meter:
             case _:
                 assert_never(event)
 
-    def observe_unseen(self, event: StreamEvent, choice: int = 0) -> None:
+    def observe_unseen(self, event: Grouped, choice: int = 0) -> None:
         """Record an event that the caller does not get: what asks for a tool of the gateway's."""
         self._rounds[-1].observe(event, choice)
 

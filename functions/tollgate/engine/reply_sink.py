@@ -7,7 +7,15 @@ from msgspec.structs import replace
 
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import Chosen, PartDelta, PartEnd, PartNote, PartStart, StreamEvent
+from tollgate.core.events import (
+    ChosenGroup,
+    PartDelta,
+    PartEnd,
+    PartNote,
+    PartStart,
+    StreamEvent,
+    ungroup,
+)
 from tollgate.core.generation import GenerationRecord
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.sink import (
@@ -72,8 +80,10 @@ class SingleCallSink:
     async def begin(self, served: ServedBy) -> None:
         await self._sink.begin(served)
 
-    async def send(self, events: Sequence[Chosen]) -> None:
-        selected = ((choice, self._choices[choice].select(event)) for choice, event in events)
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        selected = (
+            (choice, self._choices[choice].select(event)) for choice, event in ungroup(events)
+        )
         await self._sink.send([(choice, event) for choice, event in selected if event is not None])
 
     async def finish(self, record: GenerationRecord) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 from pydantic import JsonValue
 
-from tollgate.core.events import StreamEvent
+from tollgate.core.events import Grouped
 from tollgate.core.generation import BillLine, UsageSource
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work import InputWork, Work
@@ -51,7 +51,7 @@ class RoundAccount:
         self._serving = attempt
         self.streams = [StreamUsage(self._choices // streams) for _ in range(streams)]
 
-    def observe(self, event: StreamEvent, choice: int) -> None:
+    def observe(self, event: Grouped, choice: int) -> None:
         """Count an event of the attempt that serves."""
         self.streams[choice * len(self.streams) // self._choices].observe(event)
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tollgate.core.content import ServerToolRun, Text, ToolCall
 from tollgate.core.events import (
-    Chosen,
+    ChosenGroup,
     Citation,
     Ended,
     PartDelta,
@@ -17,6 +17,7 @@ from tollgate.core.events import (
     Started,
     StreamEvent,
     UsageReported,
+    ungroup,
 )
 from tollgate.core.request import AssistantContent
 from tollgate.core.response import Fold, GenerationResponse
@@ -80,9 +81,9 @@ class RoundRelay:
         self.is_paused = False
         """True if the provider goes on when it is sent what it said."""
 
-    def show(self, together: Iterable[Chosen]) -> Iterator[StreamEvent]:
+    def show(self, together: Iterable[ChosenGroup]) -> Iterator[StreamEvent]:
         """Yield what the caller gets of events that came together, each once the meter has it."""
-        for _, event in together:
+        for _, event in ungroup(together):
             yield from self._show_event(event)
 
     def _show_event(self, event: StreamEvent) -> Iterator[StreamEvent]:

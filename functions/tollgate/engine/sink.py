@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
-from tollgate.core.events import Chosen
+from tollgate.core.events import ChosenGroup, ungroup
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.money import credits_text
 from tollgate.core.response import Fold
@@ -49,7 +49,7 @@ class EventSink(Protocol):
     async def begin(self, served: ServedBy) -> None:
         """Take the attempt that has committed."""
 
-    async def send(self, events: Sequence[Chosen]) -> None:
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
         """Take the next events, which came together."""
 
     async def finish(self, record: GenerationRecord) -> None:
@@ -110,9 +110,9 @@ class SseSink:
         self._renderer = self._rendering_of(served)
         self._headers |= served_headers(served, self._parsed)
 
-    async def send(self, events: Sequence[Chosen]) -> None:
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
         feed = self._rendering().feed
-        if frames := b"".join([feed(event, choice) for choice, event in events]):
+        if frames := b"".join([feed(event, choice) for choice, event in ungroup(events)]):
             await self._write(frames)
 
     async def finish(self, record: GenerationRecord) -> None:
@@ -235,7 +235,7 @@ class CollectSink:
         self._served = served
         self._headers |= served_headers(served, self._parsed)
 
-    async def send(self, events: Sequence[Chosen]) -> None:
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
         for choice, event in events:
             self._folds[choice].accept(event)
 

@@ -8,14 +8,15 @@ from pydantic import JsonValue
 from tollgate.core.content import MadeImage, Reasoning
 from tollgate.core.events import (
     Ended,
+    Grouped,
     Output,
     PartDelta,
+    PartDeltas,
     PartEnd,
     Partial,
     PartNote,
     PartStart,
     Started,
-    StreamEvent,
     UsageReported,
 )
 from tollgate.core.generation import UsageSource
@@ -28,6 +29,10 @@ from tollgate.routing.price import Price
 _BYTES_PER_TOKEN: Final = 4
 # One of 1024 x 1024 pixels. https://ai.google.dev/gemini-api/docs/pricing (2026-11-22)
 _TOKENS_PER_IMAGE: Final = 1_290
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 class StreamUsage:
@@ -45,12 +50,13 @@ class StreamUsage:
         self._prompt_blocked = False
         self._running = choices
 
-    def observe(self, event: StreamEvent) -> None:
+    def observe(self, event: Grouped) -> None:
         """Count an event of the stream."""
         match event:
             case PartDelta():
-                text = event.text
-                self._delivered_bytes += len(text) if text.isascii() else len(text.encode())
+                self._delivered_bytes += _size(event.text)
+            case PartDeltas():
+                self._delivered_bytes += _size("".join(event.texts))
             case UsageReported(usage=usage, raw=raw):
                 self.usage = self.usage.update(usage)
                 self.raw_usage = raw

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tollgate.core.events import Chosen
+from tollgate.core.events import ChosenGroup
 from tollgate.core.work import InputWork
 from tollgate.engine.choices import decode_frames, error_of
 from tollgate.providers.base import StreamedWorkCodec, Transport, UpstreamRefused, WireRequest
@@ -38,7 +38,7 @@ class EncodedStream(Struct, frozen=True, kw_only=True):
         return (*self.unsupported, *self.wire.unreadable)
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
+    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
         """Send the request and yield the stream of its events, as they come."""
         target = self.attempt.target
         async with AsyncExitStack() as connection:

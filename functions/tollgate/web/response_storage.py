@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
-from tollgate.core.events import Chosen
+from tollgate.core.events import ChosenGroup
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.request import JsonObject
 from tollgate.core.response import Fold
@@ -156,7 +156,7 @@ class StoringSink:
         self._served = served
         await self._sink.begin(served)
 
-    async def send(self, events: Sequence[Chosen]) -> None:
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
         for _, event in events:
             self._fold.accept(event)
         await self._sink.send(events)

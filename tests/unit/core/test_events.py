@@ -8,13 +8,16 @@ from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
     Ended,
     GrammarError,
+    Grouped,
     PartDelta,
+    PartDeltas,
     PartEnd,
     PartStart,
     Started,
     StreamEvent,
     StreamGrammar,
     UsageReported,
+    ungroup,
 )
 from tollgate.core.usage import Usage
 
@@ -23,7 +26,7 @@ CALL = ToolCall(id="c", name="f", arguments="")
 STOP = Ended(finish="stop")
 
 
-def watch(*events: StreamEvent) -> None:
+def watch(*events: Grouped) -> None:
     grammar = StreamGrammar()
     for event in events:
         grammar.accept(event)
@@ -122,3 +125,20 @@ def test_calls_interleave_with_each_other_and_with_text() -> None:
         PartEnd(index=1),
         STOP,
     )
+
+
+def test_texts_that_came_together_need_an_open_part() -> None:
+    texts = PartDeltas(index=0, texts=["a", "b"])
+    watch(Started(), PartStart(index=0, part=TEXT), texts, PartEnd(index=0), STOP)
+    with pytest.raises(GrammarError, match="delta of part 0, which is not open"):
+        watch(Started(), PartStart(index=0, part=TEXT), PartEnd(index=0), texts)
+
+
+def test_texts_that_came_together_are_a_delta_each() -> None:
+    together = [(1, Started()), (0, PartDeltas(index=3, texts=["a", "b"])), (0, STOP)]
+    assert list(ungroup(together)) == [
+        (1, Started()),
+        (0, PartDelta(index=3, text="a")),
+        (0, PartDelta(index=3, text="b")),
+        (0, STOP),
+    ]
