@@ -22,9 +22,9 @@ from msgspec.structs import replace
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import (
     ChosenGroup,
+    Grouped,
     PartDelta,
     PartDeltas,
-    StreamEvent,
     StreamGrammar,
 )
 from tollgate.core.request import GenerationRequest, WorkKind
@@ -35,6 +35,7 @@ from tollgate.providers.base import (
     Demultiplexer,
     Frame,
     Provider,
+    ReadDecoder,
     Target,
     Transport,
     UpstreamRefused,
@@ -247,11 +248,17 @@ class _Decoders:
         self._demultiplexer = demultiplexer
         self._decoders = decoders
         self._grammars = [StreamGrammar() for _ in decoders]
+        first = decoders[0]
+        self._of_reads = first if isinstance(first, ReadDecoder) else None
 
     def feed(self, frames: Sequence[Frame], events: list[ChosenGroup]) -> None:
         """Append the events of frames that came together."""
         if self._demultiplexer is None:
-            decoded = chain.from_iterable(map(self._decoders[0].feed, frames))
+            decoded: Iterable[Grouped]
+            if self._of_reads is not None and len(frames) > 1:
+                decoded = self._of_reads.feed_read(frames)
+            else:
+                decoded = chain.from_iterable(map(self._decoders[0].feed, frames))
             self._check(0, decoded, events)
             return
         for choice, own in chain.from_iterable(map(self._demultiplexer.feed, frames)):
@@ -262,9 +269,7 @@ class _Decoders:
         for choice, decoder in enumerate(self._decoders):
             self._check(choice, decoder.end(), events)
 
-    def _check(
-        self, choice: int, decoded: Iterable[StreamEvent], events: list[ChosenGroup]
-    ) -> None:
+    def _check(self, choice: int, decoded: Iterable[Grouped], events: list[ChosenGroup]) -> None:
         accept = self._grammars[choice].accept
         # The delta before, and the group that it is in.
         before: PartDelta | None = None

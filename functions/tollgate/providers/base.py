@@ -1,5 +1,6 @@
 """The two halves of a provider: a pure codec, and a transport that does the I/O."""
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from msgspec import Struct, field
 from pydantic import JsonValue
 
 from tollgate.core.errors import UpstreamError
-from tollgate.core.events import StreamEvent
+from tollgate.core.events import Grouped, StreamEvent
 from tollgate.core.request import Capability, GenerationRequest, Modality, Need, WorkKind
 from tollgate.core.secret import SecretReference
 from tollgate.core.work import InputWork, WorkResult
@@ -162,6 +163,14 @@ class Decoder(Protocol):
 
     def end(self) -> Iterable[StreamEvent]:
         """Yield the events due when the stream closes; UpstreamError if it closed too early."""
+
+
+class ReadDecoder(Decoder):
+    """A decoder that takes less time for frames that came together."""
+
+    @abstractmethod
+    def feed_read(self, frames: Sequence[Frame]) -> Iterable[Grouped]:
+        """Yield the events of the frames of one read, as `feed` does for each in turn."""
 
 
 class Demultiplexer(Protocol):

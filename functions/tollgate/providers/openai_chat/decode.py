@@ -1,20 +1,24 @@
 """The decoder of OpenAI-like streams."""
 
 import re
-from collections.abc import Generator, Hashable, Iterable, Iterator
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Final, assert_never
+
+from typing_extensions import override
 
 from tollgate.core.content import InlineMedia, MediaUrl, Reasoning, Refusal, Text
 from tollgate.core.events import (
     Citation,
     Ended,
+    Grouped,
     LogProbs,
     Started,
     StreamEvent,
     UsageReported,
 )
 from tollgate.core.reasoning_details import text_of
-from tollgate.providers.base import Frame
+from tollgate.providers.base import Frame, ReadDecoder
 from tollgate.providers.openai_chat.chunk_pattern import ChunkPattern
 from tollgate.providers.openai_chat.notes import Citations, log_probs
 from tollgate.providers.openai_chat.thoughts import OpenThought, open_thought
@@ -36,10 +40,16 @@ from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, ma
 
 _TextKind = type[Text] | type[Reasoning] | type[Refusal]
 _TEXT: Final = "text"
+_NO_NAME: Final = "message"
 _INLINE_IMAGE: Final = re.compile(r"data:(image/[a-z0-9.+-]{1,64});base64")
 
 
-class ChatDecoder:
+# Fewer frames are decoded one by one, and so is a read whose frames change so often.
+_TOGETHER_MIN: Final = 4
+_GROUPS_MAX: Final = 4
+
+
+class ChatDecoder(ReadDecoder):
     """Decodes one stream.
 
     `Ended` is due when the stream closes, because usage follows the finish reason, and a second
@@ -59,11 +69,10 @@ class ChatDecoder:
         self._finish: str | None = None
         self._done = False
 
+    @override
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
         """Return the events of one SSE event, or of a whole reply that was not streamed."""
-        opened = self._parts.get(_TEXT)
-        if opened is not None and (type(opened.part) is not Text or self._notes):
-            opened = None
+        opened = self._open_text()
         # Most chunks are more of the open text: each takes the shorter way.
         if opened is not None and frame.event != "error":
             text = self._pattern.find_text(frame.data)
@@ -85,6 +94,32 @@ class ChatDecoder:
                 return ()
         return self._chunk(chunk, data)
 
+    @override
+    def feed_read(self, frames: Sequence[Frame]) -> Iterator[Grouped]:
+        """Yield the events of frames that came together, those of like chunks as one."""
+        place = groups = 0
+        while place < len(frames):
+            left = len(frames) - place
+            if self._pattern.is_known and left >= _TOGETHER_MIN and groups < _GROUPS_MAX:
+                opened = self._open_text()
+                if opened is not None:
+                    groups += 1
+                    texts = self._pattern.find_texts(_unnamed(frames[place:]))
+                    place += len(texts)
+                    if shown := [text for text in texts if text]:
+                        yield opened.add_together(shown)
+                    if place == len(frames):
+                        return
+            yield from self.feed(frames[place])
+            place += 1
+
+    def _open_text(self) -> OpenPart | None:
+        """Return the open text, None without one or with something to note on it."""
+        opened = self._parts.get(_TEXT)
+        is_plain = opened is not None and type(opened.part) is Text and not self._notes
+        return opened if is_plain else None
+
+    @override
     def end(self) -> Iterator[StreamEvent]:
         """Close what is open; UpstreamError if the answer was not complete."""
         # Snowflake finishes with an empty reason, which a stream that was cut short may have too.
@@ -244,3 +279,10 @@ class ChatDecoder:
 
     def _close_text(self) -> Iterator[StreamEvent]:
         yield from self._parts.close(_TEXT)
+
+
+def _unnamed(frames: Sequence[Frame]) -> Sequence[bytes]:
+    """Return what frames hold up to the first with a name, which may be an error's."""
+    if {frame.event for frame in frames} == {_NO_NAME}:
+        return [frame.data for frame in frames]
+    return [frame.data for frame in takewhile(lambda frame: frame.event == _NO_NAME, frames)]

@@ -13,7 +13,15 @@ from tollgate.core.content import (
     SentMedia,
     ToolCall,
 )
-from tollgate.core.events import Citation, LogProbs, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.events import (
+    Citation,
+    LogProbs,
+    PartDelta,
+    PartDeltas,
+    PartEnd,
+    PartNote,
+    PartStart,
+)
 from tollgate.core.events import StreamEvent as Event
 
 _NOT_BEGUN = -1
@@ -40,6 +48,13 @@ class OpenPart(Struct, kw_only=True):
         """Return the event of more text, or of more of a call's arguments."""
         self.length += len(text)
         return PartDelta(index=self.index, text=text)
+
+    def add_together(self, texts: list[str]) -> PartDelta | PartDeltas:
+        """Return the event of texts that came together."""
+        if len(texts) == 1:
+            return self.add(texts[0])
+        self.length += sum(map(len, texts))
+        return PartDeltas(index=self.index, texts=texts)
 
     def note(self, note: Citation | LogProbs) -> PartNote:
         """Return the event of a note on the part."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.providers.decoding import decoded
 from tests.upstream.openai_chunks import chunk
 from tollgate.core.errors import UpstreamError
-from tollgate.core.events import PartDelta, StreamEvent
+from tollgate.core.events import PartDelta, PartDeltas, StreamEvent, ungroup
 from tollgate.providers.base import Frame
 from tollgate.providers.openai_chat.chunk_pattern import ChunkPattern
 from tollgate.providers.openai_chat.decode import ChatDecoder
@@ -34,6 +34,20 @@ def written(body: Any, *, ascii_only: bool = True, tight: bool = False) -> bytes
 def events_of(chunks: Sequence[bytes]) -> list[StreamEvent]:
     ending = [written(chunk({}, finish="stop")), b"[DONE]"]
     return decoded(ChatDecoder("acme"), [Frame(data=each) for each in (*chunks, *ending)])
+
+
+def outcome(frames: Sequence[Frame], *, together: bool) -> tuple[list[StreamEvent], str | None]:
+    """The events of the frames of one read, and the error at which they end."""
+    decoder, events = ChatDecoder("acme"), list[StreamEvent]()
+    try:
+        if together:
+            events += (event for _, event in ungroup((0, it) for it in decoder.feed_read(frames)))
+        else:
+            for each in frames:
+                events += decoder.feed(each)
+    except UpstreamError as error:
+        return events, str(error)
+    return events, None
 
 
 def shown(chunks: Sequence[bytes]) -> list[str]:
@@ -58,6 +72,89 @@ def test_a_pattern_finds_the_text_that_parsing_finds(
     pattern.learn(written(chunk({"content": first}), ascii_only=ascii_only), first)
     other = written(chunk({"content": second}), ascii_only=ascii_only)
     assert pattern.find_text(other) in (None, CHUNKS.decode(other).plain_text)
+
+
+CALL = {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]}
+others = st.sampled_from(
+    [
+        chunk({"reasoning_content": "so"}),
+        chunk({"refusal": "no"}),
+        chunk(CALL),
+        chunk({"content": "last"}, finish="stop"),
+        chunk({"content": "padded"}) | {"p": "xx"},
+        {"error": {"message": "It broke."}},
+    ]
+)
+bodies = st.one_of(texts.map(lambda text: chunk({"content": text})), others)
+
+
+@given(
+    st.lists(st.tuples(bodies, st.sampled_from(["message"] * 20 + ["error"])), max_size=24),
+    st.booleans(),
+)
+def test_chunks_of_one_read_mean_what_each_means_by_itself(
+    chunks: list[tuple[Any, str]], ascii_only: bool
+) -> None:
+    frames = [Frame(data=written(body, ascii_only=ascii_only), event=name) for body, name in chunks]
+    assert outcome(frames, together=True) == outcome(frames, together=False)
+
+
+@given(st.lists(st.sampled_from([b"a", b"", b"\\", b'"', b"\n", b"\xff", b"\\n"]), max_size=12))
+def test_bytes_of_any_kind_within_a_read_mean_what_each_means_by_itself(
+    pieces: list[bytes],
+) -> None:
+    plain = written(chunk({"content": "text"}))
+    frames = [Frame(data=plain)] * 2
+    frames += (Frame(data=plain.replace(b"text", piece)) for piece in (b"one", *pieces))
+    # Broken in two, at each place that a text might hide.
+    frames += (Frame(data=half) for half in plain.split(b"text"))
+    assert outcome(frames, together=True) == outcome(frames, together=False)
+
+
+def test_texts_of_one_read_are_one_event() -> None:
+    says = [
+        Frame(data=written(chunk({"content": word}))) for word in ("a", "b", "c", "d\n", "", "e")
+    ]
+    ending = [Frame(data=written(chunk({}, finish="stop"))), Frame(data=b"[DONE]")]
+    read = [*says[:2], *says, *ending]
+    events = list(ChatDecoder("acme").feed_read(read))
+    assert events[-1] == PartDeltas(index=0, texts=["a", "b", "c", "d\n", "e"])
+
+
+def test_chunks_in_other_lines_are_no_texts_together() -> None:
+    pattern = ChunkPattern()
+    plain = written(chunk({"content": "text"}))
+    pattern.learn(plain, "text")
+    assert pattern.find_texts([plain, plain]) == ["text", "text"]
+    assert pattern.find_texts([plain + b"\n" + plain, plain]) == []
+    assert pattern.find_texts([plain[:9], plain[9:]]) == []
+    assert pattern.find_texts([plain, plain[:9], plain]) == ["text"]
+
+
+@pytest.mark.parametrize("bare", [b"\t", b"\xff", b'"', b"\\", b"\\ud800"])
+def test_texts_of_one_read_end_before_what_is_no_string(bare: bytes) -> None:
+    plain = written(chunk({"content": "text"}))
+    pattern = ChunkPattern()
+    pattern.learn(plain, "text")
+    bad = plain.replace(b"text", bare)
+    assert pattern.find_texts([plain, bad, plain]) in (["text"], [])
+
+
+def test_bytes_that_two_quotes_share_are_no_chunk() -> None:
+    plain = written(chunk({"content": "text"}))
+    pattern = ChunkPattern()
+    pattern.learn(plain, "text")
+    shared = plain.replace(b'"text"', b'"')
+    assert pattern.find_texts([plain, shared, plain]) == ["text"]
+
+
+def test_a_frame_within_a_read_that_is_named_an_error_is_one() -> None:
+    plain = Frame(data=written(chunk({"content": "text"})))
+    error = Frame(data=plain.data, event="error")
+    read = [*[plain] * 6, error, *[plain] * 6]
+    events, failure = outcome(read, together=True)
+    assert sum(isinstance(event, PartDelta) for event in events) == 6
+    assert failure is not None
 
 
 def test_a_text_of_the_usual_kind_is_found() -> None:
