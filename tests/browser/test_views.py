@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Route
 
 from tests.browser.conftest import SCREEN, slug
 from tests.browser.visitor import Visitor
@@ -167,6 +168,25 @@ def test_a_gateway_that_is_away_is_said_with_what_to_do(visitor: Visitor) -> Non
     visitor.press("Try again")
     visitor.page.get_by_text("Nothing was spent in 2026-10.").wait_for()
     assert visitor.faults == ["Failed to load resource: net::ERR_FAILED"]
+    visitor.faults.clear()
+
+
+def test_spend_of_too_many_keys_is_by_key_and_by_day_and_not_by_both(visitor: Visitor) -> None:
+    def refuse(route: Route) -> None:
+        if "by=day&by=key" in route.request.url:
+            route.fulfill(status=400, json={"error": {"message": "by: too many", "code": "x"}})
+        else:
+            route.continue_()
+
+    visitor.sign_in()
+    visitor.page.route("**/v1/activity*", refuse)
+    visitor.go("spend?by=key")
+    table = visitor.page.get_by_role("table", name="Spend by key")
+    table.get_by_text("search production").wait_for()
+    days = "".join(visitor.page.locator("svg title").all_text_contents())
+    assert "all others" in days
+    assert "search production" not in days
+    visitor.page.unroute("**/v1/activity*")
     visitor.faults.clear()
 
 

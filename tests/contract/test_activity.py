@@ -211,6 +211,32 @@ async def test_c92_a_key_that_was_moved_spends_each_time_for_whom_it_had(
         assert len((await stores.activity.activity("acme", day_s, day_s + DAY_S)).rows) == 3
 
 
+async def test_c67_rows_are_read_from_any_place_on_each_once(stores: AnyStores) -> None:
+    _, principal = await funded_key(stores, 10**6)
+    for day, session in ((-3, "a"), (-3, "b"), (-2, "a"), (-1, ""), (-1, "b"), (0, "a"), (0, "b")):
+        labels = {"session": session} if session else {}
+        await generated(stores, principal, MIDNIGHT_S + day * DAY_S, caller_labels=labels)
+    await generated(stores, principal, MIDNIGHT_S, model=None, provider=None, outcome="error")
+    stores.clock.now = NOON_S
+    if isinstance(stores, DynamoStores):
+        await stores.activity.close_due()
+        # A day between closed ones that is still open, as one with a corrupt record is.
+        await stores.forget(
+            "core", "W#acme", f"D#{day_of(MIDNIGHT_S - 2 * DAY_S)}".replace("-", "")
+        )
+    days = (MIDNIGHT_S - 3 * DAY_S, MIDNIGHT_S + DAY_S)
+
+    whole = (await stores.activity.activity("acme", *days)).rows
+
+    places = [row.place for row in whole]
+    assert places == sorted(set(places))
+    assert [row.day for row in whole] == sorted(row.day for row in whole)
+    assert len(whole) == 8
+    for at, place in enumerate(places):
+        found = await stores.activity.read("acme", *days, after=place)
+        assert [row async for row in found.rows] == list(whole[at + 1 :])
+
+
 async def test_c67_code_from_before_callers_labels_reads_the_sums_of_a_closed_day(
     dynamo: DynamoStores,
 ) -> None:

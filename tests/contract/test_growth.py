@@ -28,7 +28,7 @@ from tests.stores import (
     record_of,
 )
 from tests.unit.stores.records.test_generations import USUAL
-from tollgate.core.activity import GenerationFilter, day_of, summarize_day
+from tollgate.core.activity import ActivityRow, GenerationFilter, day_of, summarize_day
 from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
@@ -57,7 +57,7 @@ class Watched:
     def __init__(self, client: AwsCaller) -> None:
         self._client = client
         self.calls: dict[str, int] = {}
-        self.rows_max = self.records_max = 0
+        self.rows_max = self.records_max = self.activity_max = 0
         self.at_once_max = self._at_once = 0
 
     async def call(
@@ -66,6 +66,7 @@ class Watched:
         kept = Counter(type(it) for it in gc.get_objects())
         self.rows_max = max(self.rows_max, kept[Row])
         self.records_max = max(self.records_max, kept[GenerationRecord])
+        self.activity_max = max(self.activity_max, kept[ActivityRow])
         self.calls[operation] = self.calls.get(operation, 0) + 1
         self._at_once += 1
         self.at_once_max = max(self.at_once_max, self._at_once)
@@ -185,12 +186,31 @@ async def test_a_page_of_records_costs_the_same_for_any_number_of_them(records: 
     assert (cost.calls, cost.items) == (42, 2 * 22 + 40 * 250)
 
 
-async def test_the_activity_of_many_keys_is_read_item_by_item(honest: DynamoStores) -> None:
+async def test_the_activity_of_many_keys_is_read_row_by_row(honest: DynamoStores) -> None:
     template = await write_template(honest.client, HandClock())
     watched = Watched(GeneratedRows(None, copy_template(template, keys=1_000)))
     stores = stores_on(watched, template)
+    days = (DAY - 19 * DAY_S, DAY + 2 * DAY_S)
 
-    found = await stores.activity.activity(workspace_name(0), DAY - 19 * DAY_S, DAY + 2 * DAY_S)
+    found = await stores.activity.read(workspace_name(0), *days)
+    places = [row.place async for row in found.rows]
 
-    assert len(found.rows) == 21_000
+    assert (len(places), len(set(places))) == (21_000, 21_000)
     assert watched.rows_max < 8_000  # those of one reply of 1 MB
+    assert watched.activity_max < 10
+
+
+async def test_a_later_page_of_activity_costs_what_is_behind_it(honest: DynamoStores) -> None:
+    template = await write_template(honest.client, HandClock())
+    counted = CountedStore(GeneratedRows(None, copy_template(template, keys=100)))
+    stores = stores_on(counted, template)
+    days = (DAY - 19 * DAY_S, DAY + 2 * DAY_S)
+    whole = (await stores.activity.activity(workspace_name(0), *days)).rows
+    assert len(whole) == 2_100
+    counted.measured()
+
+    last = await stores.activity.read(workspace_name(0), *days, after=whole[2_049].place)
+
+    assert [row async for row in last.rows] == list(whole[2_050:])
+    # The row of the place itself is read too, and the marks of 21 days.
+    assert counted.measured().items == 51 + 21

@@ -1,7 +1,16 @@
 """Activity over the books in memory; every day is counted live."""
 
+from collections.abc import AsyncGenerator, Sequence
+
 from tests.memory.books import MemoryBooks
-from tollgate.core.activity import Activity, ActivityRow, day_of, days_within, summarize_day
+from tollgate.core.activity import (
+    Activity,
+    ActivityRow,
+    ActivityStream,
+    day_of,
+    days_within,
+    summarize_day,
+)
 from tollgate.core.clock import DAY_S
 from tollgate.core.ids import created_s
 
@@ -25,7 +34,23 @@ class MemoryActivityStore:
             rows += summarize_day(day_of(day_s), records)
             last += [record.created_s for record in records]
         return Activity(
-            rows=tuple(rows),
+            rows=tuple(sorted(rows, key=lambda row: row.place)),
             live_days=tuple(map(day_of, days_within(since_s, until_s))),
             last_record_s=max(last, default=None),
         )
+
+    async def read(
+        self, workspace_id: str, since_s: int, until_s: int, *, after: str = ""
+    ) -> ActivityStream:
+        """Return such sums, of which the rows behind the place `after` are read one by one."""
+        found = await self.activity(workspace_id, since_s, until_s)
+        return ActivityStream(
+            rows=_each([row for row in found.rows if row.place > after]),
+            live_days=found.live_days,
+            last_record_s=found.last_record_s,
+        )
+
+
+async def _each(rows: Sequence[ActivityRow]) -> AsyncGenerator[ActivityRow, None]:
+    for row in rows:
+        yield row

@@ -47,6 +47,17 @@ export async function signOut() {
 export const get = async (path, query = {}, signal = undefined) =>
   (await call("GET", address(path, query), { signal })).json();
 
+/** Return the first page of a list with the items of all its pages. */
+export async function getAll(path, query, signal) {
+  const whole = await get(path, query, signal);
+  for (let cursor = whole.next_cursor; cursor; ) {
+    const page = await get(path, { ...query, cursor }, signal);
+    for (const item of page.data) whole.data.push(item);
+    cursor = page.next_cursor;
+  }
+  return whole;
+}
+
 /** Send a JSON body and return the JSON of the reply. */
 export const send = async (method, path, body = undefined) =>
   (await call(method, address(path), { body: body && JSON.stringify(body) })).json();

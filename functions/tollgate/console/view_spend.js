@@ -1,6 +1,6 @@
 /** What a month has cost, by day and by whatever one asks for. */
 
-import { get, saveCsv } from "./api.js";
+import { get, getAll, saveCsv } from "./api.js";
 import { stackedDays, swatch } from "./chart.js";
 import { h, p, quiet } from "./dom.js";
 import { count, money, percent, usd } from "./format.js";
@@ -24,12 +24,13 @@ export async function render({ params, signal, go }) {
   const by = Object.hasOwn(GROUPS, params.get("by")) ? params.get("by") : "model";
   const { since, until, days } = period(month);
   const query = { since, until };
-  const [activity, workspace] = await Promise.all([get("activity", query, signal), get("workspace", {}, signal).catch(() => null)]);
+  const [activity, workspace] = await Promise.all([sums(query, by, signal), get("workspace", {}, signal).catch(() => null)]);
   const group = GROUPS[by];
   const rows = activity.data;
   const ranked = rank(rows, group.of);
-  const names = ranked.slice(0, SHOWN).map(({ name }) => name);
-  if (ranked.length > SHOWN) names.push(OTHERS);
+  const names = activity.daily ? [] : ranked.slice(0, SHOWN).map(({ name }) => name);
+  if (ranked.length > names.length) names.push(OTHERS);
+  const parts = activity.daily ? perDay(activity.daily, days, () => OTHERS, names) : perDay(rows, days, group.of, names);
   const budget = workspace?.data.budget;
   const controls = filters(go, "spend", [
     field({ name: "month", label: "Month (UTC)", type: "month", value: month, pattern: "\\d{4}-\\d{2}" }),
@@ -42,7 +43,7 @@ export async function render({ params, signal, go }) {
   const open = (day) => go("generations", { since: day, until: day });
   return [
     head,
-    panel(`Spend a day by ${group.title.toLowerCase()}`, stackedDays(perDay(rows, days, group.of, names), names, {
+    panel(`Spend a day by ${group.title.toLowerCase()}`, stackedDays(parts, names, {
         label: `Spend of ${month} a day, ${usd(activity.total)} in all; the table below has the figures`,
         mark: budget && budget / days.length,
         open,
@@ -51,6 +52,17 @@ export async function render({ params, signal, go }) {
       saver("Save as CSV", () => saveCsv("activity", query, `spend-${month}.csv`)),
     ),
   ];
+}
+
+/** Return the sums of each day; where these are too many, those of all days, and of each day alone as `daily`. */
+async function sums(query, by, signal) {
+  try {
+    return await getAll("activity", { ...query, by: ["day", by] }, signal);
+  } catch (refusal) {
+    if (refusal.status !== 400) throw refusal;
+    const [all, { data: daily }] = await Promise.all([by, "day"].map((one) => getAll("activity", { ...query, by: one }, signal)));
+    return { ...all, daily };
+  }
 }
 
 function summary(total, month, days, now, budget, rows) {

@@ -1,7 +1,8 @@
 """A filter of generations, and their sums by day, model, provider and key."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct, field
@@ -15,8 +16,12 @@ from tollgate.core.usage import Usage
 TEAM_LABEL: Final = "team"
 MEMBER_LABEL: Final = "member"
 CALLER_LABELS_MAX: Final = 1_000
+# Rows that are read for one reply, at some 20,000 a second: API Gateway gives 29 s.
+ROWS_READ_MAX: Final = 400_000
 # In place of a value that a day has no room for; no caller can state it.
 OTHERS: Final = "(others)"
+# Between a key and what its callers state, in the place of a row; no id of a key has it.
+BEFORE_STATED: Final = "~"
 _Stated = tuple[tuple[str, str], ...]
 _Owners = tuple[str, str]
 # Model, provider, key, what callers state, and owners where they are known.
@@ -101,12 +106,30 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
         """The labels of the key and of the callers, of which the key's win."""
         return {**self.caller_labels, **self.labels}
 
+    @property
+    def place(self) -> str:
+        """The row's place among those of a workspace, oldest day first; no two rows have the same.
 
-class Activity(Struct, frozen=True, kw_only=True):
-    """The sums of some days, and how much is known of each day; days are as `2026-11-21`."""
+        It is by day, model, provider and API key, and by what callers state about themselves:
+        behind the API key, where code from before such labels reads them as a part of it. The row
+        of a team and a member from which a key was moved has their hash at the end.
+        """
+        day = self.day.replace("-", "")
+        place = f"{day}#{self.model or '-'}#{self.provider or '-'}#{self.key_id or '-'}"
+        if self.caller_labels or self.moved:
+            stated = self.caller_labels
+            texts = ",".join(f"{name}={stated[name]}" for name in sorted(stated))
+            place = f"{place}{BEFORE_STATED}{texts}"
+        if self.moved:
+            # Labels may have any characters, also those that separate the parts of a place.
+            owners = "\n".join(_owners(self.labels))
+            place = f"{place}{BEFORE_STATED}{sha256(owners.encode()).hexdigest()[:16]}"
+        return place
 
-    # Oldest day first.
-    rows: tuple[ActivityRow, ...]
+
+class KnownDays(Struct, frozen=True, kw_only=True):
+    """The knowledge of each of some days, which are as `2026-11-21`."""
+
     # Days whose sums are stored and final.
     closed_days: tuple[str, ...] = ()
     # Days whose records were counted just now, or at most a minute ago.
@@ -117,6 +140,18 @@ class Activity(Struct, frozen=True, kw_only=True):
     missing_days: tuple[str, ...] = ()
     # Unix second of the latest record of the live days, None without any.
     last_record_s: int | None = None
+
+
+class Activity(KnownDays, frozen=True, kw_only=True):
+    """The sums of some days; rows are in the order of their places."""
+
+    rows: tuple[ActivityRow, ...]
+
+
+class ActivityStream(KnownDays, frozen=True, kw_only=True):
+    """The sums of some days, whose rows are read one by one, in the order of their places."""
+
+    rows: AsyncGenerator[ActivityRow, None]
 
 
 class ClosedDay(Struct, frozen=True, kw_only=True):
@@ -271,13 +306,3 @@ class _LabelSets:
             self._sets.add(stated)
             self._values.update(stated)
         return stated
-
-
-def without_caller_labels(rows: Iterable[ActivityRow]) -> tuple[ActivityRow, ...]:
-    """Sum the rows that differ in callers' labels alone, in the order of the first of each."""
-    sums: dict[tuple[str, str | None, str | None, str, _Owners], ActivityRow] = {}
-    for row in rows:
-        place = (row.day, row.model, row.provider, row.key_id, _owners(row.labels))
-        known = sums.get(place)
-        sums[place] = replace(row, caller_labels={}) if known is None else _add_rows(known, row)
-    return tuple(sums.values())

@@ -7,10 +7,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.core.activity import ROWS_READ_MAX
 from tollgate.core.errors import ErrorCode, RequestError
 
-# Rows of activity that are read for one statement, at some 20,000 a second: API Gateway gives 29 s.
-ROWS_READ_MAX: Final = 400_000
 _MONTH: Final = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])", re.ASCII)
 
 

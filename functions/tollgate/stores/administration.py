@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
-from tollgate.core.activity import Activity, GenerationFilter
+from tollgate.core.activity import Activity, ActivityStream, GenerationFilter
 from tollgate.core.audit import Actor, AuditEntry, AuditFilter
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files import (
@@ -259,6 +259,14 @@ class ActivityStore(Protocol):
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
         """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
+
+    async def read(
+        self, workspace_id: str, since_s: int, until_s: int, *, after: str = ""
+    ) -> ActivityStream:
+        """Return such sums, of which the rows behind the place `after` are read one by one.
+
+        LedgerError comes from the rows, too.
+        """
 
 
 class StatementStore(Protocol):

@@ -1,20 +1,26 @@
 """Activity as the api and the export show it."""
 
+from collections.abc import Collection
+
 from pydantic import BaseModel, Field
 
 from tollgate.core.activity import ActivityRow
+from tollgate.core.activity_groups import GROUPED
 from tollgate.core.money import usd
 from tollgate.web.shapes import Usd
 
 
 class ActivityObject(BaseModel):
-    """Usage of one key, one model and one provider on one UTC day."""
+    """Usage of one key, one model and one provider on one UTC day, or its sum over some of them.
 
-    date: str
-    model: str | None
+    In a sum, what it is not grouped by is null.
+    """
+
+    date: str | None
+    model: str | None = Field(description="null also where no model served")
     provider_name: str | None
-    key_id: str
-    key_name: str
+    key_id: str | None
+    key_name: str | None
     labels: dict[str, str]
     requests: int
     failed: int
@@ -36,14 +42,14 @@ class ActivityObject(BaseModel):
     text_units: int = Field(description="units of text that guardrails read, where billed so")
 
     @classmethod
-    def of(cls, row: ActivityRow) -> "ActivityObject":
-        """Build the object from a stored row."""
+    def of(cls, row: ActivityRow, by: Collection[str] = GROUPED) -> "ActivityObject":
+        """Build the object from a stored row, or from a sum over all but `by`."""
         return cls(
-            date=row.day,
-            model=row.model,
-            provider_name=row.provider,
-            key_id=row.key_id,
-            key_name=row.key_label,
+            date=row.day if "day" in by else None,
+            model=row.model if "model" in by else None,
+            provider_name=row.provider if "provider" in by else None,
+            key_id=row.key_id if "key" in by else None,
+            key_name=row.key_label if "key" in by else None,
             labels=dict(row.all_labels),
             requests=row.requests,
             failed=row.failed,

@@ -130,8 +130,8 @@ class DayExport:
             yield GenerationObject.of(record)
 
     async def _sums(self, day: ClosedDay) -> AsyncIterator[BaseModel]:
-        found = await self._activity.activity(day.workspace_id, day.start_s, day.start_s + 1)
-        for row in found.rows:
+        found = await self._activity.read(day.workspace_id, day.start_s, day.start_s + 1)
+        async for row in found.rows:
             yield ActivityObject.of(row)
 
     async def _write(

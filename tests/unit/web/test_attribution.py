@@ -15,16 +15,11 @@ from tests.gateways import Always, House, house
 from tests.stores import TESTER
 from tests.unit.routing.catalogs import routing
 from tests.unit.web.test_api_app import Api
-from tollgate.cli.gateway.spend import explain_freshness
 from tollgate.core.activity import CALLER_LABELS_MAX, OTHERS, GenerationFilter, summarize_day
-from tollgate.core.clock import DAY_S
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.ids import created_s, encode_id
-from tollgate.core.money import usd
 from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
-from tollgate.web.routes.activity import ROWS_MAX
 
 SOURCES = {
     "session": "header:x-claude-code-session-id",
@@ -121,35 +116,21 @@ async def test_c67_spending_is_asked_by_session() -> None:
     assert [each["labels"]["session"] for each in listed.json["data"]] == ["s-1", "s-1"]
 
 
-async def test_c67_more_rows_than_a_reply_has_room_for_are_summed_without_callers_labels() -> None:
+async def test_c67_sums_by_session_and_member_have_all_that_their_callers_cost() -> None:
     home = await house(key=KEY, attribution=SOURCES)
     for session in ("s-1", "s-2", "s-1"):
         await ask(home, "/v1/messages", {"x-claude-code-session-id": session})
+    await ask(home, "/v1/messages")
     served = Api(home, "", "")
     key = NewKey(workspace_id="acme", label="r", role="read")
     secret = (await home.stores.keys.create(key, by=TESTER)).secret
-    assert (await served("GET", "/v1/activity", key=secret)).json["caller_labels_left_out"] is False
-    records = home.stores.books.records
-    last = max(records.values(), key=lambda record: record.id)
-    days = ROWS_MAX // CALLER_LABELS_MAX + 1
-    for number in range(days * CALLER_LABELS_MAX):
-        day, session = divmod(number, CALLER_LABELS_MAX)
-        made_s = created_s(last.id) - (day + 1) * DAY_S
-        id_ = encode_id(made_s.to_bytes(4, "big") + number.to_bytes(7, "big"))
-        labels = {"session": f"s-{session}"}
-        records["acme", id_] = GenerationRecord(
-            **{**_fields(last), "id": id_, "caller_labels": labels}
-        )
-    summed = (await served("GET", "/v1/activity", key=secret)).json
-    assert [row["requests"] for row in summed["data"]] == [CALLER_LABELS_MAX] * days + [3]
-    assert all(row["labels"] == {"member": "ana"} for row in summed["data"])
-    assert summed["total"] == float(usd(sum(record.cost_nano_usd for record in records.values())))
-    assert summed["caller_labels_left_out"] is True
-    [note] = [line for line in explain_freshness(summed) if "fewer days" in line]
-    assert "callers" in note
-    one = await served("GET", "/v1/activity?label=session:s-2", key=secret)
-    assert {row["labels"]["session"] for row in one.json["data"]} == {"s-2"}
-    assert one.json["caller_labels_left_out"] is False
+    found = (await served("GET", "/v1/activity?by=session&by=member", key=secret)).json
+    sums = [(row["labels"], row["requests"]) for row in found["data"]]
+    assert sums == [
+        ({"member": "ana"}, 1),
+        ({"member": "ana", "session": "s-1"}, 2),
+        ({"member": "ana", "session": "s-2"}, 1),
+    ]
 
 
 async def test_c67_beyond_so_many_sets_of_labels_a_day_new_values_are_others() -> None:

@@ -103,7 +103,7 @@ async def test_c67_what_a_list_cannot_be_narrowed_by_is_400(path: str, query: st
     call = await api()
     name = query.partition("=")[0]
     reply = await call("GET", f"{path}?{query}", key=call.management)
-    if path == "/v1/activity" and name in ("limit", "outcome", "cursor"):
+    if path == "/v1/activity" and query in ("limit=1001", "outcome=fine"):
         assert reply.status == 200
     else:
         assert (reply.status, reply.error["param"]) == (400, name)

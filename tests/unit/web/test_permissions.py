@@ -214,7 +214,7 @@ OWN = {
         **{key: [] for key in ("data", "partial_days", "closed_days", "missing_days")},
         "total": 0.0,
         "live_days": 31,
-        "caller_labels_left_out": False,
+        "next_cursor": None,
         "last_record_at": None,
     },
     "/v1/statement": [],

@@ -73,12 +73,17 @@ class Api(Struct, frozen=True):
 
         `cursor` is the name of the query parameter. Raises ClickException after 1,000 pages.
         """
-        at: str | None = None
-        for _ in range(_PAGES_MAX):
-            reply = self.get(path, {**query, cursor: at})
+        for reply in self.read_pages(path, query, cursor):
             yield from reply["data"]
             for name in reply.get("unreadable", ()):
                 click.echo(f"Skipped, because it is corrupt: {name}", err=True)
+
+    def read_pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
+        """Yield each page of a list as it was answered; raise ClickException after 1,000."""
+        at: str | None = None
+        for _ in range(_PAGES_MAX):
+            reply = self.get(path, {**query, cursor: at})
+            yield reply
             at = reply.get("next_cursor")
             if at is None:
                 return

@@ -129,16 +129,18 @@ def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iter
                     "since": f"{since}T00:00:00Z",
                     "until": f"{until}T00:00:00Z",
                     "provider": provider,
+                    "by": ("day", "model"),
                 }
-                reply = api.get(path, query)
-                for name in ("partial_days", "missing_days"):
-                    if reply[name]:
-                        click.echo(f"{path}: {name}: {', '.join(reply[name])}", err=True)
-                yield from reply["data"]
+                for page in api.read_pages(path, query, "cursor"):
+                    # Days and models of a few days fit into one page, so that this is printed once.
+                    for name in ("partial_days", "missing_days"):
+                        if page[name]:
+                            click.echo(f"{path}: {name}: {', '.join(page[name])}", err=True)
+                    yield from page["data"]
 
 
 def _windows(start: date, end: date) -> Iterator[tuple[date, date]]:
-    """Yield spans of days whose activity fits into a reply."""
+    """Yield spans of days whose rows of activity one request may read."""
     while start < end:
         until = min(start + timedelta(days=_DAYS_AT_ONCE), end)
         yield start, until

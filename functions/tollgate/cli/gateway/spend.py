@@ -50,14 +50,17 @@ def spend(
         raise click.UsageError("--by: give names to group by, such as team,model.")
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     days = _days(today, month, since, until)
-    reply = api.get("/activity", {"since": f"{days[0]}T00:00:00Z", "until": f"{days[1]}T00:00:00Z"})
+    query = {"since": f"{days[0]}T00:00:00Z", "until": f"{days[1]}T00:00:00Z", "by": names}
+    # The first has the sum of all pages.
+    reply, *others = api.read_pages("/activity", query, "cursor")
     refunds = _refunds(api, *days)
-    rows = group_activity(reply["data"], names)
+    # Sums already, but of a gateway from before `by`.
+    rows = group_activity([row for page in (reply, *others) for row in page["data"]], names)
     ids = ("key_id",) if "key" in names else ()
     whole = {
         "since": f"{days[0]}",
         "until": f"{days[1]}",
-        **reply,
+        **{name: it for name, it in reply.items() if name != "next_cursor"},
         "data": rows,
         "refunds": refunds,
         "net": None if refunds is None else Decimal(reply["total"]) - refunds,
@@ -87,9 +90,6 @@ def _refunds(api: Api, since: date, until: date) -> Decimal | None:
 
 def explain_freshness(activity: Any) -> Iterator[str]:
     """Yield which days of activity are final, live, incomplete or lost, a line for each kind."""
-    # A gateway from before this field leaves none out.
-    if activity.get("caller_labels_left_out"):
-        yield "Labels that callers stated are left out, for there are too many: ask for fewer days."
     if activity["closed_days"]:
         yield f"Final: {_ranges(activity['closed_days'])}."
     if activity["live_days"]:

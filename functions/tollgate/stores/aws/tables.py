@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import Final, assert_never
 
 from msgspec import Struct
 
-from tollgate.core.activity import MEMBER_LABEL, TEAM_LABEL, ActivityRow
+from tollgate.core.activity import ActivityRow
 from tollgate.core.ids import created_s
 from tollgate.core.limits import AboveKey, LimitOwner
 from tollgate.stores.aws.attributes import Item, string
@@ -19,8 +18,6 @@ from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.rules.periods import day_name
 
 WORKSPACE_NAMES: Final = "WS"
-# Between a key and what its callers state, in a row of a closed day; no id of a key has it.
-BEFORE_STATED: Final = "~"
 _WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 _COOLDOWN: Final = "C#"
 # `M` is the workspace itself.
@@ -93,25 +90,8 @@ def alert_key(workspace_id: str, month: str, budget_nano_usd: int, percent: int)
 
 
 def activity_key(workspace_id: str, row: ActivityRow) -> Item:
-    """Return the key of a closed day's row in the core table.
-
-    It is by model, provider and API key, and by what callers state about themselves: behind the API
-    key, where code from before such labels reads them as a part of it. The row of a team and a
-    member from which a key was moved has their hash at the end.
-    """
-    place = f"{row.model or '-'}#{row.provider or '-'}#{row.key_id or '-'}"
-    if row.caller_labels or row.moved:
-        stated = ",".join(f"{name}={row.caller_labels[name]}" for name in sorted(row.caller_labels))
-        place = f"{place}{BEFORE_STATED}{stated}"
-    if row.moved:
-        place = f"{place}{BEFORE_STATED}{_hash_owners(row)}"
-    return _key(f"W#{workspace_id}", f"A#{row.day.replace('-', '')}#{place}")
-
-
-def _hash_owners(row: ActivityRow) -> str:
-    # Labels may have any characters, also those that separate the parts of a key.
-    owners = f"{row.labels.get(TEAM_LABEL, '')}\n{row.labels.get(MEMBER_LABEL, '')}"
-    return sha256(owners.encode()).hexdigest()[:16]
+    """Return the key of a closed day's row in the core table."""
+    return _key(f"W#{workspace_id}", f"A#{row.place}")
 
 
 def closed_day_key(workspace_id: str, day: str) -> Item:

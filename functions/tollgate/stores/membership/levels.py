@@ -299,10 +299,10 @@ class Levels(Generic[_Settings, _Shown]):
             self._client, self._tables, self._generations, clock=self._clock
         )
         since_s = second - _SEED_DAYS * DAY_S
-        activity = await store.activity(workspace_id, since_s, second + 1)
+        activity = await store.read(workspace_id, since_s, second + 1)
         used = dict.fromkeys(PERIODS, 0)
         running = bucket_names(second)
-        for row in activity.rows:
+        async for row in activity.rows:
             if row.labels.get(self._level) != level_id:
                 continue
             of_day = bucket_names(first_second(row.day))

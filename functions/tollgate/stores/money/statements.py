@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tollgate.core.activity import Activity, day_of, days_within
+from tollgate.core.activity import ROWS_READ_MAX, Activity, day_of, days_within
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import first_id_of
-from tollgate.core.statement import ROWS_READ_MAX, Month, Statement, too_many_rows
+from tollgate.core.statement import Month, Statement, too_many_rows
 from tollgate.stores.administration import ActivityStore, WorkspaceStore
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text

@@ -7,12 +7,15 @@ expire, and are written long before the records do.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from tollgate.core.activity import (
+    BEFORE_STATED,
     Activity,
     ActivityRow,
+    ActivityStream,
     DaySummary,
     GenerationFilter,
     day_of,
@@ -27,7 +30,6 @@ from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import (
     read_number,
-    read_optional_number,
     read_optional_text,
     read_text,
     reads_an_item,
@@ -36,7 +38,6 @@ from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import ActivityItem, AnyItem, ClosedDayItem
 from tollgate.stores.aws.row_ranges import pages_between
 from tollgate.stores.aws.tables import (
-    BEFORE_STATED,
     Tables,
     activity_key,
     closed_day_key,
@@ -74,23 +75,36 @@ class DynamoActivityStore:
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
         """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
+        found = await self.read(workspace_id, since_s, until_s)
+        return Activity(
+            rows=tuple([row async for row in found.rows]),
+            closed_days=found.closed_days,
+            live_days=found.live_days,
+            partial_days=found.partial_days,
+            missing_days=found.missing_days,
+            last_record_s=found.last_record_s,
+        )
+
+    async def read(
+        self, workspace_id: str, since_s: int, until_s: int, *, after: str = ""
+    ) -> ActivityStream:
+        """Return such sums, of which the rows behind the place `after` are read one by one.
+
+        Keeps a reply of the store in memory, and the rows of the days that are still open.
+        """
         days = days_within(since_s, min(until_s, int(self._clock.now_s()) + 1))
-        if not days:
-            return Activity(rows=())
+        # The marks come first: rows that are read before their day's mark may not be all.
         with refusing_when_unavailable():
-            closed, rows = await asyncio.gather(
-                self._find_closed(workspace_id, days), self._rows(workspace_id, days)
-            )
-        found = [row for row in rows if row.day in closed]
+            closed = await self._find_closed(workspace_id, days) if days else set[str]()
         still_open = [day_s for day_s in days if day_of(day_s) not in closed]
         counts = [
             await self._count_live(workspace_id, day_s)
             for day_s in still_open
             if self._has_records(day_s)
         ]
-        found += (row for live in counts for row in live.rows)
-        return Activity(
-            rows=tuple(sorted(found, key=lambda row: row.day)),
+        live = [row for count in counts for row in count.rows if row.place > after]
+        return ActivityStream(
+            rows=_merge(self._closed_rows(workspace_id, closed, after), live),
             closed_days=tuple(sorted(closed)),
             live_days=tuple(day for live in counts for day in live.live_days),
             partial_days=tuple(day for live in counts for day in live.partial_days),
@@ -210,17 +224,44 @@ class DynamoActivityStore:
             for item in page
         }
 
-    async def _rows(self, workspace_id: str, days: tuple[int, ...]) -> list[ActivityRow]:
-        """Return the stored rows of these days."""
+    async def _closed_rows(
+        self, workspace_id: str, closed: Collection[str], after: str
+    ) -> AsyncGenerator[ActivityRow, None]:
+        """Yield the stored rows of these days behind a place."""
+        if not closed:
+            return
+        first, last = (day.replace("-", "") for day in (min(closed), max(closed)))
         # `$` follows `#`: everything that begins with the last day's name.
-        low, high = f"A#{_compact(days[0])}", f"A#{_compact(days[-1])}$"
-        # Item by item: as DynamoDB's JSON a row takes three times as much.
-        pages = self._pages_between(workspace_id, low, high)
-        return [_read_row(item) async for page in pages for item in page]
+        low, high = f"A#{max(first, after)}", f"A#{last}$"
+        if low > high:
+            return
+        with refusing_when_unavailable():
+            # Item by item: as DynamoDB's JSON a row takes three times as much.
+            async for page in self._pages_between(workspace_id, low, high):
+                for item in page:
+                    row = _read_row(item)
+                    if row.day in closed and read_text(item, AnyItem.SORT) != f"A#{after}":
+                        yield row
 
-    def _pages_between(self, workspace_id: str, low: str, high: str) -> AsyncIterator[list[Item]]:
+    def _pages_between(
+        self, workspace_id: str, low: str, high: str
+    ) -> AsyncIterator[Sequence[Item]]:
         partition = workspace_partition(workspace_id)
         return pages_between(self._client, self._tables.core, partition, low=low, high=high)
+
+
+async def _merge(
+    stored: AsyncGenerator[ActivityRow, None], live: Sequence[ActivityRow]
+) -> AsyncGenerator[ActivityRow, None]:
+    """Yield the rows of both in the order of their places."""
+    waiting = deque(sorted(live, key=lambda row: row.place))
+    async for row in stored:
+        # No day is both.
+        while waiting and waiting[0].day < row.day:
+            yield waiting.popleft()
+        yield row
+    while waiting:
+        yield waiting.popleft()
 
 
 def _row_item(workspace_id: str, row: ActivityRow) -> Item:
@@ -267,7 +308,11 @@ def _read_row(item: Item) -> ActivityRow:
         failed=read_number(item, ActivityItem.FAILED),
         cost_nano_usd=read_number(item, ActivityItem.COST),
         usage=Usage(
-            **{used: read_optional_number(item, name) for name, used in ActivityItem.USAGE.items()}
+            **{
+                used: int(item[name]["N"])
+                for name, used in ActivityItem.USAGE.items()
+                if name in item
+            }
         ),
     )
 
