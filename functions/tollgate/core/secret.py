@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -76,7 +77,13 @@ class KeyVariables(Struct, frozen=True):
 
     def allows(self, name: str) -> bool:
         """Return whether a variable may hold a provider's key; those of a platform never may."""
-        return not is_platform_variable(name) and _matches(name, (*KEY_VARIABLES, *self.added))
+        return _allows(name, self.added)
+
+
+@lru_cache(512)
+def _allows(name: str, added: tuple[str, ...]) -> bool:
+    """Return what `allows` does. Names are those of a catalog, and each request asks for one."""
+    return not is_platform_variable(name) and _matches(name, (*KEY_VARIABLES, *added))
 
 
 STANDARD_VARIABLES: Final = KeyVariables()

@@ -72,6 +72,11 @@ class Connection(asyncio.BufferedProtocol):
         return self.is_open and self._arrivals is not None and not self._arrivals.poll(0)
 
     @property
+    def is_read(self) -> bool:
+        """True if the body of the reply has ended, and all of it was read."""
+        return self._has_ended and not self._parts
+
+    @property
     def has_reply(self) -> bool:
         """True if the head of a reply has come."""
         return self.status != 0

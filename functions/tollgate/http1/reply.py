@@ -25,6 +25,11 @@ class Reply:
         """Return the media type of the body without its parameters, in lower case."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
+    @property
+    def is_read(self) -> bool:
+        """True if nothing of the body is still to come."""
+        return self._connection is None or self._connection.is_read
+
     async def read(self) -> bytes:
         """Return what has come of the body, b"" at its end; raise BrokenReply."""
         if self._connection is None:

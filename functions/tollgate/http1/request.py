@@ -50,6 +50,7 @@ class Request(Struct, frozen=True, kw_only=True):
     body: Sequence[bytes | memoryview] = ()
 
 
+@lru_cache(512)
 def parse_url(url: str) -> tuple[Origin, str]:
     """Return the server of a URL, and what its request line asks for; raise InvalidRequest."""
     found = _URL.fullmatch(url)

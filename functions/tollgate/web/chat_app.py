@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import Route, Router
@@ -237,7 +236,9 @@ class MeteredEndpoint(FormatEndpoint):
         return deadline if streamed else deadline.sooner(timing.non_streamed_total_s)
 
 
-def _stated_labels(gateway: Gateway, headers: Headers, parsed: ParsedWork) -> Mapping[str, str]:
+def _stated_labels(
+    gateway: Gateway, headers: Mapping[str, str], parsed: ParsedWork
+) -> Mapping[str, str]:
     """Return the labels that the caller states about itself, none where the catalog reads none."""
     sources = gateway.planner.catalog.attribution
     if not sources:

@@ -4,9 +4,9 @@ Both are the same for answers and for counts of tokens.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
 from msgspec import Struct
-from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from tollgate.core import tracing
@@ -28,7 +28,8 @@ from tollgate.web.request_services import Gateways, RequestServices
 class Entered(Struct, frozen=True, kw_only=True):
     """A request whose caller is known."""
 
-    headers: Headers
+    headers: Mapping[str, str]
+    """By names in lower case, as ASGI has them; of a name that is repeated the first value."""
     principal: Principal
     gateway: Gateway
     body: bytes
@@ -55,7 +56,11 @@ class Entrance:
 
     async def enter(self, scope: Scope, receive: Receive) -> Entered:
         """Begin the trace, authenticate, and then read the body."""
-        headers = Headers(scope=scope)
+        # Read once: each look at Starlette's `Headers` goes through all of them.
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in reversed(scope["headers"])
+        }
         tracing.begin(headers.get("traceparent"), self.services.ids)
         if scope["method"] != "POST":
             raise MethodNotAllowed(

@@ -1,5 +1,6 @@
 """The request id in each reply."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -19,7 +20,7 @@ def request_id_of(scope: Scope) -> str:
     return request_id
 
 
-def client_request_id(headers: Headers) -> str | None:
+def client_request_id(headers: Mapping[str, str]) -> str | None:
     """Return the caller's own `x-request-id`, or None if it is too long or not printable ASCII."""
     given = headers.get(_REQUEST_ID)
     if given and len(given) <= _CLIENT_REQUEST_ID_LENGTH_MAX and given.isascii():

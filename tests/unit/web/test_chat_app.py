@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from msgspec.structs import replace
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.asgi import Exchange, exchange, request
 from tests.gateways import Always, House, house, request_body, store_is_away
@@ -98,6 +98,18 @@ async def test_c2_every_bad_authorization_is_401_and_holds_nothing() -> None:
         assert home.secret.encode() not in reply.body
     assert home.stores.books.records == {}
     assert home.held_nano_usd == 0
+
+
+async def test_c2_of_a_header_that_is_repeated_the_first_is_read() -> None:
+    home = await house()
+    app = app_of(home)
+
+    async def twice(scope: Scope, receive: Receive, send: Send) -> None:
+        again = (b"authorization", b"Bearer sk-tg-other")
+        await app({**scope, "headers": [*scope["headers"], again]}, receive, send)
+
+    reply = await request(twice, "POST", PATH, headers=bearer(home.secret), body=request_body())
+    assert reply.status == 200
 
 
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER   "])

@@ -109,6 +109,8 @@ class BodyFrames:
 
         The answer is complete, so that errors from here on are ignored.
         """
+        if self._reply.is_read:
+            return
         with suppress(TimeoutError, HttpError):
             async with asyncio.timeout(_DRAIN_S):
                 while await self._reply.read():
