@@ -7,7 +7,7 @@ attempt may serve; a failure after it is the generation's.
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from functools import reduce
 from typing import assert_never
 
@@ -56,6 +56,8 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
     """The events that were read to find the commit point, and those that came with it."""
     rest: AsyncGenerator[Sequence[ChosenGroup], None]
     """The events that are still to come."""
+    connection: AsyncExitStack
+    """To be entered: leaving it closes the connection, and `rest` with it."""
 
     def served_by(self, context: "AttemptContext") -> ServedBy:
         """Describe the attempt for the reply."""
@@ -87,25 +89,17 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     reports: EndpointReports
 
 
-@asynccontextmanager
-async def commit_first(context: AttemptContext) -> AsyncIterator[CommittedAttempt]:
-    """Try attempts until one commits, and yield it; leaving the context closes its connection.
+async def commit_first(context: AttemptContext) -> CommittedAttempt:
+    """Try attempts until one commits, and return it; its connection is the caller's to leave.
 
     Raises the failure that ended the search if no attempt commits.
     """
-    async with AsyncExitStack() as connections:
-        yield await _first_to_commit(context, connections)
-
-
-async def _first_to_commit(
-    context: AttemptContext, connections: AsyncExitStack
-) -> CommittedAttempt:
     plan = await _require_parameters(context)
     cursor = AttemptCursor(plan)
     without_key: list[MissingCredentials] = []
     while True:
         try:
-            return await _commit(context, cursor, connections)
+            return await _commit(context, cursor)
         except UpstreamError as error:
             if isinstance(error, MissingCredentials):
                 without_key.append(error)
@@ -194,9 +188,7 @@ async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
     return encode_work(provider, attempt, work)
 
 
-async def _commit(
-    context: AttemptContext, cursor: AttemptCursor, connections: AsyncExitStack
-) -> CommittedAttempt:
+async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAttempt:
     """Send to one endpoint and read up to its first content event."""
     attempt = cursor.attempt
     if context.media.forms is not None:
@@ -218,20 +210,20 @@ async def _commit(
         except UpstreamError as failure:
             context.meter.attempt_failed(attempt, failure, peeked.usage)
             raise
-        connections.push_async_exit(connection.pop_all())
-    context.meter.attempt_committed(attempt, streams=encoded.streams)
-    if context.media.forms is not None:
-        for fee in context.media.forms.fees_for(attempt.target):
-            context.meter.charge(fee)
-    first_token_ms = round((context.gateway.clock.monotonic_s() - opened_s) * 1000)
-    context.reports.note_first_token(attempt.target, first_token_ms)
-    return CommittedAttempt(
-        target=attempt.target,
-        depth=cursor.depth,
-        adapted=adapted,
-        head=tuple(peeked.events),
-        rest=events,
-    )
+        context.meter.attempt_committed(attempt, streams=encoded.streams)
+        if context.media.forms is not None:
+            for fee in context.media.forms.fees_for(attempt.target):
+                context.meter.charge(fee)
+        first_token_ms = round((context.gateway.clock.monotonic_s() - opened_s) * 1000)
+        context.reports.note_first_token(attempt.target, first_token_ms)
+        return CommittedAttempt(
+            target=attempt.target,
+            depth=cursor.depth,
+            adapted=adapted,
+            head=tuple(peeked.events),
+            rest=events,
+            connection=connection.pop_all(),
+        )
 
 
 class _Peek:

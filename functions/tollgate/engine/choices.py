@@ -107,12 +107,9 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
         capped = ("max_tokens",) if self.is_capped else ()
         return (*self.unsupported, *capped, *self.wires[0].unreadable)
 
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
+    def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
         """Send the requests and yield a stream of the events of all choices, as they come."""
-        stream = _stream(self, self.wires[0]) if self.streams == 1 else _fan_out(self)
-        async with stream as events, aclosing(events):
-            yield events
+        return _stream(self, self.wires[0]) if self.streams == 1 else _fan_out(self)
 
 
 def encode_attempt(
@@ -181,7 +178,8 @@ async def _stream(
         if choices > 1 and codec.demultiplexer is not None:
             demultiplexer = codec.demultiplexer(target, choices)
         decoders = [make_decoder(codec, target, wire.wrapping) for _ in range(choices)]
-        yield decode_frames(frames, demultiplexer, decoders, encoded.attempt)
+        events = decode_frames(frames, demultiplexer, decoders, encoded.attempt)
+        yield await connection.enter_async_context(aclosing(events))
 
 
 def error_of(
@@ -299,7 +297,8 @@ async def _fan_out(
         asyncio.create_task(_pump(encoded, place, waiting)) for place in range(len(encoded.wires))
     ]
     try:
-        yield _merge(waiting, len(encoded.wires))
+        async with aclosing(_merge(waiting, len(encoded.wires))) as events:
+            yield events
     finally:
         for task in tasks:
             task.cancel()
@@ -310,7 +309,7 @@ async def _pump(encoded: EncodedAttempt, place: int, waiting: _Waiting) -> None:
     """Queue the events of one request, then None, or the exception that ended its stream."""
     first = place * encoded.choices_per_wire
     try:
-        async with _stream(encoded, encoded.wires[place]) as events, aclosing(events):
+        async with _stream(encoded, encoded.wires[place]) as events:
             async for together in events:
                 await waiting.put([(first + choice, event) for choice, event in together])
     except Exception as failure:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec.structs import replace
@@ -130,11 +129,12 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: "InjectedTool
 
         await stream_rounds(context, sink, coverage, tools)
         return
-    async with commit_first(context) as attempt, aclosing(attempt.rest) as rest:
+    attempt = await commit_first(context)
+    async with attempt.connection:
         await sink.begin(attempt.served_by(context))
         goes_on = await deliver_metered(attempt.head, meter, sink, coverage)
         try:
-            while goes_on and (together := await anext(rest, None)) is not None:
+            while goes_on and (together := await anext(attempt.rest, None)) is not None:
                 goes_on = await deliver_metered(together, meter, sink, coverage)
             if not goes_on:
                 await end_uncovered(sink, coverage, meter)

@@ -106,13 +106,14 @@ class _Rounds:
     async def _ask(self) -> RoundRelay:
         """Send the conversation as it is now, and pass its answer on."""
         context, relay = self._context, RoundRelay(self._answer, self._is_own)
-        async with commit_first(context) as attempt, aclosing(attempt.rest) as rest:
+        attempt = await commit_first(context)
+        async with attempt.connection:
             if self._target is None:
                 self._target = attempt.target
                 await self._sink.begin(attempt.served_by(context))
             await self._answer.send(relay.show(attempt.head))
             try:
-                async for together in rest:
+                async for together in attempt.rest:
                     await self._answer.send(relay.show(together))
             except UpstreamError as error:
                 context.reports.note_failure(attempt.target.endpoint_id, error)

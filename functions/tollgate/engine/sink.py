@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from decimal import Decimal
 from typing import Final, Protocol
 
@@ -226,10 +226,9 @@ class CollectSink:
         self._served: ServedBy | None = None
         self._headers = dict(headers)
 
-    @asynccontextmanager
-    async def open(self, hold: Hold) -> AsyncIterator[None]:
+    def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
         self._headers = admitted_headers(self._ingress, hold)
-        yield
+        return nullcontext()
 
     async def begin(self, served: ServedBy) -> None:
         self._served = served
