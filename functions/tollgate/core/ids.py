@@ -2,7 +2,6 @@
 
 import base64
 import os
-import uuid
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
@@ -45,7 +44,8 @@ class IdSource:
         value = int.from_bytes(millisecond.to_bytes(6, "big") + self._entropy(10), "big")
         value = value & ~(0xF << 76) | 7 << 76
         value = value & ~(0b11 << 62) | 0b10 << 62
-        return str(uuid.UUID(int=value))
+        text = f"{value:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def new_boundary() -> str:

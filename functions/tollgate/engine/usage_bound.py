@@ -104,7 +104,9 @@ class UsageBound(Struct, frozen=True, kw_only=True):
 
     def _cut_input(self, usage: Usage) -> dict[str, int]:
         """Return the classes of input that are cut; the largest is the likeliest to be a lie."""
-        excess = max(0, usage.input_tokens - self.input_tokens)
+        excess = usage.input_tokens - self.input_tokens
+        if excess <= 0:
+            return {}
         counts = {name: getattr(usage, name) or 0 for name in _INPUT_CLASSES}
         cut: dict[str, int] = {}
         for name in sorted(counts, key=counts.__getitem__, reverse=True):

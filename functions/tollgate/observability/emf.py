@@ -64,14 +64,20 @@ class EmbeddedMetrics:
     def __init__(self, namespace: str, clock: Clock) -> None:
         self._namespace = namespace
         self._clock = clock
+        # Of generations with and without a first token, and with and without a provider.
+        self._of_generations: dict[tuple[bool, bool], list[JsonValue]] = {}
 
     def measure_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
         """Return the fields of a generation's metrics, for the service and for its provider."""
         values = measure(record)
-        directives = [self._directive(values, _OF_ALL)]
-        if record.provider is not None:
-            by_provider = [metric for metric in values if metric in _OF_PROVIDERS]
-            directives.append(self._directive(by_provider, _BY_PROVIDER))
+        form = (FIRST_TOKEN in values, record.provider is not None)
+        directives = self._of_generations.get(form)
+        if directives is None:
+            directives = [self._directive(values, _OF_ALL)]
+            if record.provider is not None:
+                by_provider = [metric for metric in values if metric in _OF_PROVIDERS]
+                directives.append(self._directive(by_provider, _BY_PROVIDER))
+            self._of_generations[form] = directives
         return self._fields(values, directives)
 
     def count_failed_attempt(self) -> Mapping[str, JsonValue]:

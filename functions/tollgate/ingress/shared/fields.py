@@ -1,11 +1,12 @@
 """Parses the fields that requests of OpenAI's formats have in common."""
 
-from typing import Any
-
-from msgspec.structs import replace
+from typing import Any, Final
 
 from tollgate.core.request import JsonObject, Sampling
 from tollgate.ingress.shared.wire.request_fields import GuidedDecoding, SamplingFields
+
+# pydantic makes the mapping anew each time.
+_GUIDED: Final = tuple(GuidedDecoding.model_fields)
 
 
 def parse_sampling(
@@ -18,15 +19,12 @@ def parse_sampling(
         for name in Sampling.__struct_fields__
         if (value := getattr(fields, name, None)) is not None
     }
-    return replace(
-        Sampling(**stated),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
-        logprobs=logprobs,
-        top_logprobs=top_logprobs,
-    )
+    stated["stop"] = (stop,) if isinstance(stop, str) else tuple(stop)
+    stated["logprobs"], stated["top_logprobs"] = logprobs, top_logprobs
+    return Sampling(**stated)
 
 
 def parse_guided(fields: GuidedDecoding) -> JsonObject:
     """Return the fields that only servers like vLLM know, by their own names."""
-    stated: dict[str, Any] = {name: getattr(fields, name) for name in GuidedDecoding.model_fields}
+    stated: dict[str, Any] = {name: getattr(fields, name) for name in _GUIDED}
     return {name: value for name, value in stated.items() if value is not None}
