@@ -52,8 +52,9 @@ class Client:
 class Running:
     """A running server."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], server: Server) -> None:
         self._address = address
+        self.server = server
         self._clients: list[Client] = []
 
     async def connect(self, sent: bytes = b"") -> Client:
@@ -74,7 +75,7 @@ async def serving(
     listener = listen_on("127.0.0.1", 0)
     server = Server(served, ids=IdSource(SystemClock()), drain_s=1, limits=limits)
     task = asyncio.create_task(server.serve(sockets=[listener]))
-    running = Running(listener.getsockname())
+    running = Running(listener.getsockname(), server)
     try:
         yield running
     finally:
@@ -233,3 +234,25 @@ async def test_of_too_many_waiting_connections_the_longest_waiting_one_is_closed
         assert await idle[0].rest() == b""
         idle[1].writer.write(b"\r\n")
         assert (await idle[1].head()).startswith("http/1.1 200")
+
+
+@pytest.mark.parametrize("sent", [b"", GET[:10], GET + GET[:10]])
+async def test_a_request_that_is_on_its_way_when_the_server_stops_is_answered(sent: bytes) -> None:
+    async with serving() as server:
+        client, idle = await server.connect(sent), await server.connect(GET)
+        assert "200 ok" in await idle.head()
+        server.server.stop()
+        # A connection that is kept for a request which may never come is closed at once.
+        assert (await idle.rest()).endswith(b"/\r\n0\r\n\r\n")
+        client.writer.write(GET[len(sent) % len(GET) :])
+        assert (await client.rest()).count(b"200 OK") == (2 if len(sent) > len(GET) else 1)
+
+
+async def test_a_connection_that_never_sends_anything_delays_the_end_little() -> None:
+    async with serving(ConnectionLimits(last_head_s=ENOUGH_S)) as server:
+        silent = await server.connect()
+        # It has to be accepted before the server stops.
+        other = await server.connect(GET)
+        assert "200 ok" in await other.head()
+        server.server.stop()
+        assert await silent.rest() == b""

@@ -30,6 +30,9 @@ class ConnectionLimits(Struct, frozen=True, kw_only=True):
     head_s: float = 10.0
     # Bytes of the request line and the headers.
     head_bytes_max: int = 16_384
+    # The same once the server stops, for a head that has begun, and for the first one of a
+    # connection: a caller that has just connected has a request on its way.
+    last_head_s: float = 1.0
     # Seconds without a byte: above the 60 s after which load balancers close an idle connection, so
     # that none of them sends a request into one that is being closed (ELB user guide, "Connection
     # idle timeout", 2026-11-21).
@@ -45,6 +48,7 @@ class BoundedConfig(uvicorn.Config):
         self.limits = limits
         self.ids = ids
         self.waiting: OrderedDict[BoundedConnection, None] = OrderedDict()
+        self.is_stopping = False
         super().__init__(
             HeadGuard(app, limits, ids),
             http=BoundedConnection,
@@ -100,6 +104,7 @@ class BoundedConnection(H11Protocol):
         super().__init__(config, server_state, app_state, _loop)
         self._limits = config.limits
         self._ids = config.ids
+        self._config = config
         self._waiting = config.waiting
         self._deadline: asyncio.TimerHandle | None = None
 
@@ -111,6 +116,17 @@ class BoundedConnection(H11Protocol):
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
         self._note_progress()
+        if self._config.is_stopping:
+            # It was accepted before the server stopped to listen.
+            self.shutdown()
+
+    @override
+    def shutdown(self) -> None:
+        """Close after the answer that is begun, or that a request on its way will get."""
+        if self.cycle is None or self.conn.trailing_data[0]:
+            self.loop.call_later(self._limits.last_head_s, self._close_unused)
+        else:
+            super().shutdown()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -120,6 +136,8 @@ class BoundedConnection(H11Protocol):
     @override
     def handle_events(self) -> None:
         super().handle_events()
+        if self._config.is_stopping and self._is_answering():
+            self.cycle.keep_alive = False
         self._note_progress()
 
     @override
@@ -138,7 +156,7 @@ class BoundedConnection(H11Protocol):
 
     def _note_progress(self) -> None:
         """Start or stop the deadline, by what has arrived since the last answer."""
-        if self.transport.is_closing() or not (self.cycle is None or self.cycle.response_complete):
+        if self.transport.is_closing() or self._is_answering():
             self._stop_waiting()
             return
         if self not in self._waiting:
@@ -152,6 +170,13 @@ class BoundedConnection(H11Protocol):
             self._deadline = self.loop.call_later(self._limits.head_s, self._cut)
         elif not begun:
             self._stop_deadline()
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _close_unused(self) -> None:
+        if not (self.transport.is_closing() or self._is_answering()):
+            super().shutdown()
 
     def _stop_waiting(self) -> None:
         self._waiting.pop(self, None)
@@ -182,7 +207,7 @@ class BoundedConnection(H11Protocol):
                 h11.EndOfMessage(),
             )
             self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self._is_answering():
             # The request whose body this was is over: what its route answers has nowhere to go.
             self.cycle.disconnected = True
             self.cycle.message_event.set()

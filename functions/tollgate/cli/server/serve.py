@@ -1,21 +1,32 @@
 """`tollgate serve`: the gateway over a deployed stack's tables, on any host."""
 
 import asyncio
+import contextlib
+import signal
 import socket
+from collections.abc import Iterator
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 import click
 
+from tollgate.cli.server.heartbeat import beat
 from tollgate.cli.server.served_app import open_app
 from tollgate.cli.server.server import Server, listen_on, stop_on_signals
-from tollgate.cli.server.several import serve_with
+from tollgate.cli.server.supervisor import Patience, Supervisor
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
+from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.login.configuration import InvalidSignIn
 from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, share_metrics
+
+# After the last request has settled.
+_CLOSES_WITHIN_S: Final = 5.0
 
 
 @click.command()
@@ -40,31 +51,31 @@ def serve(host: str, port: int, drain_s: int, processes: int) -> None:
     The environment names the tables, see docs/container.md.
     """
     configure_logging()
-    with listen_on(host, port) as listener:
-        try:
-            if processes == 1:
-                asyncio.run(_serve(Settings(), listener, drain_s))
-            else:
-                _serve_several(Settings(), listener, drain_s=drain_s, processes=processes)
-        except FileNotFoundError as missing:
-            raise click.ClickException(
-                f"There is no {missing.filename}: `tollgate compile` writes it,"
-                " and TOLLGATE_CATALOG_FILE says where it is."
-            ) from missing
-        except InvalidSignIn as invalid:
-            raise click.ClickException(f"The sign-in file cannot be served: {invalid}") from invalid
+    with listen_on(host, port) as listener, _explained():
+        if processes == 1:
+            asyncio.run(_serve(Settings(), listener, drain_s))
+        else:
+            _serve_several(Settings(), listener, drain_s=drain_s, processes=processes)
+    click.echo("Stopped.")
 
 
-async def _serve(settings: Settings, listener: socket.socket, drain_s: int) -> None:
+async def _serve(
+    settings: Settings, listener: socket.socket, drain_s: int, heart: Connection | None = None
+) -> None:
+    """Serve until a signal; a supervisor watches `heart`."""
     clock = SystemClock()
     async with open_app(settings, clock) as app:
         server = Server(app, ids=IdSource(clock), drain_s=drain_s)
-        with stop_on_signals(server):
-            name, number = listener.getsockname()[:2]
-            click.echo(f"Tollgate listens on {name}:{number}.")
+        with contextlib.ExitStack() as stack:
+            if heart is None:
+                stack.enter_context(stop_on_signals(server))
+                _announce(listener)
+            else:
+                # SIGHUP is the supervisor's: a terminal sends it to all that it has started.
+                stack.enter_context(stop_on_signals(server, (signal.SIGINT, signal.SIGTERM)))
+                stack.enter_context(beat(heart, server.stop))
             await server.serve(sockets=[listener])
             await server.until_settled()
-    click.echo("Stopped.")
 
 
 def _serve_several(
@@ -72,9 +83,42 @@ def _serve_several(
 ) -> None:
     # A catalog that no process can serve is reported once, before any starts.
     Catalog.from_json(settings.catalog_file.read_bytes())
+    patience = Patience(ends_s=drain_s + SETTLE_BUDGET_S + _CLOSES_WITHIN_S)
     with TemporaryDirectory(prefix="tollgate-metrics-") as folder:
         share_metrics(Path(folder))
-        name, number = listener.getsockname()[:2]
-        click.echo(f"Tollgate listens with {processes} processes on {name}:{number}.")
-        serve_with(processes, listener, drain_s=drain_s)
-    click.echo("Stopped.")
+        supervisor = Supervisor(partial(_serve_as_one, drain_s), listener, patience)
+        announce = partial(_announce, listener, processes)
+        if not asyncio.run(supervisor.run(processes, announce)):
+            raise click.ClickException("No process can serve; the lines above say why.")
+
+
+def _serve_as_one(drain_s: int, listener: socket.socket, heart: Connection) -> None:
+    """Serve as one of several processes."""
+    configure_logging()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with _explained():
+            asyncio.run(_serve(Settings(), listener, drain_s, heart))
+    except click.ClickException as failed:
+        failed.show()
+        raise SystemExit(failed.exit_code) from failed
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Raise ClickException with the reason why nothing can be served."""
+    try:
+        yield
+    except FileNotFoundError as missing:
+        raise click.ClickException(
+            f"There is no {missing.filename}: `tollgate compile` writes it,"
+            " and TOLLGATE_CATALOG_FILE says where it is."
+        ) from missing
+    except InvalidSignIn as invalid:
+        raise click.ClickException(f"The sign-in file cannot be served: {invalid}") from invalid
+
+
+def _announce(listener: socket.socket, processes: int = 1) -> None:
+    name, number = listener.getsockname()[:2]
+    several = f" with {processes} processes" if processes > 1 else ""
+    click.echo(f"Tollgate listens{several} on {name}:{number}.")

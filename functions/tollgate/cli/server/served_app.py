@@ -1,22 +1,14 @@
 """The whole gateway as the app of a server process, over a deployed stack's tables."""
 
-import asyncio
-import logging
-import os
-import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from multiprocessing import parent_process
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
-from tollgate.cli.server.server import is_no_cancellation
 from tollgate.core.clock import SystemClock
 from tollgate.engine.gateway import Gateway
-from tollgate.engine.generate import SETTLE_BUDGET_S
-from tollgate.observability.log import configure_logging
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, metrics_folder
 from tollgate.wiring.catalog import wire_catalog_follower
@@ -58,56 +50,3 @@ async def open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASGI
         )
         readers = MetricsAccess(token=settings.metrics_token, loopback=settings.metrics_loopback)
         yield MeasuredApp(add_request_hooks(app, settings, observation), metrics, readers)
-
-
-class ServedApp:
-    """The app of one of several processes, which the process opens as it starts.
-
-    The process that starts it sends it there as a pickle, so it has nothing open yet.
-    """
-
-    def __init__(self) -> None:
-        self._app: ASGIApp | None = None
-        self._answering: set[asyncio.Task[object]] = set()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-            return
-        if self._app is None:
-            raise RuntimeError("the app is served before it is opened")
-        task = asyncio.current_task()
-        if task is not None:
-            self._answering.add(task)
-            task.add_done_callback(self._answering.discard)
-        await self._app(scope, receive, send)
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        """Open the app, and close it once the requests of a stopping server have settled."""
-        configure_logging()
-        logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
-        _end_with_the_parent()
-        await receive()
-        async with open_app(Settings(), SystemClock()) as self._app:
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-            if self._answering:
-                await asyncio.wait(set(self._answering), timeout=SETTLE_BUDGET_S)
-        await send({"type": "lifespan.shutdown.complete"})
-
-
-def _end_with_the_parent() -> None:
-    """Stop this process, as on SIGTERM, once the one that started it has ended.
-
-    It would hold the port, and nobody would start it again.
-    """
-    parent = parent_process()
-    if parent is None:
-        return
-    loop, sentinel = asyncio.get_running_loop(), parent.sentinel
-
-    def stop() -> None:
-        loop.remove_reader(sentinel)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    loop.add_reader(sentinel, stop)

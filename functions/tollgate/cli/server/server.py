@@ -6,7 +6,7 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import click
@@ -19,7 +19,7 @@ from tollgate.core.ids import IdSource
 from tollgate.engine.generate import SETTLE_BUDGET_S
 
 _LIMITS: Final = ConnectionLimits()
-_STARTS_WITHIN_S: Final = 20
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Server(uvicorn.Server):
@@ -37,8 +37,21 @@ class Server(uvicorn.Server):
         drain_s: int,
         limits: ConnectionLimits = _LIMITS,
     ) -> None:
-        super().__init__(server_config(app, ids=ids, drain_s=drain_s, limits=limits))
-        logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
+        config = BoundedConfig(
+            app,
+            limits=limits,
+            ids=ids,
+            lifespan="off",
+            loop="asyncio",
+            # By default it takes a caller's word from this machine for any other address.
+            proxy_headers=False,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=drain_s,
+        )
+        super().__init__(config)
+        self._bounded = config
+        logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
 
     @override
     @contextlib.contextmanager
@@ -49,48 +62,28 @@ class Server(uvicorn.Server):
         """Let running requests end, then return from `serve`."""
         self.should_exit = True
 
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._bounded.is_stopping = True
+        await super().shutdown(sockets)
+
     async def until_settled(self) -> None:
         """Wait until cancelled requests have settled."""
         if self.server_state.tasks:
             await asyncio.wait(set(self.server_state.tasks), timeout=SETTLE_BUDGET_S)
 
 
-def server_config(
-    app: ASGIApp,
-    *,
-    ids: IdSource,
-    drain_s: int,
-    limits: ConnectionLimits = _LIMITS,
-    processes: int = 1,
-) -> BoundedConfig:
-    """Return uvicorn's configuration; the app of several processes opens itself in each."""
-    return BoundedConfig(
-        app,
-        limits=limits,
-        ids=ids,
-        lifespan="off" if processes == 1 else "on",
-        loop="asyncio",
-        workers=processes,
-        # The supervisor replaces a process that is silent for as long as one may take to start.
-        timeout_worker_healthcheck=_STARTS_WITHIN_S,
-        # By default it takes a caller's word from this machine for any other address.
-        proxy_headers=False,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=drain_s,
-    )
-
-
-def is_no_cancellation(record: logging.LogRecord) -> bool:
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
     """Filter out uvicorn's report of a request that it cancelled itself, which is no defect."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 @contextlib.contextmanager
-def stop_on_signals(server: Server) -> Iterator[None]:
+def stop_on_signals(
+    server: Server, signals: Collection[signal.Signals] = _ENDING
+) -> Iterator[None]:
     """Let the signals that end a process stop the server instead."""
     loop = asyncio.get_running_loop()
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in signals:
         loop.add_signal_handler(number, server.stop)
     try:
