@@ -2,15 +2,23 @@
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from msgspec import json
-from tests.capacity.report import capacity_rows, format_capacity
+from tests.capacity.report import (
+    ANSWERS_S,
+    SHAPES,
+    CapacityRow,
+    format_capacity,
+    highest_rate,
+)
 
 from bench.children import TOP
 from bench.scale.catalogs import measure_catalogs
@@ -18,12 +26,15 @@ from bench.scale.deployments import Template, make_template
 from bench.scale.flight import measure_requests, measure_streams
 from bench.scale.measure import Point
 from bench.scale.report import draw_growth, format_points
+from bench.scale.shards import measure_shards
 from bench.scale.store_parts import measure_keys, measure_records, measure_workspaces
 
 _RESULT: Final = TOP / "dist" / "scale.json"
 _PICTURE: Final = TOP / "dist" / "growth.svg"
 # The simulated rates of docs/scale.md: they take minutes, and run only where PART names them.
 _LIMITS: Final = "limits"
+# A run of sixteen shards simulates 40,000 requests: `python -m tests.capacity.report` has them.
+_LIMITED_SHARDS_MAX: Final = 4
 # Nothing here is outside this machine.
 _ENVIRONMENT: Final = {
     "AWS_ACCESS_KEY_ID": "bench",
@@ -34,6 +45,7 @@ _ENVIRONMENT: Final = {
 _PARTS: Final[Mapping[str, tuple[str, Callable[[Template], AsyncIterator[Sequence[Point]]]]]] = {
     "keys": ("keys in a workspace", measure_keys),
     "workspaces": ("workspaces", measure_workspaces),
+    "shards": ("shards of a wallet", measure_shards),
     "records": ("records of a day", measure_records),
     "catalog": ("models of the catalog", measure_catalogs),
     "flight": ("requests in flight", measure_requests),
@@ -51,11 +63,30 @@ def main() -> None:
     began_s = time.monotonic()
     found = _read_result() | asyncio.run(_measure([it for it in options.part if it in _PARTS]))
     if _LIMITS in options.part:
-        print(format_capacity(capacity_rows()), end="\n\n")
+        print(format_capacity(_measure_limits()), end="\n\n")
     _RESULT.parent.mkdir(parents=True, exist_ok=True)
     _RESULT.write_bytes(json.format(json.encode(found)))
     options.picture.write_text(draw_growth({_PARTS[part][0]: it for part, it in found.items()}))
     print(f"Took {time.monotonic() - began_s:.0f} s; load {os.getloadavg()[0]:.1f}.")
+
+
+def _measure_limits() -> list[CapacityRow]:
+    """Return the rates of each shape of few shards, and print each as it is found."""
+    logging.disable(logging.CRITICAL)
+    found: list[CapacityRow] = []
+    for name, shape in SHAPES.items():
+        # One key or team is one item, whatever the shards.
+        of_wallet = shape.keys > 1 and not shape.team
+        if of_wallet and shape.shards > _LIMITED_SHARDS_MAX:
+            continue
+        rates: list[float] = []
+        for answer_s in ANSWERS_S:
+            began_s = time.monotonic()
+            rates.append(highest_rate(replace(shape, answer_s=answer_s)))
+            taken = f"{time.monotonic() - began_s:.0f} s"
+            print(f"  {name}, {answer_s:g} s: {rates[-1]:,.0f} ({taken})", file=sys.stderr)
+        found.append(CapacityRow(name, rates))
+    return found
 
 
 def _read_result() -> dict[str, list[Point]]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from bench.scale.generated import READ_BYTES
 from bench.scale.rows import item_bytes
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.stores.aws.failures import StoreError
 
 # "DynamoDB read and write operations" in the Amazon DynamoDB developer guide (seen 2026-11-23).
 _READ_UNIT_BYTES = 4096
@@ -60,8 +61,14 @@ class CountedStore:
     ) -> AwsReply:
         """Return the reply to one operation."""
         began_s = process_time()
-        reply = await self._client.call(operation, payload, attempts_max=attempts_max)
         self._counts["calls"] += 1
+        try:
+            reply = await self._client.call(operation, payload, attempts_max=attempts_max)
+        except StoreError:
+            # A write whose condition failed is billed as one that did not.
+            self._counts["write_units"] += 1
+            self._away_s += process_time() - began_s
+            raise
         match operation:
             case "Query" | "Scan":
                 items = reply["Items"]
@@ -77,6 +84,9 @@ class CountedStore:
             case "UpdateItem" | "DeleteItem":
                 # An item of the ledger has less than 1 KB but where it has many holds.
                 self._counts["write_units"] += 1
+            case "TransactWriteItems":
+                # Of a transaction each write counts twice.
+                self._counts["write_units"] += 2 * len(payload["TransactItems"])
             case _:
                 pass
         self._away_s += process_time() - began_s

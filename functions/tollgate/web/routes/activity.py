@@ -8,36 +8,24 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from tollgate.core.activity import (
-    ROWS_READ_MAX,
-    ActivityRow,
-    ActivityStream,
-    GenerationFilter,
-    days_within,
-)
-from tollgate.core.activity_groups import ActivityGroups
+from tollgate.core.activity import days_within
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.money import usd
 from tollgate.web.activity_cursor import read_activity_cursor, write_activity_cursor
+from tollgate.web.activity_pages import ROWS_MAX, ReplyPage, list_rows, sum_groups
 from tollgate.web.activity_shapes import ActivityObject
 from tollgate.web.admission import OwnThings, admitted_router
 from tollgate.web.csv_columns import csv_cells, csv_columns
 from tollgate.web.csv_reply import OR_CSV, Format, csv_reply, wanted_format
 from tollgate.web.own import Own
-from tollgate.web.reply_size import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.routes.generations import Selection
 from tollgate.web.services import Services
 from tollgate.web.shapes import Usd, moment
 
 _DAYS_MAX = 400
 _DEFAULT_DAYS = 30
-_LIMIT_MAX: Final = 10_000
 _BY_MAX: Final = 5
-# Of a reply, for all but its rows: four lists of 400 days, and a cursor.
-_REST_BYTES: Final = 50_000
-# In memory at a time, of half a kilobyte each.
-GROUPS_MAX: Final = 50_000
 
 
 class ActivityQuery(Selection):
@@ -50,7 +38,7 @@ class ActivityQuery(Selection):
         description="sum over all but these: day, model, provider, key, or the name of a label; "
         "may be repeated",
     )
-    limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] | None = Field(
+    limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] | None = Field(
         None, description="rows of a page at most; without it, as many as a reply has room for"
     )
     cursor: Annotated[str, Field(max_length=4096)] | None = Field(
@@ -90,15 +78,15 @@ def activity_routes(services: Services) -> APIRouter:
             )
         by = tuple(dict.fromkeys(query.by))
         after = read_activity_cursor(query.cursor, by, days_within(wanted.since_s, wanted.until_s))
-        page = _Page(by, query.limit)
+        page = ReplyPage(by, query.limit)
         found = await services.activity.read(
             own.workspace_id, wanted.since_s, wanted.until_s, after="" if by else "".join(after)
         )
         async with aclosing(found.rows):
             total = (
-                await _sum_groups(found, wanted, page, after)
+                await sum_groups(found, wanted, page, after)
                 if by
-                else await _list_rows(found, wanted, page, is_first=not after)
+                else await list_rows(found, wanted, page, is_first=not after)
             )
         next_ = None if page.next is None else write_activity_cursor(by, page.next)
         if format_ == "csv":
@@ -141,84 +129,3 @@ def activity_routes(services: Services) -> APIRouter:
         return await reply(Own(workspace_id=workspace_id), query, format_)
 
     return router
-
-
-class _Page:
-    """The rows of a reply, as many as it has room for."""
-
-    def __init__(self, by: tuple[str, ...], limit: int | None) -> None:
-        self.by = by
-        self._limit = limit or _LIMIT_MAX
-        self._room = REPLY_BYTES_MAX - _REST_BYTES
-        self._last: tuple[str, ...] = ()
-        self.shown: list[ActivityObject] = []
-        # The place of the last row, once a row is left for the next page.
-        self.next: tuple[str, ...] | None = None
-
-    def add(self, place: tuple[str, ...], row: ActivityRow) -> None:
-        """Add the next row; the first that has no room ends the page."""
-        shown = ActivityObject.of(row, self.by) if self.by else ActivityObject.of(row)
-        # As JSON, with a comma; a row of CSV takes less.
-        self._room -= size_in_reply(shown.model_dump_json().encode()) + 1
-        if self.shown and (self._room < 0 or len(self.shown) == self._limit):
-            self.next = self._last
-        else:
-            self.shown.append(shown)
-            self._last = place
-
-
-async def _list_rows(
-    found: ActivityStream, wanted: GenerationFilter, page: _Page, *, is_first: bool
-) -> int | None:
-    """Put the rows that are wanted on a page; return their sum in the first page's case.
-
-    A later page has no sum, because it would read all rows before and behind it again.
-    """
-    total = read = 0
-    async for row in found.rows:
-        read += 1
-        _check_read(read)
-        if not row.matches(wanted):
-            continue
-        total += row.cost_nano_usd
-        if page.next is None:
-            page.add((row.place,), row)
-        if page.next is not None and not is_first:
-            break
-    return total if is_first else None
-
-
-async def _sum_groups(
-    found: ActivityStream, wanted: GenerationFilter, page: _Page, after: tuple[str, ...]
-) -> int:
-    """Put the groups behind a place on a page; return the sum of all groups."""
-    groups = ActivityGroups(page.by)
-    total = read = 0
-    async for row in found.rows:
-        read += 1
-        _check_read(read)
-        if row.matches(wanted):
-            total += row.cost_nano_usd
-            groups.add(row)
-            if len(groups) > GROUPS_MAX:
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"by: these are more than {GROUPS_MAX:,} sums. Name less, ask for fewer days, "
-                    "or with a filter; without `by`, all rows come in pages.",
-                    param="by",
-                )
-    for place, row in groups.rows(after):
-        page.add(place, row)
-        if page.next is not None:
-            break
-    return total
-
-
-def _check_read(rows: int) -> None:
-    if rows > ROWS_READ_MAX:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST,
-            f"since: these days have more than {ROWS_READ_MAX:,} rows of activity, too many for a "
-            "request: ask for fewer days. The daily export has all.",
-            param="since",
-        )
