@@ -57,7 +57,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
     rest: AsyncGenerator[Sequence[ChosenGroup], None]
     """The events that are still to come."""
     connection: AsyncExitStack
-    """To be entered: leaving it closes the connection, and `rest` with it."""
+    """Closes the connection, and `rest` with it, once it is entered and left."""
 
     def served_by(self, context: "AttemptContext") -> ServedBy:
         """Describe the attempt for the reply."""
