@@ -32,8 +32,11 @@ _NAMED: Final = {"aioboto3": ("aioboto3.s3.inject",)}
 _PROBED: Final = frozenset({"certifi", "cryptography"})
 # What no code here reads of a package: trafilatura asks for languages only where a crawl is to keep
 # to one, and 10 MB of babel are words of all. No function opens a WebSocket, for which aiohttp has
-# a reader of 2 MB beside the same one in Python.
-_UNUSED: Final = ("aiohttp/_websocket/reader_c.", "babel/locale-data/")
+# a reader of 2 MB beside the same one in Python, or serves through aiohttp.
+_UNUSED: Final = (
+    *("aiohttp/_websocket/reader_c.", "aiohttp/web", "aiohttp/worker."),
+    *("aiohttp/pytest_plugin.", "aiohttp/test_utils.", "babel/locale-data/"),
+)
 # An extra of a package that is required, and the extra for which a package requires another.
 _EXTRAS: Final = re.compile(r"\[([^\]]+)\]")
 _OF_EXTRA: Final = re.compile(r"extra == [\"']([^\"']+)")
@@ -64,7 +67,7 @@ class Site:
         parts += [named for it in parts for named in _NAMED.get(_top(it), ())]
         part = find_closure(self.folder, parts)
         reached = (it.relative_to(self.folder) for it in part.files)
-        files = {it for it in reached if it.parts[0] not in _PROBED}
+        files = {it for it in reached if it.parts[0] not in _PROBED and not _is_unused(it)}
         # Packages import some others only where these are installed, too.
         theirs = [it for it in _foreign(part.elsewhere) if _top(it) in self._by_module]
         waiting = {self._provider(it) for it in (*foreign, *theirs)}
@@ -118,9 +121,14 @@ class Site:
 def _shipped(distribution: Distribution) -> Iterator[Path]:
     for file in map(Path, distribution.files or ()):
         scripts = file.parts[0] in ("..", "bin")
-        unused = file.as_posix().startswith(_UNUSED)
-        if not (scripts or unused or file.suffix in _UNREAD or file.name in _INSTALLERS_OWN):
+        if not (
+            scripts or _is_unused(file) or file.suffix in _UNREAD or file.name in _INSTALLERS_OWN
+        ):
             yield file
+
+
+def _is_unused(file: PurePath) -> bool:
+    return file.as_posix().startswith(_UNUSED)
 
 
 def _foreign(modules: Iterable[str]) -> list[str]:

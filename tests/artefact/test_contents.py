@@ -40,7 +40,7 @@ LEFT_OUT: Final = (
     "tollgate/web/local_app.py",
     "tollgate/wiring/whole.py",
 )
-NEVER_PACKED: Final = ("click", "openai", "rich", "uvicorn", "yaml")
+NEVER_PACKED: Final = ("aiohttp/web.py", "click", "openai", "rich", "uvicorn", "yaml")
 # What stores files through S3's own model, and only there.
 PACKED_WITH_FILES: Final = ("aioboto3", "aiobotocore", "boto3", "botocore")
 # The magic number of every 3.13 (CPython, Include/internal/pycore_magic_number.h, 2026-11-21).
