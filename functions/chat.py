@@ -11,7 +11,6 @@ _HIDDEN = dict.fromkeys(("multipart", "python_multipart"))
 sys.modules.update(_HIDDEN)
 
 import asyncio
-from pathlib import Path
 
 from msgspec import Struct
 from starlette.types import ASGIApp
@@ -32,7 +31,6 @@ from tollgate.wiring.generation import (
 from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
-from tollgate.wiring.validators import install_validators
 
 for _name in _HIDDEN:
     del sys.modules[_name]
@@ -47,7 +45,6 @@ class Function(Struct, frozen=True):
 
 def wire_function(settings: Settings) -> Function:
     """Make the function from its settings."""
-    install_validators(Path(__file__).parent)
     clock = SystemClock()
     observation = wire_observation(settings, clock)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)

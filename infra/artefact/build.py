@@ -12,8 +12,8 @@ from infra.artefact.bytecode import compile_all
 from infra.artefact.closure import find_closure
 from infra.artefact.openapi import write_openapi_document
 from infra.artefact.site import Site
-from infra.artefact.validators import write_validators
-from tollgate.ingress.chat_completions.wire.request import ChatFields
+from infra.artefact.validators import write_prepared_models, write_validators
+from tollgate.core.prepared_models import MODELS_FILE
 from tollgate.login.configuration import read_sign_in
 from tollgate.providers.base import Auth
 from tollgate.routing.file.compile import compile_catalog
@@ -40,7 +40,9 @@ class Function:
     beside: tuple[str, ...] = ()
     # Whether it calls providers, and so needs the packages that their rows use.
     calls_providers: bool = False
-    # Models whose validators its first requests need.
+    # Whether all of its models are prepared, so that it starts without pydantic.
+    prepares_models: bool = False
+    # Models whose validators its first requests need, of a function that imports pydantic.
     validates: tuple[type[BaseModel], ...] = ()
     # Whether it serves /openapi.json, which is written at build.
     serves_openapi: bool = False
@@ -54,7 +56,7 @@ FUNCTIONS: Final = {
         "chat",
         ("stream_bootstrap",),
         calls_providers=True,
-        validates=(CompiledRouting, ModelSection, ChatFields),
+        prepares_models=True,
     ),
     "ApiFunction": Function(
         "api",
@@ -87,6 +89,8 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
         content = sign_in.read_bytes()
         read_sign_in(content)
         (output / SIGN_IN_FILE).write_bytes(content)
+    if function.prepares_models:
+        (output / MODELS_FILE).write_bytes(write_prepared_models(source, ours.files))
     if function.validates:
         (output / VALIDATORS_FILE).write_bytes(write_validators(function.validates))
     if function.serves_openapi:

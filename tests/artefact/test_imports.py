@@ -25,26 +25,6 @@ import chat
 from tollgate.settings import Settings
 chat.wire_function(Settings(catalog_file="routing.json"))
 """
-PREPARED: Final = f"""
-import sys
-sys.path.insert(0, ".")
-{WIRE}
-from tollgate.ingress.chat_completions.wire.request import ChatFields
-from tollgate.routing.schema import CompiledRouting, ModelSection
-for model in ChatFields, CompiledRouting, ModelSection:
-    print(type(model.__pydantic_validator__).__name__)
-"""
-
-
-def test_streaming_starts_with_validators_of_the_build(interpreter: str, for_host: Path) -> None:
-    result = subprocess.run(
-        [interpreter, "-I", "-S", "-c", PREPARED],
-        cwd=for_host / "ChatFunction",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert result.stdout.split() == ["SchemaValidator"] * 3
 
 
 @pytest.mark.parametrize(

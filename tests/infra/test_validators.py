@@ -7,13 +7,13 @@ import pytest
 from pydantic import BaseModel, ValidationError
 from pydantic_core import CoreConfig, SchemaValidator
 
-from infra.artefact.build import FUNCTIONS
 from infra.artefact.validators import strip_schema, write_validators
 from tollgate.ingress.chat_completions.wire.request import ChatFields
+from tollgate.routing.schema import CompiledRouting, ModelSection
 
 Prepared = tuple[type[BaseModel], Any, CoreConfig]
 
-MODELS = FUNCTIONS["ChatFunction"].validates
+MODELS = (CompiledRouting, ModelSection, ChatFields)
 MESSAGE = {"role": "user", "content": "hi"}
 BODIES: list[object] = [
     {"model": "a/b", "messages": [MESSAGE], "metadata": {"run": "7"}, "unknown": 1},

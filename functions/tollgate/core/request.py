@@ -6,7 +6,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from msgspec import Struct, field
-from pydantic import JsonValue
 
 from tollgate.core.content import (
     Audio,
@@ -22,6 +21,7 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
+from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import ServerTool
 
 if TYPE_CHECKING:

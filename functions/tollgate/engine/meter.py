@@ -6,7 +6,6 @@ from functools import reduce
 from typing import Final, assert_never
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.clock import Clock
@@ -34,6 +33,7 @@ from tollgate.core.generation import (
     RunRecord,
     total_nano_usd,
 )
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
 from tollgate.engine.round_account import RoundAccount, weakest_source

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 
 from tollgate.core.events import Grouped
 from tollgate.core.generation import BillLine, UsageSource
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work import InputWork, Work
 from tollgate.engine.stream_usage import StreamUsage

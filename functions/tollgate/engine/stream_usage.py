@@ -3,7 +3,6 @@
 from typing import Final, assert_never
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 
 from tollgate.core.content import MadeImage, Reasoning
 from tollgate.core.events import (
@@ -20,6 +19,7 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.generation import UsageSource
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.engine.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt

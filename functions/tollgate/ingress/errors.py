@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, get_args
 
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed
+from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import Period, RateLimit, ReachedLimit
 from tollgate.core.money import usd
 from tollgate.ingress.base import ErrorReply, Routed

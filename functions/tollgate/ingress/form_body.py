@@ -10,13 +10,13 @@ from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct, field
-from pydantic import JsonValue
 from pydantic_core import to_json
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.json_value import JsonValue
 from tollgate.ingress.json_body import decode_object
 
 PARTS_MAX: Final = 128

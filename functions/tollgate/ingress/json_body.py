@@ -3,10 +3,10 @@
 from typing import Final
 
 import msgspec
-from pydantic import JsonValue
 from pydantic_core import from_json
 
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.json_value import JsonValue
 
 NESTING_MAX: Final = 200
 

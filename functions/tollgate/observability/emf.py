@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
-from pydantic import JsonValue
 
 from tollgate.core.clock import Clock
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.json_value import JsonValue
 
 SERVICE: Final = "chat"
 _OF_ALL: Final = ("service",)

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
-from pydantic import JsonValue
 from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core import tracing
 from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RunRecord
+from tollgate.core.json_value import JsonValue
 from tollgate.core.money import usd_text
 from tollgate.observability.emf import (
     CATALOGS_REJECTED,

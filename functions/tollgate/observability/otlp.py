@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core import tracing
 from tollgate.core.clock import Clock
 from tollgate.core.generation import GenerationRecord, RunRecord
 from tollgate.core.ids import IdSource
+from tollgate.core.json_value import JsonValue
 from tollgate.core.money import usd_text
 from tollgate.core.tracing import CollectorError, Span
 from tollgate.engine.gateway import Journal

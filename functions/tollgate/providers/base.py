@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
-from pydantic import JsonValue
 
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Grouped, StreamEvent
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import Capability, GenerationRequest, Modality, Need, WorkKind
 from tollgate.core.secret import SecretReference
 from tollgate.core.work import InputWork, WorkResult

@@ -2,8 +2,7 @@
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
-
+from tollgate.core.models import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from tollgate.core.request import Need, SoundFormat
 
 Path = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")]

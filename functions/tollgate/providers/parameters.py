@@ -9,9 +9,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec.structs import asdict
-from pydantic import JsonValue
 
 from tollgate.core.content import Image
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
     NativeOptions,

@@ -8,7 +8,6 @@ from typing import Protocol, assert_never
 
 import pydantic_core
 from msgspec.structs import replace
-from pydantic import JsonValue
 
 from tollgate.core.content import Text, ToolCall
 from tollgate.core.events import (
@@ -23,6 +22,7 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Codec, Decoder, Frame, Target, WireRequest
 from tollgate.providers.shared.emulation import (

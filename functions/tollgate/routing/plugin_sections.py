@@ -5,15 +5,15 @@ from decimal import Decimal
 from typing import Annotated, Final, Literal
 
 from msgspec import Struct
-from pydantic import Field, StringConstraints
 
+from tollgate.core.models import Field, StringConstraints
 from tollgate.routing.scalars import (
     BaseUrl,
     Day,
     Dollars,
     KeySection,
     Region,
-    Seconds,
+    RunSeconds,
     Sentence,
     Strict,
 )
@@ -87,9 +87,7 @@ class OcrSection(Strict):
     text_bytes_max: Annotated[int, Field(ge=1_000, le=100_000)] = Field(
         default=12_000, description="Bytes of the text of a page, which is cut there."
     )
-    timeout_s: Annotated[Seconds, Field(ge=1, le=300)] = Field(
-        default=60.0, description="Time for one document."
-    )
+    timeout_s: RunSeconds = Field(default=60.0, description="Time for one document.")
 
     @property
     def service(self) -> OcrService:

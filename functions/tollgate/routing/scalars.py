@@ -6,23 +6,25 @@ pydantic's core reads those of the compiled form without calling Python.
 
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 from msgspec import Struct
-from pydantic import (
+
+from tollgate.core.addresses import DOMAIN, DOMAIN_CHARACTERS_MAX
+from tollgate.core.models import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    GetCoreSchemaHandler,
     PlainSerializer,
     StringConstraints,
     WithJsonSchema,
 )
-from pydantic_core import CoreSchema, core_schema
-
-from tollgate.core.addresses import DOMAIN, DOMAIN_CHARACTERS_MAX
 from tollgate.core.secret import SecretReference
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 _DOLLARS_MAX: Final = Decimal(1_000_000)
 _FRACTION_DIGITS_MAX: Final = 12
@@ -67,14 +69,16 @@ def _date(value: object) -> object:
 class _InJson(Struct, frozen=True, eq=False):
     """Marks a type with another schema for JSON, which is the compiled form."""
 
-    schema: CoreSchema
+    schema: "CoreSchema"
 
     def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.json_or_python_schema(
-            json_schema=self.schema, python_schema=handler(source)
-        )
+        self, source: object, handler: "GetCoreSchemaHandler"
+    ) -> "CoreSchema":
+        return {
+            "type": "json-or-python",
+            "json_schema": self.schema,
+            "python_schema": handler(source),
+        }
 
 
 # Exact; per million tokens unless the key's name or description states another unit.
@@ -82,21 +86,26 @@ Dollars = Annotated[
     Decimal,
     BeforeValidator(_decimal),
     _InJson(
-        core_schema.decimal_schema(
-            ge=Decimal(0), le=_DOLLARS_MAX, decimal_places=_FRACTION_DIGITS_MAX
-        )
+        {
+            "type": "decimal",
+            "ge": Decimal(0),
+            "le": _DOLLARS_MAX,
+            "decimal_places": _FRACTION_DIGITS_MAX,
+        }
     ),
     PlainSerializer(_decimal_text, return_type=str),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": int(_DOLLARS_MAX)}),
 ]
 # The platform ends every invocation after 900 s.
 Seconds = Annotated[float, Field(ge=0, le=900), BeforeValidator(_float)]
+# Of a run of a tool, which is never longer than the rest of its request.
+RunSeconds = Annotated[float, Field(ge=1, le=300), BeforeValidator(_float)]
 # A time in which something is counted or repeated, which cannot be zero.
 Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
 Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
 # The size of a vector.
 Dimensions = Annotated[int, Field(ge=1, le=65_536)]
-Day = Annotated[date, BeforeValidator(_date), _InJson(core_schema.date_schema())]
+Day = Annotated[date, BeforeValidator(_date), _InJson({"type": "date"})]
 Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Slug = Annotated[str, StringConstraints(pattern=_SLUG, max_length=64)]
 ModelSlug = Annotated[str, StringConstraints(pattern=MODEL_SLUG, max_length=128)]

@@ -10,9 +10,10 @@ from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, Literal, get_args
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
+from tollgate.core.models import AfterValidator, Field, StringConstraints
 from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality, OutputModality, WorkKind
 from tollgate.providers.base import Auth, ProviderRow
@@ -43,6 +44,12 @@ from tollgate.routing.scalars import (
 )
 
 
+def _check_positive(dollars: Decimal) -> Decimal:
+    if dollars <= 0:
+        raise PydanticKnownError("greater_than", {"gt": 0})
+    return dollars
+
+
 class BillingSection(Strict):
     """Settings of workspaces that choose no others, and the unit of credits."""
 
@@ -51,7 +58,7 @@ class BillingSection(Strict):
         description="`positive` admits a request while anything is left, `covered` only if its "
         "highest cost is left.",
     )
-    credits_per_usd: Annotated[Dollars, Field(gt=0)] = Field(
+    credits_per_usd: Annotated[Dollars, AfterValidator(_check_positive)] = Field(
         default=Decimal(1), description="Credits that a caller sees for one dollar."
     )
 

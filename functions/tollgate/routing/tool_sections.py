@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
 from msgspec import Struct
-from pydantic import Field, StringConstraints
 
 from tollgate.core.addresses import DomainRules
+from tollgate.core.models import Field, StringConstraints
 from tollgate.routing.scalars import (
     BaseUrl,
     Day,
@@ -15,7 +15,7 @@ from tollgate.routing.scalars import (
     ImageSize,
     KeySection,
     ModelSlug,
-    Seconds,
+    RunSeconds,
     Sentence,
     Slug,
     Strict,
@@ -40,8 +40,6 @@ ENGINE_HOSTS: Final[Mapping[SearchEngine, EngineHost]] = {
 }
 
 Uses = Annotated[int, Field(ge=1, le=32)]
-# A run is never longer than the rest of its request.
-RunSeconds = Annotated[Seconds, Field(ge=1, le=300)]
 
 
 class ToolPriceSection(Strict):

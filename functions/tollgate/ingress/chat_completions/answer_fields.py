@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from pydantic import JsonValue
-
 from tollgate.core.content import MadeImage, Provenance, Reasoning, ToolCall
 from tollgate.core.events import Citation, LogProbs
+from tollgate.core.json_value import JsonValue
 from tollgate.core.reasoning_details import write_detail
 from tollgate.core.signers import BOUND_TO_MODEL, GEMINI
 

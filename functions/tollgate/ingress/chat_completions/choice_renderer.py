@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.content import (
@@ -27,6 +26,7 @@ from tollgate.core.events import (
     PartNote,
     PartStart,
 )
+from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import RunResult
 from tollgate.ingress.chat_completions import answer_fields
 

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from pydantic import JsonValue
-
 from tollgate.core.content import MadeImage, Reasoning, Refusal, ServerToolRun, Text, ToolCall
 from tollgate.core.events import Citation, LogProbs
+from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.chat_completions import answer_fields
 

@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Final, assert_never
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 from typing_extensions import override
 
 from tollgate.core.events import (
@@ -25,6 +24,7 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ServedBy
 from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer

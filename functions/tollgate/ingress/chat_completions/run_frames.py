@@ -8,10 +8,10 @@ caller requested it. Entries of both have an index, without which OpenAI's SDKs 
 from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
-from pydantic import JsonValue
 
 from tollgate.core.content import ServerToolRun
 from tollgate.core.events import Note
+from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import RunResult, Source
 from tollgate.ingress.shared.tool_runs import finished_run, run_result
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from pydantic import JsonValue
-
 from tollgate.core.events import LogProbs
+from tollgate.core.json_value import JsonValue
 
 
 def render_legacy_log_probs(notes: Iterable[LogProbs], offset: int) -> dict[str, JsonValue]:

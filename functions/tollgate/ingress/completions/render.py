@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import assert_never
 
-from pydantic import JsonValue
 from typing_extensions import override
 
 from tollgate.core.events import (
@@ -24,6 +23,7 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ParsedCall, ServedBy

@@ -7,7 +7,6 @@ counts it. Calls cannot occur: no request of this format has tools.
 
 from typing import Final, assert_never
 
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.content import MadeImage, Refusal, Text
@@ -22,6 +21,7 @@ from tollgate.core.events import (
     PartNote,
     PartStart,
 )
+from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.core.server_tools import RunResult
 from tollgate.ingress.completions.log_probs import render_legacy_log_probs

@@ -9,13 +9,13 @@ from decimal import Decimal
 from typing import Literal
 
 from msgspec.json import decode as decode_json
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Output, Partial, StreamEvent
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.images import ImagePiece, ImageRequest
+from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import ParsedWork, ServedBy

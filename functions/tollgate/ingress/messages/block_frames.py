@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from pydantic import JsonValue
 from pydantic_core import to_json
+
+from tollgate.core.json_value import JsonValue
 
 RenderedBlock = dict[str, JsonValue]
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 from pydantic_core import from_json
 
 from tollgate.core.content import (
@@ -22,6 +21,7 @@ from tollgate.core.content import (
     ToolCall,
 )
 from tollgate.core.events import Citation, Note, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.ingress.base import ServedBy

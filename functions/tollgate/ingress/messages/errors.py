@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError, Overlength
 from tollgate.core.ids import created_s
+from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import (

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.content import ServerToolRun
@@ -27,6 +26,7 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.json_value import JsonValue
 from tollgate.core.money import credits_text, usd_text
 from tollgate.core.response import GenerationResponse
 from tollgate.core.server_tools import RunResult

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from msgspec import Struct
-from pydantic import JsonValue
 
 from tollgate.core.content import ServerToolId, ServerToolRun
 from tollgate.core.events import Note, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import RunResult, Source
 from tollgate.ingress.base import ServedBy
 from tollgate.ingress.messages.block_frames import RenderedBlock, whole_block

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.json_value import JsonValue
 from tollgate.core.reranking import RerankRequest
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ParsedWork, Routed, ServedBy

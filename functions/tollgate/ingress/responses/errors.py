@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
 from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.core.json_value import JsonValue
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import openai_error, openai_reply, public_code, reached_limit
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.content import Part, Provenance
 from tollgate.core.events import Note
+from tollgate.core.json_value import JsonValue
 
 Json = dict[str, JsonValue]
 # The type of an event, and its content without the braces.

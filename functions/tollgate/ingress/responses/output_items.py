@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pydantic import JsonValue
 from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core.content import InlineMedia, MadeImage, Part, Refusal, Text, ToolCall
 from tollgate.core.events import Citation, LogProbs, Note
+from tollgate.core.json_value import JsonValue
 from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_item import Event, ItemBase, Json
 

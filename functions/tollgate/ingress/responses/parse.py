@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, assert_never
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 
 from tollgate.core.content import ServerToolId
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,

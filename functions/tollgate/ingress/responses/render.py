@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import GatewayError
@@ -26,6 +25,7 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import ParsedCall, ServedBy

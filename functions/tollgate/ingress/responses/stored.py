@@ -10,11 +10,12 @@ from typing import Final, Self
 
 import msgspec
 from msgspec import Raw, Struct, field
-from pydantic import JsonValue, TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import ValidationError, from_json, to_json
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id
+from tollgate.core.json_value import JsonValue
+from tollgate.core.models import RootModel
 from tollgate.core.request import JsonObject
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire.input_items import Item, ItemReference
@@ -37,7 +38,10 @@ _PREFIXES: Final[Mapping[str, str]] = {
     "message": "msg",
     "reasoning": "rs",
 }
-_ITEMS: Final = TypeAdapter(list[Item])
+
+
+class StoredItems(RootModel[list[Item]]):
+    """The items of a stored response, validated as those of a request."""
 
 
 class StoredResponse(Struct, frozen=True, kw_only=True):
@@ -207,7 +211,7 @@ def _numbered(item: JsonObject, place: str) -> JsonObject:
 def _checked(items: Sequence[JsonObject], path: str) -> list[Item]:
     """Return stored items as they are parsed; a later version may know them no more."""
     try:
-        return _ITEMS.validate_python(items)
+        return StoredItems.model_validate(items).root
     except ValidationError as invalid:
         raise field_refusal(path, "has stored items that are not served") from invalid
 

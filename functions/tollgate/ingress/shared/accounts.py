@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import Final
 
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Started
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.json_value import JsonValue
 from tollgate.core.money import credits_text, usd_text
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import Routed, ServedBy

@@ -1,12 +1,12 @@
 """Parses the fields that requests of OpenAI's formats have in common."""
 
+from inspect import get_annotations
 from typing import Any, Final
 
 from tollgate.core.request import JsonObject, Sampling
 from tollgate.ingress.shared.wire.request_fields import GuidedDecoding, SamplingFields
 
-# pydantic makes the mapping anew each time.
-_GUIDED: Final = tuple(GuidedDecoding.model_fields)
+_GUIDED: Final = tuple(get_annotations(GuidedDecoding))
 
 
 def parse_sampling(

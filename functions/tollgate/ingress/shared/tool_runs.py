@@ -10,11 +10,11 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
-from pydantic import JsonValue
 from pydantic_core import from_json
 
 from tollgate.core.content import ServerToolId, ServerToolRun, Text, ToolCall
 from tollgate.core.events import Note
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import ToolMessage
 from tollgate.core.server_tools import RunResult
 

@@ -4,13 +4,13 @@ from base64 import b64encode
 from collections.abc import Sequence
 from decimal import Decimal
 
-from pydantic import JsonValue
 from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Output, StreamEvent
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ParsedWork, ServedBy
 from tollgate.ingress.errors import openai_error

@@ -5,12 +5,12 @@ from decimal import Decimal
 
 from msgspec import to_builtins
 from msgspec.json import decode as decode_json
-from pydantic import JsonValue
 from pydantic_core import to_json
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Output, Partial, StreamEvent
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.core.transcription import Segment, TokenLogprob, Transcript, TranscriptPreview
 from tollgate.core.usage import Usage

@@ -10,11 +10,11 @@ from typing import Final, assert_never
 
 import pydantic_core
 from msgspec import field
-from pydantic import JsonValue
 from typing_extensions import override
 
 from tollgate.core.content import Part, Provenance, Reasoning, Text, ToolCall
 from tollgate.core.events import Citation, PartEnd, StreamEvent
+from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import ANTHROPIC_BLOCKS
 from tollgate.providers.anthropic.wire import (
     BlockDelta,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from pydantic import JsonValue, ValidationError
+from pydantic_core import ValidationError
 
 from tollgate.core.events import (
     Ended,
@@ -12,12 +12,12 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import CLAUDE
 from tollgate.providers.anthropic.blocks import Blocks, BrokenBlock
 from tollgate.providers.anthropic.errors import error_in_stream, exception_in_stream
 from tollgate.providers.anthropic.usage import merge_usage, usage_of
 from tollgate.providers.anthropic.wire import (
-    EVENT,
     ContentBlockDelta,
     ContentBlockStart,
     ContentBlockStop,
@@ -29,6 +29,7 @@ from tollgate.providers.anthropic.wire import (
     MessageStop,
     Ping,
     Stop,
+    StreamedEvent,
 )
 from tollgate.providers.base import Frame
 from tollgate.providers.shared.counts import Counts
@@ -89,7 +90,7 @@ class MessagesDecoder:
 
     def _parsed(self, data: bytes) -> Event:
         try:
-            return EVENT.validate_json(data)
+            return StreamedEvent.model_validate_json(data).root
         except ValidationError as invalid:
             raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 

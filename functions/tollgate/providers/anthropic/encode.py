@@ -5,9 +5,9 @@ from typing import Final
 from urllib.parse import quote
 
 from msgspec import Struct, field
-from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest, NativeOptions, ReasoningOptions
 from tollgate.providers.anthropic.thinking import thinking
 from tollgate.providers.anthropic.tools import Tooling, tooling

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ValidationError
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.anthropic.wire import ErrorBody, ErrorDetail
+from tollgate.providers.anthropic.wire import ErrorBodies, ErrorBody, ErrorDetail
 from tollgate.providers.base import Frame, Target, UpstreamRefused
 from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
 from tollgate.providers.shared.refusals import (
@@ -13,9 +13,6 @@ from tollgate.providers.shared.refusals import (
     error_of_refusal,
     parse_retry_after_s,
 )
-
-# Google's hosts answer a streaming path with a list of one.
-_BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])
 
 # https://platform.claude.com/docs/en/api/errors (seen 2026-11-21), for errors that come inside a
 # stream and have no status of their own.
@@ -77,7 +74,7 @@ def exception_in_stream(frame: Frame, provider: str) -> UpstreamError:
 
 def _body(data: bytes) -> ErrorBody:
     try:
-        body = _BODY.validate_json(data)
+        body = ErrorBodies.model_validate_json(data).root
     except ValidationError:
         # A proxy's HTML or nothing at all: status and class decide.
         return ErrorBody()

@@ -7,7 +7,7 @@ on the limits of schemas.
 from collections.abc import Mapping
 from typing import Final
 
-from pydantic import JsonValue
+from tollgate.core.json_value import JsonValue
 
 _FORMATS: Final = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}

@@ -5,10 +5,9 @@ import binascii
 from collections.abc import Collection
 from typing import Final, assert_never
 
-from pydantic import JsonValue
-
 from tollgate.core.content import Document, Image, InlineMedia, MediaUrl, sent_media
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.json_value import JsonValue
 
 _IMAGE_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 

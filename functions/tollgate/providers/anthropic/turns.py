@@ -10,7 +10,6 @@ from typing import Final, Literal, assert_never
 
 import pydantic_core
 from msgspec import Struct, field
-from pydantic import JsonValue
 
 from tollgate.core.content import (
     Audio,
@@ -27,6 +26,7 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.errors import ErrorCode
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     AssistantMessage,
     Message,

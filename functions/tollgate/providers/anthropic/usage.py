@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.providers.shared.counts import Counts, split
 

@@ -5,7 +5,8 @@ Shapes: the public types of Anthropic's Python SDK 2.11.0 and recorded streams (
 
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, TypeAdapter
+from tollgate.core.json_value import JsonValue
+from tollgate.core.models import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag
 
 
 class _Shape(BaseModel):
@@ -50,7 +51,7 @@ class ToolUseBlock(_Shape):
     type: Literal["tool_use"]
     id: str
     name: str
-    input: dict[str, JsonValue] = {}
+    input: dict[str, JsonValue] = Field(default={})
 
 
 class OtherBlock(BaseModel):
@@ -132,7 +133,7 @@ class Message(_Shape):
     type: Literal["message"]
     id: str | None = None
     model: str | None = None
-    content: list[ContentBlock] = []
+    content: list[ContentBlock] = Field(default=[])
     stop_reason: str | None = None
     stop_sequence: str | None = None
     stop_details: StopDetails | None = None
@@ -228,7 +229,10 @@ Event = Annotated[
     | Message,
     Discriminator("type"),
 ]
-EVENT: Final[TypeAdapter[Event]] = TypeAdapter(Event)
+
+
+class StreamedEvent(RootModel[Event]):
+    """The content of one frame of a stream."""
 
 
 class ErrorBody(_Shape):
@@ -237,3 +241,7 @@ class ErrorBody(_Shape):
     error: ErrorDetail | None = None
     message: str | None = None
     capital_message: str | None = Field(default=None, alias="Message")
+
+
+class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
+    """A whole reply: Google's hosts answer a streaming path with a list of one."""

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
-from pydantic import JsonValue
-
 from tollgate.core.content import (
     Audio,
     CacheMark,
@@ -17,6 +15,7 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.shared.file_types import CONVERSE_FILES
 
 _IMAGE_FORMATS: Final = {

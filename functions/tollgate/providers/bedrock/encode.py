@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pydantic_core
 from msgspec.structs import replace
-from pydantic import JsonValue
 
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
     NativeOptions,

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct, field
-from pydantic import JsonValue
 
 from tollgate.core.content import Reasoning, ToolCall
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     AssistantMessage,
     GenerationRequest,

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Literal, assert_never
 
 from msgspec import Struct, field
-from pydantic import JsonValue
 
 from tollgate.core.content import MadeImage, Provenance, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     AssistantMessage,
     Message,

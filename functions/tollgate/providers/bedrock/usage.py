@@ -1,7 +1,6 @@
 """Converse's token counts as classes that do not overlap."""
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.providers.shared.counts import Counts, split, sum_counts
 

@@ -10,9 +10,9 @@ from typing import Final
 from urllib.parse import quote
 
 from msgspec import Raw, Struct
-from pydantic import JsonValue
 
 from tollgate.core.embedding import EmbeddingRequest
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import InputType
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult

@@ -9,10 +9,10 @@ from typing import Final
 from urllib.parse import quote
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 
 from tollgate.core.content import Image, InlineMedia, Text
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
+from tollgate.core.json_value import JsonValue
 from tollgate.core.moderation import ModerationRequest
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult

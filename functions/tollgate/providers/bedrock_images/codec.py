@@ -9,10 +9,10 @@ from typing import Final
 from urllib.parse import quote
 
 from msgspec import Struct
-from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.images import ImagePiece, ImageRequest
+from tollgate.core.json_value import JsonValue
 from tollgate.core.work import WorkResult
 from tollgate.providers.base import Frame, Target, WireRequest
 from tollgate.providers.media_dialects import ImageFamily

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Final
 
 import pydantic_core
-from pydantic import JsonValue
 
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.gemini.wire import PartialArg
 
 _STEP: Final = re.compile(

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator
 from typing import Final
 
 from msgspec.structs import replace
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic_core import ValidationError
 
 from tollgate.core.content import InlineMedia, Provenance, Reasoning, Text
 from tollgate.core.events import (
@@ -16,6 +16,7 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import GEMINI
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame
@@ -25,7 +26,7 @@ from tollgate.providers.gemini.errors import error_in_stream
 from tollgate.providers.gemini.notes import citations, log_probs
 from tollgate.providers.gemini.signatures import provenance_of
 from tollgate.providers.gemini.usage import usage_of
-from tollgate.providers.gemini.wire import Blob, Candidate, Chunk, FunctionCall, Part
+from tollgate.providers.gemini.wire import Blob, Candidate, Chunk, Chunks, FunctionCall, Part
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
@@ -59,7 +60,6 @@ _BROKEN: Final = frozenset(
 
 # Fields of a part that are not its content.
 _BESIDE_CONTENT: Final = frozenset({"mediaResolution", "partMetadata", "videoMetadata"})
-_CHUNKS: Final = TypeAdapter(list[Chunk])
 
 _TextKind = type[Text] | type[Reasoning]
 # One text and one call may be open; either ends when the other begins.
@@ -110,7 +110,7 @@ class GeminiDecoder:
     def _parsed(self, data: bytes) -> list[Chunk]:
         try:
             if data.startswith(b"["):
-                return _CHUNKS.validate_json(data)
+                return Chunks.model_validate_json(data).root
             return [Chunk.model_validate_json(data)]
         except ValidationError as invalid:
             raise malformed_error(self._provider, "a frame that cannot be read") from invalid

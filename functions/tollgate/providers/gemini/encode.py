@@ -4,8 +4,8 @@ from collections.abc import Collection
 from typing import Final
 
 from msgspec.structs import replace
-from pydantic import JsonValue
 
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,

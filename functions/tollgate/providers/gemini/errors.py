@@ -7,11 +7,12 @@ quota: that stays `provider_rate_limit`, since no field tells it from a quota th
 from collections.abc import Mapping
 from typing import Final
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic_core import ValidationError
 
 from tollgate.core.errors import UpstreamError
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.base import Target, UpstreamRefused
-from tollgate.providers.gemini.wire import ErrorBody, ErrorDetail
+from tollgate.providers.gemini.wire import ErrorBodies, ErrorBody, ErrorDetail
 from tollgate.providers.shared.refusals import (
     ProviderRefusal,
     error_of_refusal,
@@ -30,13 +31,12 @@ _OURS: Final = frozenset(
         "FAILED_PRECONDITION",
     }
 )
-_BODY: Final[TypeAdapter[ErrorBody | list[ErrorBody]]] = TypeAdapter(ErrorBody | list[ErrorBody])
 
 
 def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     """Return the error that a reply means; its body may be a list of one error."""
     try:
-        body = _BODY.validate_json(reply.body)
+        body = ErrorBodies.model_validate_json(reply.body).root
     except ValidationError:
         # A proxy's HTML or nothing at all: the status decides.
         detail = ErrorDetail()

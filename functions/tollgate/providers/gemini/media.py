@@ -8,10 +8,9 @@ from mimetypes import guess_type
 from typing import Final, Literal, assert_never
 from urllib.parse import urlsplit
 
-from pydantic import JsonValue
-
 from tollgate.core.content import Audio, Document, Image, InlineMedia, SentMedia, Text, sent_media
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.json_value import JsonValue
 
 # Files that were uploaded to AI Studio: it knows what they are.
 _OWN_FILES: Final = "https://generativelanguage.googleapis.com/"

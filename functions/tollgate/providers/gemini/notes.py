@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from pydantic import JsonValue
-
 from tollgate.core.events import Citation, LogProbs
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.gemini.wire import (
     Candidate,
     Citations,

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, field
-from pydantic import JsonValue
 
 from tollgate.core.content import Text
 from tollgate.core.images import ImagePiece, ImageRequest
+from tollgate.core.json_value import JsonValue
 from tollgate.core.work import WorkResult
 from tollgate.providers.base import Frame, Target, WireRequest
 from tollgate.providers.gemini.media import part_of

@@ -3,8 +3,7 @@
 https://ai.google.dev/gemini-api/docs/thinking (seen 2026-11-21). A request with both is refused.
 """
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import ReasoningOptions
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.shared.efforts import (

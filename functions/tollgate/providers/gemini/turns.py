@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, assert_never
 
 from msgspec import Struct, field
-from pydantic import JsonValue
 
 from tollgate.core.content import Image, MadeImage, Reasoning, Refusal, Text, ToolCall
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     AssistantMessage,
     Message,

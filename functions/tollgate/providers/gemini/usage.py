@@ -5,8 +5,7 @@ the prompt. A count of zero is left out, as is a count that is not known yet, so
 count follows from the total.
 """
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.providers.shared.counts import Counts, rest_of_total, split, sum_counts
 

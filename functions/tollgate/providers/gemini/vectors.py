@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Raw, Struct
-from pydantic import JsonValue
 
 from tollgate.core.embedding import EmbeddingRequest
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import InputType
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult

@@ -6,7 +6,8 @@ that are empty are left out on the wire. One chunk of a stream is a whole reply 
 
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from tollgate.core.json_value import JsonValue
+from tollgate.core.models import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 # By their numbers, which Vertex's own clients ask for (`$alt=json;enum-encoding=int`).
 _FINISH_REASONS: Final = (
@@ -79,7 +80,7 @@ class Part(BaseModel):
 class Content(_Shape):
     """The pieces of one chunk."""
 
-    parts: list[Part] = []
+    parts: list[Part] = Field(default=[])
 
 
 class Web(_Shape):
@@ -129,7 +130,7 @@ class CitedSource(Segment):
 class Citations(_Shape):
     """The sources that the answer recites; AI Studio and Vertex name the list differently."""
 
-    citations: list[CitedSource] = []
+    citations: list[CitedSource] = Field(default=[])
     sources: list[CitedSource] = Field(default=[], alias="citationSources")
 
 
@@ -143,7 +144,7 @@ class TokenLogProb(_Shape):
 class TopCandidates(_Shape):
     """The likeliest tokens of one place."""
 
-    candidates: list[TokenLogProb] = []
+    candidates: list[TokenLogProb] = Field(default=[])
 
 
 class LogProbsResult(_Shape):
@@ -182,6 +183,10 @@ class Chunk(_Shape):
     error: JsonValue = None
 
 
+class Chunks(RootModel[list[Chunk]]):
+    """A stream that comes as one JSON array."""
+
+
 class ErrorCause(_Shape):
     """One of the details of an error: a reason, or how long to wait (`34.4s`)."""
 
@@ -195,10 +200,14 @@ class ErrorDetail(_Shape):
     code: int | None = None
     message: str | None = None
     status: str | None = None
-    details: list[ErrorCause] = []
+    details: list[ErrorCause] = Field(default=[])
 
 
 class ErrorBody(_Shape):
     """An error reply, which a streaming path sends in a list."""
 
     error: ErrorDetail
+
+
+class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
+    """A whole error reply."""

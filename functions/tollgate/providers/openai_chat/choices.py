@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 import pydantic_core
-from pydantic import JsonValue
 
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.base import Frame
 from tollgate.providers.shared.refusals import malformed_error
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, assert_never
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,

@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, assert_never
 
-from pydantic import JsonValue
-
 from tollgate.core.content import (
     Audio,
     CacheMark,
@@ -22,6 +20,7 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     AssistantMessage,
     Message,

@@ -1,7 +1,6 @@
 """The fields that make a chat completions server think, or stop it from thinking."""
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import ReasoningOptions
 from tollgate.providers.base import Target
 from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wants_thoughts

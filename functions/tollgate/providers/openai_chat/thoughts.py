@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import field
 from msgspec.structs import replace
-from pydantic import JsonValue
 from typing_extensions import override
 
 from tollgate.core.content import Reasoning, ToolCall
 from tollgate.core.events import StreamEvent
+from tollgate.core.json_value import JsonValue
 from tollgate.core.reasoning_details import (
     Detail,
     JoinedDetail,

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pydantic import JsonValue
-
 from tollgate.core.content import Text
 from tollgate.core.events import Ended, LogProbs, Started, StreamEvent, UsageReported
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.base import Frame
 from tollgate.providers.openai_completions.wire import CHUNKS, Choice, Chunk, TextLogProbs
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from pydantic import JsonValue
-
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.formats import WIRE_FORMATS

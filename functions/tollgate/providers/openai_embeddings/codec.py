@@ -7,9 +7,9 @@ have other names for some fields, which their dialects state.
 from urllib.parse import quote
 
 from msgspec import Raw, Struct
-from pydantic import JsonValue
 
 from tollgate.core.embedding import EmbeddingRequest
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
 from tollgate.providers.base import Frame, Target, WireRequest

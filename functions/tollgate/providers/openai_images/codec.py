@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct
-from pydantic import JsonValue
 
 from tollgate.core.content import Image
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.images import ImagePiece, ImageRequest
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
 from tollgate.providers.base import FormPart, Frame, Target, WireRequest

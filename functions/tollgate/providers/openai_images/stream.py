@@ -10,10 +10,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.json import decode as decode_json
 from msgspec.json import encode as encode_json
-from pydantic import JsonValue
 
 from tollgate.core.events import Ended, Output, Partial, Started, StreamEvent, UsageReported
 from tollgate.core.images import ImagePiece, ImageRequest
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.providers.base import Frame, Target, WireRequest
 from tollgate.providers.openai_images.codec import (

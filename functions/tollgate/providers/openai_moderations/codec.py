@@ -9,9 +9,9 @@ from typing import Final
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
-from pydantic import JsonValue
 
 from tollgate.core.content import Image, Text
+from tollgate.core.json_value import JsonValue
 from tollgate.core.moderation import ModerationRequest, Subject
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult

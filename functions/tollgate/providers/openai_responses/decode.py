@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
 from msgspec.structs import replace
-from pydantic import JsonValue, ValidationError
+from pydantic_core import ValidationError
 
 from tollgate.core.content import Part, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.events import (
@@ -16,6 +16,7 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.base import Frame
 from tollgate.providers.openai_responses.notes import citation, log_probs
 from tollgate.providers.openai_responses.usage import usage_of

@@ -2,8 +2,7 @@
 
 from typing import Final, assert_never
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,

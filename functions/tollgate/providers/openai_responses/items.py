@@ -4,8 +4,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import assert_never
 
-from pydantic import JsonValue
-
 from tollgate.core.content import (
     Audio,
     Document,
@@ -20,6 +18,7 @@ from tollgate.core.content import (
     UserContent,
 )
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     AssistantContent,
     AssistantMessage,

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import NativeOptions
 from tollgate.providers.base import Target
 

@@ -1,8 +1,7 @@
 """Notes on the text of an answer: log probabilities, and where the text comes from."""
 
-from pydantic import JsonValue
-
 from tollgate.core.events import Citation, LogProbs
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.openai_responses.wire import Annotation
 
 

@@ -1,7 +1,6 @@
 """The token counts of Responses as classes that do not overlap."""
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.providers.shared.counts import Counts, split
 

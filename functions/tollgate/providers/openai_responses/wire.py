@@ -6,7 +6,8 @@ response (seen 2026-11-21).
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from tollgate.core.json_value import JsonValue
+from tollgate.core.models import BaseModel, ConfigDict, Field
 
 # What stands between two summaries of one item, where all reasoning is one text.
 BETWEEN_SUMMARIES: Final = "\n\n"
@@ -70,7 +71,7 @@ class Response(_Shape):
     model: str | None = None
     status: str | None = None
     service_tier: str | None = None
-    output: list[Item] = []
+    output: list[Item] = Field(default=[])
     usage: dict[str, JsonValue] | None = None
     incomplete_details: IncompleteDetails | None = None
     error: JsonValue = None

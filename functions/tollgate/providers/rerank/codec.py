@@ -10,9 +10,9 @@ from typing import Final
 from urllib.parse import quote
 
 from msgspec import Struct
-from pydantic import JsonValue
 from pydantic_core import to_json
 
+from tollgate.core.json_value import JsonValue
 from tollgate.core.reranking import RerankRequest
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult

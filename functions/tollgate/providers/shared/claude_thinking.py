@@ -5,8 +5,8 @@ What surrounds it stays with each codec: limits, budgets of tokens, lost signatu
 
 from msgspec import Struct, field
 from msgspec.structs import replace
-from pydantic import JsonValue
 
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import Effort, ReasoningOptions
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.shared.efforts import effort_wanted, nearest_effort

@@ -6,9 +6,9 @@ https://docs.cohere.com/reference/embed and "Cohere Embed v4" of Bedrock's user 
 from typing import Final
 
 from msgspec import Raw, Struct
-from pydantic import JsonValue
 
 from tollgate.core.embedding import EmbeddingRequest
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import InputType
 from tollgate.providers.base import Target
 from tollgate.providers.shared.vectors import sent_dimensions

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import COUNT_MAX, is_count
 
 # No answer has more tokens that only its total knows of; a larger rest is a lie of the total.

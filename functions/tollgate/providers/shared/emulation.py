@@ -11,10 +11,10 @@ from typing import Final, assert_never
 import pydantic_core
 from msgspec import Struct
 from msgspec.structs import replace
-from pydantic import JsonValue
 
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     AssistantContent,
     AssistantMessage,

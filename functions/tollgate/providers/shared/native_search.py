@@ -4,8 +4,7 @@ platform.openai.com/docs/guides/tools-web-search and platform.claude.com/docs, "
 (2026-11-22).
 """
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import ServerTool
 
 

@@ -7,16 +7,11 @@ send (seen 2026-11-21). Only fields that are read are named.
 from typing import Annotated, Final
 
 import pydantic_core
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    JsonValue,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic_core import ValidationError
 
 from tollgate.core.errors import UpstreamError
+from tollgate.core.json_value import JsonValue
+from tollgate.core.models import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 from tollgate.providers.base import Target, UpstreamRefused
 from tollgate.providers.shared.refusals import (
     ProviderRefusal,
@@ -51,7 +46,7 @@ class ErrorDetail(_Shape):
 class FieldError(_Shape):
     """FastAPI's error of a field, sent by vLLM and Mistral; its `input` may quote the prompt."""
 
-    loc: list[str | int] = []
+    loc: list[str | int] = Field(default=[])
     msg: str
 
 
@@ -71,8 +66,11 @@ class ErrorBody(_Shape):
     type: str | None = None
 
 
-# Google's layer for OpenAI's format answers with a list of one.
-_BODY: Final = TypeAdapter[ErrorBody | list[ErrorBody]](ErrorBody | list[ErrorBody])
+class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
+    """A whole reply: Google's layer for OpenAI's format answers with a list of one."""
+
+    model_config = ConfigDict(defer_build=True)
+
 
 # The status of an error inside a stream, which has none of its own. Responses sends there what chat
 # completions sends by a status: https://platform.openai.com/docs/guides/error-codes
@@ -100,7 +98,7 @@ _STATUS_OF_TYPE: Final = {
 def parse_openai_reply_error(reply: UpstreamRefused, target: Target) -> UpstreamError:
     """Return the error that a reply means, of which the body may be anything."""
     try:
-        body = _BODY.validate_json(reply.body)
+        body = ErrorBodies.model_validate_json(reply.body).root
         detail = _detail(body if isinstance(body, ErrorBody) else next(iter(body), ErrorBody()))
     except ValidationError:
         # A proxy's HTML, or nothing at all: the status alone decides.

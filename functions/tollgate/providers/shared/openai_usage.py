@@ -10,8 +10,7 @@ queries, xAI's sources, or uses of OpenRouter's tools.
 
 from typing import Final
 
-from pydantic import JsonValue
-
+from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.providers.shared.counts import Counts, rest_of_total, split, sum_counts
 

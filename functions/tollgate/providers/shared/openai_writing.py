@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 from urllib.parse import quote
 
-from pydantic import JsonValue
-
 from tollgate.core.content import InlineMedia, MediaSource, MediaUrl, sent_media
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Target
 

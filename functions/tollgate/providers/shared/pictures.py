@@ -7,11 +7,11 @@ from typing import Final
 
 from msgspec.json import encode as encode_json
 from msgspec.structs import replace
-from pydantic import JsonValue
 
 from tollgate.core.content import Image, InlineMedia, MediaUrl, SentMedia
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.images import ImagePiece, ImageRequest
+from tollgate.core.json_value import JsonValue
 from tollgate.core.media_types import NotBase64, decode_base64
 from tollgate.core.picture_files import picture_format, pixel_size
 from tollgate.core.usage import Usage

@@ -13,10 +13,10 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 from msgspec import Struct
-from pydantic import JsonValue
 
 from tollgate.core.errors import ErrorCode, Overlength, UpstreamError
 from tollgate.core.escapes import resolve_escapes
+from tollgate.core.json_value import JsonValue
 
 _BY_STATUS: Final = {
     401: (ErrorCode.PROVIDER_AUTH, "did not accept our credentials"),

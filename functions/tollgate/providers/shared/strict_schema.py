@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from pydantic import JsonValue
+from tollgate.core.json_value import JsonValue
 
 # Where schemas lie inside a schema: one by one, in lists, by name.
 _SINGLE: Final = ("items", "additionalProperties", "not")

@@ -5,10 +5,10 @@ import re
 from typing import NoReturn
 
 import pydantic_core
-from pydantic import JsonValue
 
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import ToolMessage
 
 

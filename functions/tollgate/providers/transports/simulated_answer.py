@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from tollgate.core.json_value import JsonValue
+from tollgate.core.models import BaseModel, ConfigDict, Field
 
 _VALUES: Final[Mapping[str, JsonValue]] = {
     "string": "text",
@@ -54,8 +56,8 @@ class _Message(_Shape):
 
 class _Schema(_Shape):
     type: JsonValue = None
-    enum: list[JsonValue] = []
-    properties: dict[str, "_Schema"] = {}
+    enum: list[JsonValue] = Field(default=[])
+    properties: dict[str, "_Schema"] = Field(default={})
     required: list[str] | None = None
     any_of: list["_Schema"] = Field(default=[], alias="anyOf")
     ref: str | None = Field(default=None, alias="$ref")
@@ -83,14 +85,14 @@ class SimulatedRequest(_Shape):
     """The fields that the simulator reads of a chat completions request, or of a legacy one."""
 
     model: str
-    messages: list[_Message] = []
+    messages: list[_Message] = Field(default=[])
     prompt: str | None = None
     """Of a legacy request, which has no messages."""
-    tools: list[_Tool] = []
+    tools: list[_Tool] = Field(default=[])
     tool_choice: Literal["auto", "none", "required"] | _NamedChoice = "auto"
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
-    stop: str | list[str] = []
+    stop: str | list[str] = Field(default=[])
     response_format: _Format | None = None
 
 

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from typing import Annotated, Final
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from tollgate.core.json_value import JsonValue
+from tollgate.core.models import BaseModel, ConfigDict, Field
 
 SIDE_MAX: Final = 4_096
 _STRIPES: Final = 8
@@ -30,7 +32,7 @@ class PictureRequest(BaseModel):
     n: Annotated[int, Field(ge=1, le=10)] = 1
     size: Annotated[str, Field(pattern=r"^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$")] = "1024x1024"
     quality: str = "medium"
-    reference_images: list[str] = []
+    reference_images: list[str] = Field(default=[])
     partial_images: int = 0
 
     @property

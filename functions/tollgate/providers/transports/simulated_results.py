@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict
+
+from tollgate.core.models import BaseModel, ConfigDict
 
 _DIMENSIONS: Final = 256
 # Words of an input that count: more would take long, in vain.

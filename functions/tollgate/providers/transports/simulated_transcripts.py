@@ -6,8 +6,8 @@ from typing import Final
 
 import pydantic_core
 from msgspec import Struct
-from pydantic import JsonValue
 
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.base import WireRequest
 
 _WORDS: Final = (

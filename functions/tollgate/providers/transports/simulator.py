@@ -21,10 +21,11 @@ from itertools import islice
 from typing import Final
 
 import pydantic_core
-from pydantic import JsonValue, ValidationError
+from pydantic_core import ValidationError
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.json_value import JsonValue
 from tollgate.providers.base import Frame, Timeouts, UpstreamRefused, WireRequest
 from tollgate.providers.transports.simulated_answer import SimulatedRequest, deltas, usage
 

@@ -5,8 +5,7 @@ https://platform.openai.com/docs/api-reference/embeddings/object (2026-08-21)
 
 from typing import Literal
 
-from pydantic import Field
-
+from tollgate.core.models import Field
 from tollgate.ingress.shared.wire.reply_models import Answer, TollgateMetadata
 
 

@@ -3,8 +3,7 @@
 https://platform.openai.com/docs/api-reference/moderations/object (2026-08-21)
 """
 
-from pydantic import BaseModel, ConfigDict
-
+from tollgate.core.models import BaseModel, ConfigDict
 from tollgate.ingress.shared.wire.reply_models import Answer, TollgateMetadata
 
 

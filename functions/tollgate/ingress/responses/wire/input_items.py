@@ -5,9 +5,8 @@ https://platform.openai.com/docs/api-reference/responses/create (2026-11-22) and
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Discriminator, Field, Tag
-
 from tollgate.core.content import ServerToolId
+from tollgate.core.models import Discriminator, Field, Tag
 from tollgate.ingress.responses.wire.tool_models import Tool
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX
 from tollgate.ingress.shared.wire.request_model import (
@@ -69,17 +68,19 @@ class InputFile(Wire):
 
 _KINDS: Final = {"output_text": "<input_text>", "text": "<input_text>"}
 
+
+def _tag_of_part(value: object) -> str | None:
+    tag = tag_of(value, "type", "<input_text>")
+    return None if tag is None else _KINDS.get(tag[1:-1], tag)
+
+
 InputPart = Annotated[
     Annotated[InputText, Tag("<input_text>")]
     | Annotated[InputRefusal, Tag("<refusal>")]
     | Annotated[InputImage, Tag("<input_image>")]
     | Annotated[InputFile, Tag("<input_file>")],
     Discriminator(
-        lambda value: (
-            _KINDS.get(value["type"], f"<{value['type']}>")
-            if isinstance(value, dict) and isinstance(value.get("type"), str)
-            else tag_of(value, "type", "<input_text>")
-        ),
+        _tag_of_part,
         custom_error_type="unknown_type",
         custom_error_message=(
             "must be 'input_text', 'output_text', 'refusal', 'input_image' or 'input_file'"

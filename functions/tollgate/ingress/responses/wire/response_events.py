@@ -5,8 +5,7 @@ https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, RootModel
-
+from tollgate.core.models import Field, RootModel
 from tollgate.ingress.responses.wire.response_reply import (
     LimitedErrorObject,
     OutputItemModel,

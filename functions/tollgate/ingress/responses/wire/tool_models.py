@@ -2,8 +2,7 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Discriminator, Field, Tag
-
+from tollgate.core.models import Discriminator, Field, Tag
 from tollgate.ingress.responses.wire.server_tool_models import SERVER_TOOL_TYPES, ServerToolType
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field, shape
@@ -112,16 +111,17 @@ class AllowedTools(Wire):
     tools: Annotated[list[ChosenTool], Field(max_length=TOOLS_MAX)]
 
 
+def _tag_of_choice(value: object) -> str | None:
+    is_allowed = isinstance(value, dict) and value.get("type") == "allowed_tools"
+    return "<allowed>" if is_allowed else shape(value)
+
+
 ToolChoice = Annotated[
     Annotated[Literal["auto", "none", "required"], Tag("<string>")]
     | Annotated[AllowedTools, Tag("<allowed>")]
     | Annotated[ChosenTool, Tag("<object>")],
     Discriminator(
-        lambda value: (
-            "<allowed>"
-            if isinstance(value, dict) and value.get("type") == "allowed_tools"
-            else shape(value)
-        ),
+        _tag_of_choice,
         custom_error_type="tool_choice_shape",
         custom_error_message="must be 'auto', 'none', 'required' or an object",
     ),

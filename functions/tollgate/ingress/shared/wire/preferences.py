@@ -8,9 +8,9 @@ import re
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from tollgate.core.models import BeforeValidator, Field, WithJsonSchema
 from tollgate.core.request import ProviderSort
 from tollgate.ingress.shared.wire.request_model import Name, Wire
 
@@ -34,8 +34,8 @@ def _exact(value: object) -> object:
 
 Dollars = Annotated[
     Decimal,
-    BeforeValidator(_exact),
     Field(le=_DOLLARS_MAX),
+    BeforeValidator(_exact),
     WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}]}),
 ]
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from tollgate.core.models import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 NAME_LENGTH_MAX: Final = 256
 

@@ -2,8 +2,7 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
-
+from tollgate.core.models import Field
 from tollgate.ingress.shared.wire.request_model import Wire
 
 DOMAINS_MAX: Final = 100
