@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.routing import Route, Router
+from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
@@ -73,15 +73,25 @@ def chat_app(
             endpoints[each.counting.path] = _LazyCounting(each, entrance)
     # A bare router, without an application around it: an endpoint answers every failure itself.
     return Router(
-        routes=[Route(path, endpoint) for path, endpoint in endpoints.items()],
         redirect_slashes=False,
-        default=_reply_not_found,
+        default=_ByPath(endpoints),
         middleware=[
             Middleware(RequestIds, ids=services.ids),
             Middleware(CanonicalPath),
             cors(limits),
         ],
     )
+
+
+class _ByPath:
+    """Passes a request on to the endpoint of its path, of which none has a variable."""
+
+    def __init__(self, endpoints: Mapping[str, ASGIApp]) -> None:
+        self._endpoints = endpoints
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint = self._endpoints.get(scope["path"]) if scope["type"] == "http" else None
+        await (endpoint or _reply_not_found)(scope, receive, send)
 
 
 async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:

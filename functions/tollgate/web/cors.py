@@ -66,8 +66,31 @@ class Cors(CORSMiddleware):
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        options = scope["type"] == "http" and scope["method"] == "OPTIONS"
-        await super().__call__(scope, receive, _allowing(send) if options else send)
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+        elif scope["method"] == "OPTIONS":
+            await super().__call__(scope, receive, _allowing(send))
+        elif any(name == b"origin" for name, _ in scope["headers"]):
+            await super().__call__(scope, receive, send)
+        else:
+            # Most requests come from no page: they take the shorter way to the same reply.
+            await self.app(scope, receive, _varying(send))
+
+
+def _varying(send: Send) -> Send:
+    """Return a `send` that says that a page would get other headers."""
+
+    async def send_varying(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(raw=[*message["headers"]])
+            if "vary" in headers:
+                headers["vary"] = ", ".join([*headers.getlist("vary"), "Origin"])
+            else:
+                headers.append("vary", "Origin")
+            message = {**message, "headers": headers.raw}
+        await send(message)
+
+    return send_varying
 
 
 def _allowing(send: Send) -> Send:

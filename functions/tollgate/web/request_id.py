@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollgate.core.ids import IdSource
 
 _REQUEST_ID: Final = "x-request-id"
-_CLIENT_REQUEST_ID: Final = "x-client-request-id"
+_RAW_REQUEST_ID: Final = _REQUEST_ID.encode()
+_RAW_CLIENT_REQUEST_ID: Final = b"x-client-request-id"
 _CLIENT_REQUEST_ID_LENGTH_MAX: Final = 128
 _SCOPE_KEY: Final = "tollgate.request_id"
 
@@ -22,7 +22,10 @@ def request_id_of(scope: Scope) -> str:
 
 def client_request_id(headers: Mapping[str, str]) -> str | None:
     """Return the caller's own `x-request-id`, or None if it is too long or not printable ASCII."""
-    given = headers.get(_REQUEST_ID)
+    return _printable(headers.get(_REQUEST_ID))
+
+
+def _printable(given: str | None) -> str | None:
     if given and len(given) <= _CLIENT_REQUEST_ID_LENGTH_MAX and given.isascii():
         return given if given.isprintable() else None
     return None
@@ -43,14 +46,18 @@ class RequestIds:
             await self._app(scope, receive, send)
             return
         request_id = self._ids.new_id()
-        client_id = client_request_id(Headers(scope=scope))
+        given = next((value for name, value in scope["headers"] if name == _RAW_REQUEST_ID), None)
+        client_id = None if given is None else _printable(given.decode("latin-1"))
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.setdefault(_REQUEST_ID, request_id)
+                # Without Starlette's headers, which are searched as texts for each look.
+                headers = [*message["headers"]]
+                if not any(name == _RAW_REQUEST_ID for name, _ in headers):
+                    headers.append((_RAW_REQUEST_ID, request_id.encode()))
                 if client_id is not None:
-                    headers[_CLIENT_REQUEST_ID] = client_id
+                    headers.append((_RAW_CLIENT_REQUEST_ID, client_id.encode()))
+                message = {**message, "headers": headers}
             await send(message)
 
         await self._app({**scope, _SCOPE_KEY: request_id}, receive, send_named)

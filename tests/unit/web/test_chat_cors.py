@@ -68,3 +68,9 @@ async def test_c45_options_without_an_origin_says_what_is_served() -> None:
 async def test_c45_another_origin_is_not_allowed() -> None:
     reply = await post(await house(), request_body(), origin="https://evil.example")
     assert "access-control-allow-origin" not in reply.headers
+
+
+async def test_c45_a_reply_to_no_page_says_that_a_page_would_get_another() -> None:
+    reply = await post(await house(), request_body())
+    assert reply.headers["vary"] == "Origin"
+    assert not [name for name in reply.headers if name.startswith("access-control-")]
