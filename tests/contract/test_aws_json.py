@@ -2,11 +2,13 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 
 import pytest
 
+from tests.deployment import PATIENCE_S
 from tests.ministack import free_port
 from tests.stores import HandClock, aws_client
 from tollgate.stores.aws.aws_json import AwsJson
@@ -35,6 +37,7 @@ def failure(code: str, status: int = 400, more: str = "") -> bytes:
     )
 
 
+SHORT_S = 0.5
 OK = http(200, '{"Item":{}}')
 
 
@@ -199,6 +202,33 @@ async def test_a_silent_server_is_given_up_and_may_have_applied_the_call() -> No
             await client.call("UpdateItem", {}, attempts_max=1)
 
     assert raised.value.maybe_applied
+
+
+async def test_a_reply_that_came_while_the_process_had_no_cpu_is_no_timeout() -> None:
+    received, answer, answered = threading.Event(), threading.Event(), threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            while b"{}" not in connection.recv(65_536):
+                pass
+            received.set()
+            answer.wait(PATIENCE_S)
+            connection.sendall(OK)
+            answered.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = aws_client(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_s=SHORT_S)
+        serving = asyncio.create_task(asyncio.to_thread(serve, listener))
+        calling = asyncio.create_task(client.call("UpdateItem", {}, attempts_max=1))
+        assert await asyncio.to_thread(received.wait, PATIENCE_S)
+        answer.set()
+        # The event loop stands still from here on, until the call's time is over.
+        assert answered.wait(PATIENCE_S)
+        threading.Event().wait(SHORT_S)
+        assert await calling == {"Item": {}}
+        await serving
+        await client.close()
 
 
 async def test_an_endless_reply_is_cut() -> None:

@@ -220,6 +220,19 @@ async def test_an_undecided_settlement_is_an_error(dynamo: DynamoStores) -> None
     assert await holds(dynamo, wallet_key("acme", 0)) == {hold.id: 400}
 
 
+async def test_a_store_that_is_silent_for_a_while_costs_no_answer_its_record(
+    dynamo: DynamoStores,
+) -> None:
+    """A reply is lost; the next write finds its own record."""
+    _, principal = await funded_key(dynamo, 1_000)
+    hold = await dynamo.ledger.hold(principal, 400)
+    meddler, stores = meddled(dynamo)
+    meddler.meddle = first("lose", lambda payload: "Item" in payload)
+
+    assert (await stores.ledger.settle(hold, record_of(hold, 150))).cost_nano_usd == 150
+    assert await holds(dynamo, wallet_key("acme", 0)) == {}
+
+
 # Shards.
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from tollgate.http1.connection import READ_BYTES, Connection
 from tollgate.http1.errors import CannotConnect, ConnectTimedOut
+from tollgate.http1.loop_timeout import LoopTimeout
 from tollgate.http1.request import Origin
 
 # RFC 8305 recommends it between attempts at the addresses of one name.
@@ -49,7 +50,7 @@ async def connect(
     secure = origin.scheme == "https"
     host = address or origin.host
     try:
-        async with asyncio.timeout(timeout_s):
+        async with LoopTimeout(timeout_s):
             _, connection = await asyncio.get_running_loop().create_connection(
                 lambda: Connection(buffer),
                 host,

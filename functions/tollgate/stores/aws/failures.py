@@ -98,13 +98,19 @@ def refusing_when_unavailable() -> Iterator[None]:
 
 
 async def repeat_while_refused(
-    call: Callable[[], Awaitable[_Reply]], clock: Clock, *, jitter: Callable[[], float]
+    call: Callable[[], Awaitable[_Reply]],
+    clock: Clock,
+    *,
+    jitter: Callable[[], float],
+    for_s: float = _REFUSED_FOR_S,
+    is_idempotent: bool = False,
 ) -> _Reply:
     """Make a call until the store takes it; raise StoreUnavailable where it does not in time.
 
-    Only a refusal for now, as DynamoDB's throttling is one, is worth another try.
+    A refusal for now, as DynamoDB's throttling is one, is worth another try; silence only where a
+    call that has landed may land again. No try begins after `for_s`.
     """
-    give_up_s = clock.monotonic_s() + _REFUSED_FOR_S
+    give_up_s = clock.monotonic_s() + for_s
     pause_s = _PAUSE_MIN_S
     while True:
         try:
@@ -113,7 +119,8 @@ async def repeat_while_refused(
             raise
         except StoreUnavailable as unavailable:
             wait_s = pause_s * jitter()
-            if unavailable.maybe_applied or clock.monotonic_s() + wait_s > give_up_s:
+            is_unsure = unavailable.maybe_applied and not is_idempotent
+            if is_unsure or clock.monotonic_s() + wait_s > give_up_s:
                 raise
         await clock.sleep(wait_s)
         pause_s = min(2 * pause_s, _PAUSE_MAX_S)

@@ -39,6 +39,9 @@ _log = logging.getLogger(__name__)
 _IDS_MAX: Final = 3
 # No further id is tried after this long: by then a 503 serves the caller better.
 _HOLD_BUDGET_S: Final = 2.5
+# No write of a record begins after this long. The last one may take 3.3 s, and the sides need the
+# rest of the 8 s that the engine gives a settlement.
+_DECIDES_FOR_S: Final = 4.0
 
 # Keys that are remembered for a refusal.
 _REFUSED_MAX: Final = 4096
@@ -154,7 +157,13 @@ class DynamoLedger:
         if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
             raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
         with refusing_when_unavailable():
-            standing = await self._generations.put_if_absent(record)
+            standing = await repeat_while_refused(
+                partial(self._generations.put_if_absent, record),
+                self._clock,
+                jitter=self._ids.uniform,
+                for_s=_DECIDES_FOR_S,
+                is_idempotent=True,
+            )
         await self._settle_sides(
             hold, cost_nano_usd=standing.cost_nano_usd, tokens=standing.usage.total_tokens
         )

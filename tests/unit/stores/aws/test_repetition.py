@@ -48,6 +48,12 @@ async def test_a_write_that_may_have_landed_or_makes_no_sense_is_sent_once(
     assert writes.count == 1
 
 
+async def test_a_write_that_may_land_twice_is_sent_again_after_silence() -> None:
+    writes = Writes(StoreUnavailable("timed out", maybe_applied=True), refused())
+    repeated = repeat_while_refused(writes, HandClock(), jitter=lambda: 1.0, is_idempotent=True)
+    assert await repeated == "landed"
+
+
 async def test_a_store_that_goes_on_refusing_is_given_up_within_three_seconds() -> None:
     clock = HandClock()
     began_s = clock.now
