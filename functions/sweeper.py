@@ -56,7 +56,8 @@ def handler(event: Mapping[str, object], context: object) -> None:
 
 async def _sweep() -> tuple[SweepReport, MaintenanceReport, WebhookReport]:
     async with _upkeep() as upkeep:
-        swept, care = await upkeep.sweeper.run(), await upkeep.maintenance.run()
+        swept = await upkeep.sweeper.run()
+        care = await upkeep.maintenance.run(swept.crowded)
         # What happened in this run is sent at its end.
         return swept, care, await upkeep.webhooks.run()
 

@@ -36,7 +36,7 @@ UPDATE_SITES: Final = {
     "key top-up": "SET h.#h = :b",
 }
 MONEY_SITES: Final = frozenset({"record", *UPDATE_SITES})
-TRANSACTION_SITES: Final = frozenset({"entry", "move"})
+TRANSACTION_SITES: Final = frozenset({"entry", "move", "divide"})
 
 _AT_ANY_SITE: Final = ("killed before", "killed after", "lost", "twice", "late")
 # Refusals as DynamoDB names them: of a call, and as the reason why a transaction was cancelled.
@@ -67,6 +67,8 @@ def write_site(operation: str, payload: Mapping[str, object]) -> str | None:
             return next((site for site, part in UPDATE_SITES.items() if part in update), None)
         case "TransactWriteItems":
             updates = str(payload)
+            if "rv = :rv" in updates:
+                return "divide"
             return ("entry" if "'G#" in updates else "move") if "gr = gr" in updates else None
         case _:
             return None

@@ -356,4 +356,5 @@ def record_of(hold: Hold, cost_nano_usd: int, outcome: Outcome = "ok") -> Genera
         cost_nano_usd=cost_nano_usd,
         held_nano_usd=hold.wallet_nano_usd,
         shard=hold.shard,
+        slices=hold.slices,
     )

@@ -15,11 +15,14 @@ from tests.stores import NOON_S, RETENTION_S, TESTER, DynamoStores, dynamo_store
 from tests.virtual_time import VirtualTimeLoop
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
+from tollgate.core.limits import LimitOwner
 from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.tables import Tables, create_tables
+from tollgate.stores.aws.tables import Tables, create_tables, get_item, level_row_key
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.keys.writes import KeyWrites
+from tollgate.stores.membership.level_items import slices_of
 from tollgate.stores.membership.pending import PendingLevels
+from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.ledger import DynamoLedger
@@ -65,6 +68,8 @@ class Shape:
     keys: int = 64
     shards: int = 1
     team: bool = False
+    # Slices of the team at first.
+    slices: int = 1
     # Processes whose guesses and caches differ.
     processes: int = 8
     answer_s: float = 2.0
@@ -90,6 +95,8 @@ class Outcome:
     last_refused_s: float = 0.0
     # Second and number of shards of each growth.
     grown: list[tuple[float, int]] = field(default_factory=list)
+    # Second and number of slices of the team, each time it got more.
+    sliced: list[tuple[float, int]] = field(default_factory=list)
     # Holds of any item that are left when all answers have ended, and once they were swept.
     left_held: int = 0
     left_swept: int = 0
@@ -128,6 +135,9 @@ class CapacityRun:
         if self.shape.team:
             settings = LevelSettings(limits_nano_usd={"month": _CREDIT_NANO_USD})
             await stores.teams.create(WORKSPACE, TEAM, settings, by=TESTER)
+            while await self._slices() < self.shape.slices:
+                team = LimitOwner(level="team", id=TEAM, workspace_id=WORKSPACE)
+                await self.maintenance().run({team: 1})
         new = NewKey(
             workspace_id=WORKSPACE,
             label="load",
@@ -170,6 +180,10 @@ class CapacityRun:
         rows = self.client.tables[self.tables.ledger].values()
         return sum(len(row.item["h"]["M"]) for row in rows if "h" in row.item)
 
+    async def _slices(self) -> int:
+        row = await get_item(self.client, self.tables.core, level_row_key("team", WORKSPACE, TEAM))
+        return 1 if row is None else slices_of(row)
+
     def maintenance(self) -> WorkspaceMaintenance:
         """Make the maintenance of workspaces, as the sweeper has it."""
         stores, _ = self.processes[0]
@@ -182,7 +196,8 @@ class CapacityRun:
             budgets=Budgets(self.client, self.tables, stores.workspaces, (), ids=ids, clock=clock),
             lots=CreditLots(self.client, self.tables, stores.wallets, ids=ids, clock=clock),
             key_writes=KeyWrites(self.client, self.tables, ids=ids, clock=clock),
-            levels=PendingLevels(self.client, self.tables, clock),
+            levels=PendingLevels(self.client, self.tables, ids=ids, clock=clock),
+            slices=LevelSlices(self.client, self.tables, ids=ids, clock=clock),
             ids=ids,
             clock=clock,
         )
@@ -231,9 +246,14 @@ class CapacityRun:
         loop, maintenance = asyncio.get_running_loop(), self.maintenance()
         while True:
             await asyncio.sleep(every_s)
-            if (await maintenance.run()).grown:
-                workspace = await self.processes[0][0].workspaces.read(WORKSPACE)
+            stores, _ = self.processes[0]
+            swept = await stores.sweeper.run()
+            care = await maintenance.run(swept.crowded)
+            if care.grown:
+                workspace = await stores.workspaces.read(WORKSPACE)
                 self.outcome.grown.append((loop.time(), workspace.shards))
+            if care.sliced:
+                self.outcome.sliced.append((loop.time(), await self._slices()))
 
 
 def run_load(shape: Shape, rate: Callable[[float], float], duration_s: float) -> Outcome:

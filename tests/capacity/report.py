@@ -31,6 +31,8 @@ SHAPES = {
     "a wallet of 4 shards": Shape(shards=4, keys=128),
     "a wallet of 16 shards": Shape(shards=16, keys=256),
     "a team with limits": Shape(shards=16, team=True),
+    "a team of 4 slices": Shape(shards=16, team=True, slices=4, keys=128),
+    "a team of 16 slices": Shape(shards=16, team=True, slices=16, keys=256),
     "a key": Shape(shards=16, keys=1),
 }
 
@@ -49,7 +51,7 @@ def ramp(shape: Shape, doubles_in_s: float, *, first: float, last: float) -> Out
 def highest_rate(shape: Shape) -> float:
     """Return the highest rate at which no call is throttled."""
     # The shards share a load: one takes about the part that it would take alone.
-    shards = 1 if shape.team or shape.keys == 1 else shape.shards
+    shards = 1 if shape.keys == 1 else shape.slices if shape.team else shape.shards
     estimate = shards * _estimate(shape.answer_s)
     return _last_that_holds(
         lambda rate: not steady(shape, rate).throttled, 0.55 * estimate, 1.35 * estimate

@@ -21,10 +21,11 @@ from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.tables import wallet_key
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.membership.pending import PendingLevels
+from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots
-from tollgate.stores.money.wallets import HOLDS_CROWDED
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
+from tollgate.stores.rules.account import HOLDS_CROWDED
 from tollgate.stores.rules.periods import period_ends_s
 
 # From one round of the sweeper's function to the next.
@@ -59,7 +60,8 @@ def maintenance(stores: DynamoStores, *inboxes: Inbox) -> WorkspaceMaintenance:
         ),
         lots=CreditLots(stores.client, stores.tables, stores.wallets, ids=ids, clock=stores.clock),
         key_writes=KeyWrites(stores.client, stores.tables, ids=ids, clock=stores.clock),
-        levels=PendingLevels(stores.client, stores.tables, stores.clock),
+        levels=PendingLevels(stores.client, stores.tables, ids=ids, clock=stores.clock),
+        slices=LevelSlices(stores.client, stores.tables, ids=ids, clock=stores.clock),
         ids=ids,
         clock=stores.clock,
     )

@@ -36,6 +36,7 @@ from tollgate.stores.aws.tables import Tables
 from tollgate.stores.keys.rows import settings_of
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.membership.pending import PendingLevels
+from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_items import change_of
 from tollgate.stores.money.credit_lots import CreditLots
@@ -233,7 +234,8 @@ async def _compare(client: AwsCaller, tables: Tables, clock: HandClock, secret: 
         budgets=budgets,
         lots=CreditLots(client, tables, stores.wallets, ids=ids, clock=clock),
         key_writes=KeyWrites(client, tables, ids=ids, clock=clock),
-        levels=PendingLevels(client, tables, clock),
+        levels=PendingLevels(client, tables, ids=ids, clock=clock),
+        slices=LevelSlices(client, tables, ids=ids, clock=clock),
         ids=ids,
         clock=clock,
     ).run()

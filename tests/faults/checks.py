@@ -10,7 +10,7 @@ from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read
 
 LIMIT = 10**12
 # A run lasts some days of November 2026, whose buckets these are.
-_LASTING = ("b_total", "b_202611")
+_LASTING = {"b_total": "lt", "b_202611": "lm"}
 _DAY = re.compile(r"b_\d{8}")
 
 
@@ -40,12 +40,18 @@ def check_shard(item: Item, findings: Findings) -> None:
 def check_state(item: Item, findings: Findings) -> None:
     """What every period has left, with what is held and spent, is its limit.
 
-    An hour after its end a day's bucket goes; one that an old hold brings back begins anew.
+    A slice has a part of the limit. An hour after its end a day's bucket goes; one that an old hold
+    brings back begins anew, and one of a slice is no longer divided.
     """
     used = sum(read_numbers_by_name(item, "h").values()) + read_number(item, "us")
-    for period in _LASTING:
-        left = read_number(item, period) if period in item else LIMIT
-        findings.check(left + used == LIMIT, f"I6: {period} has {left} left of {used}")
+    for period, of in _LASTING.items():
+        limit = read_number(item, of)
+        left = read_number(item, period) if period in item else limit
+        findings.check(left + used == limit, f"I6: {period} has {left} left of {used}")
+        findings.check(left >= 0, f"I6: {period} has {left} left")
+    if read_number(item, "ld") != LIMIT:
+        findings.counts["slices seen"] += 1
+        return
     days = {name: LIMIT - read_number(item, name) for name in item if _DAY.fullmatch(name)}
     findings.counts["midnights"] += len(days) > 1
     if days.get(findings.first_day, 0) > 0:

@@ -77,6 +77,18 @@ MUTANTS: Final = (
         instead="held_nano_usd=level.nano_usd,\n                    cost_nano_usd=0,",
     ),
     Mutant(
+        name="slice that pays left out of the record",
+        path="stores/base.py",
+        text="for level in self.levels if level.slice}",
+        instead="for level in self.levels if level.slice < 0}",
+    ),
+    Mutant(
+        name="part of a limit without its bucket",
+        path="stores/keys/state_writes.py",
+        text='values[f":more{limit}"] = number(amount - was)',
+        instead='values[f":more{limit}"] = number(0)',
+    ),
+    Mutant(
         name="hold without balance check",
         path="stores/aws/expressions.py",
         text=_WALLET_HOLD,

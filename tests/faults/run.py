@@ -11,16 +11,19 @@ import itertools
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from msgspec.structs import replace
 
 from tests.faults.checks import LIMIT, Findings, check_shard, check_state
 from tests.faults.clock import RATE, FastClock
 from tests.faults.processes import run_order, start
+from tests.faults.slices import divide, owed
 from tests.faults.worker import Order
 from tests.faulty_client import MONEY_SITES, Faults, FaultyAwsJson, Killed
 from tests.stores import (
@@ -37,17 +40,24 @@ from tests.stores import (
 from tollgate.core.activity import DAY_S, GenerationFilter
 from tollgate.core.errors import GatewayError, RequestError
 from tollgate.core.ids import IdSource
-from tollgate.core.limits import Period
+from tollgate.core.limits import AboveKey, Period
 from tollgate.stores.administration import CreatedKey, NewKey
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import StoreError
-from tollgate.stores.aws.tables import Tables, all_rows, get_items, key_state_key, level_state_key
+from tollgate.stores.aws.tables import (
+    Tables,
+    all_rows,
+    get_items,
+    key_state_key,
+    level_state_key,
+)
 from tollgate.stores.credit import CreditEntry
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 from tollgate.stores.rules.periods import bucket_names
+from tollgate.stores.rules.slices import SLICES_MAX
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 WORKSPACE = "acme"
@@ -55,6 +65,8 @@ LIMITS: dict[Period, int] = {"day": LIMIT, "week": LIMIT, "month": LIMIT, "total
 MEMBER = "ana"
 # Keys go back and forth between them, with what they hold in flight.
 TEAMS = ("search", "other")
+# Those whose states are spread over slices meanwhile.
+SLICED: Final[Sequence[tuple[AboveKey, str]]] = (("team", TEAMS[0]), ("member", MEMBER))
 # 2026-11-22, 00:00 UTC: a day and a week's end, so two of the buckets change.
 MIDNIGHT_S = 1795305600.0
 PROCESSES = 2
@@ -134,6 +146,8 @@ async def run(
         asyncio.create_task(_sweep(faulty, findings, done)),
         asyncio.create_task(_enter(faulty, findings, done)),
         asyncio.create_task(_move(faulty, random.Random(seed), findings, done)),
+        asyncio.create_task(divide(faulty, SLICED, findings, done)),
+        asyncio.create_task(divide(stores, SLICED, findings, done)),
         asyncio.create_task(_meddle(stores, random.Random(seed), findings, done)),
     ]
     for counts in await asyncio.gather(*map(run_order, processes, orders)):
@@ -189,8 +203,11 @@ async def _watch(
     """I1, I2 and I6 at any moment; costs never exceed their holds here, so nothing is negative."""
     states = [
         *(key_state_key(key_id) for key_id in keys),
-        level_state_key("member", WORKSPACE, MEMBER),
-        *(level_state_key("team", WORKSPACE, team) for team in TEAMS),
+        *(
+            level_state_key(level, WORKSPACE, name, slice_)
+            for level, name in (*SLICED, ("team", TEAMS[1]))
+            for slice_ in range(SLICES_MAX)
+        ),
     ]
     while not done.is_set():
         for item in await stores.wallets.items(WORKSPACE, 16):
@@ -288,12 +305,6 @@ async def _meddle(
             findings.counts["stopped"] += 1
 
 
-def owed(stores: DynamoStores, site: str) -> bool:
-    """Return whether a site of this network has yet to meet some fault."""
-    client = stores.client
-    return isinstance(client, FaultyAwsJson) and bool(client.faults and client.faults.owed([site]))
-
-
 def _lots(stores: DynamoStores) -> CreditLots:
     ids = IdSource(stores.clock)
     return CreditLots(stores.client, stores.tables, stores.wallets, ids=ids, clock=stores.clock)
@@ -352,8 +363,14 @@ async def _audit_levels(stores: DynamoStores, ledger: Sequence[Item], findings: 
         spent = sum(key.spent_nano_usd for key in summaries if getattr(key, of))
         findings.check(found == spent, f"I11: keys with a {of} spent {spent}, levels {found}")
         findings.counts[f"{of} spent"] += found
+        parts: Counter[str] = Counter()
         for item in levels:
             check_state(item, findings)
+            for limit in ("ld", "lw", "lm", "lt"):
+                name = "#".join(read_text(item, "pk").split("#")[:3])
+                parts[f"{limit} of {name}"] += read_number(item, limit)
+        for name, limit in parts.items():
+            findings.check(limit == LIMIT, f"I6: the slices' {name} is {limit}")
 
 
 def _enabled(settings: KeySettings, team: str | None) -> KeySettings:

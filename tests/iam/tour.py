@@ -40,6 +40,7 @@ from tests.unit.web.routes import (
 )
 from tests.upstream import Script
 from tollgate.core.clock import SystemClock
+from tollgate.core.ids import IdSource
 from tollgate.core.publication import Signature, publish_to_all
 from tollgate.ingress.formats import (
     EMBEDDINGS,
@@ -54,7 +55,9 @@ from tollgate.ingress.sound_formats import TRANSCRIPTIONS
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.scalars import merge_section
+from tollgate.stores.aws.tables import get_item, level_row_key
 from tollgate.stores.documents.invoked_reader import INLINE_BYTES_MAX
+from tollgate.stores.membership.slices import LevelSlices
 
 CHAT: Final = CHAT_ROUTES[0].removeprefix("POST ")
 RESPONSES: Final = RESPONSES_FORMAT.path
@@ -90,6 +93,7 @@ async def tour(
     await read_documents(deployment, workspace)
     await call_every_provider(deployment, workspace, routing)
     await search_the_web(deployment, workspace, CHAT)
+    await refuse_on_slices(deployment, workspace)
     await count_by_bedrock(deployment, workspace, routing)
     stored = {
         GENERATION_ID: generation_id,
@@ -341,6 +345,29 @@ async def make_people(deployment: Deployment, workspace: Workspace, name: str) -
     named = {"name": f"for {name}", "member_id": member}
     made = await ask(deployment, "POST", "/v1/keys", workspace, 201, body=named)
     return {TEAM_ID: empty, MEMBER_ID: member, KEY_ID: made.json["data"]["id"]}
+
+
+async def refuse_on_slices(deployment: Deployment, workspace: Workspace) -> None:
+    """Ask for a team whose state has slices, and has none that takes another request."""
+    team = {"id": "hot", "requests_per_minute": 1, "burst": 1}
+    await ask(deployment, "POST", "/v1/teams", workspace, 201, body=team)
+    stores, clock = deployment.stores, SystemClock()
+    care = LevelSlices(stores.client, stores.tables, ids=IdSource(clock), clock=clock)
+    row = await get_item(
+        stores.client, stores.tables.core, level_row_key("team", workspace.id, "hot")
+    )
+    assert row is not None
+    assert await care.grow("team", row, 1)
+    made = await ask(
+        deployment, "POST", "/v1/keys", workspace, 201, body={"name": "hot", "team_id": "hot"}
+    )
+    headers = {"authorization": f"Bearer {made.json['key']}"}
+    said = []
+    for _ in range(2):
+        url = f"{deployment.emulator.url}{CHAT}"
+        async with deployment.http.post(url, headers=headers, json=ECHO) as answer:
+            said.append(answer.status)
+    assert said == [200, 429]
 
 
 def replaced(value: Any, placeholder: str, real: str) -> Any:

@@ -39,7 +39,7 @@ PERMISSIONS: Final = {
         "${ObjectsBucket.Arn}/content/*": {"s3:PutObject"},
         "${ObjectsBucket.Arn}/responses/*": {"s3:GetObject", "s3:PutObject"},
         "ObjectsBucket": {"s3:ListBucket"},
-        "LedgerTable": {"dynamodb:UpdateItem"},
+        "LedgerTable": {"dynamodb:BatchGetItem", "dynamodb:UpdateItem"},
         "GenerationsTable": {"dynamodb:PutItem"},
         **{secret: {"secretsmanager:GetSecretValue"} for secret in NEEDED.secrets},
         **{guardrail: {"bedrock:ApplyGuardrail"} for guardrail in NEEDED.guardrails},

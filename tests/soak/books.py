@@ -40,7 +40,7 @@ async def sweep_books(settings: Settings, *, ahead_s: float = 0.0) -> SweepRepor
         aclosing(wire_upkeep(settings, stores, clock)) as upkeep,
     ):
         report = await upkeep.sweeper.run()
-        await upkeep.maintenance.run()
+        await upkeep.maintenance.run(report.crowded)
         return report
 
 

@@ -54,11 +54,11 @@ def test_c64_a_wallet_that_was_throttled_serves_again_as_soon_as_the_burst_is_ov
 
 
 @pytest.mark.parametrize(("at_a_round", "last"), [(1.7, 28.0), (3.5, 60.0)])
-def test_c64_shards_grow_before_a_wallet_throttles_when_its_load_doubles_in_75_s(
+def test_c64_shards_and_slices_grow_before_they_throttle_when_their_load_doubles_in_75_s(
     at_a_round: float, last: float
 ) -> None:
-    """A round finds the wallet nearly crowded, or crowded for the first time."""
-    shape = Shape(answer_s=15.0, maintained_every_s=300)
+    """A round finds wallet and team nearly crowded, or crowded for the first time."""
+    shape = Shape(answer_s=15.0, maintained_every_s=300, team=True)
     doublings_of_a_round = 300 / 75
 
     outcome = ramp(shape, 75, first=at_a_round / 2**doublings_of_a_round, last=last)
@@ -67,16 +67,18 @@ def test_c64_shards_grow_before_a_wallet_throttles_when_its_load_doubles_in_75_s
     assert_nothing_is_lost(outcome)
 
 
-def test_c64_a_wallet_that_throttles_grows_and_its_credit_comes_out_of_the_throttled_shard() -> (
+def test_c64_what_throttles_grows_and_its_credit_and_limits_come_out_of_the_throttled_item() -> (
     None
 ):
     """A load that comes at once is too much until the next round, and no longer."""
-    shape = Shape(write_units=300, maintained_every_s=10)
+    shape = Shape(write_units=300, maintained_every_s=10, team=True)
 
     outcome = run_load(shape, lambda _: 100, 30)
 
     [(grown_s, shards)] = outcome.grown
     assert shards == 16
+    assert [slices for _, slices in outcome.sliced] == [16]
+    assert set(outcome.throttled) == {"W", "T"}
     assert outcome.refused.total() > 200
     # Authentication is 5 s old at most, and answers that hold on the old shard take 3 s.
     assert outcome.last_refused_s < grown_s + 8

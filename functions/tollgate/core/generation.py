@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from tollgate.core.events import Finish
+from tollgate.core.limits import AboveKey
 from tollgate.core.pictures import Picture
 from tollgate.core.request import Capability, Modality, Need, RoutingPreferences, WorkKind
 from tollgate.core.usage import Units, Usage
@@ -191,6 +192,8 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     held_nano_usd: int = 0
     shard: int = 0
     """The wallet shard that pays; a hold of this id on another shard is a write that came twice."""
+    slices: Mapping[AboveKey, int] = field(default_factory=dict)
+    """The slices of member and team that pay, where not the first; for the same reason."""
     lines: tuple[BillLine, ...] = ()
     rounds: tuple[Usage, ...] = ()
     """The usage of each round where there are several; `usage` is their sum."""

@@ -51,6 +51,8 @@ class LimitOwner(Struct, frozen=True, kw_only=True):
     level: Level
     id: str
     workspace_id: str
+    # The part of its state that is meant; the only one, unless the state is divided into slices.
+    slice: int = 0
 
     @property
     def subject(self) -> str:

@@ -25,6 +25,8 @@ class LimitLevel(Struct, frozen=True, kw_only=True):
     """False if the level has no limit that a hold would have to count."""
     models: tuple[str, ...] | None = None
     """Globs of the model slugs that the level may use; None allows all."""
+    slices: int = 1
+    """The number of items over which what it counts is spread."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):

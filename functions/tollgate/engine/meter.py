@@ -288,6 +288,7 @@ class Meter:
             cost_nano_usd=total_nano_usd(lines),
             held_nano_usd=self._hold.wallet_nano_usd,
             shard=self._hold.shard,
+            slices=self._hold.slices,
             lines=lines,
             rounds=tuple(reduce(Usage.plus, each) for each, _ in measured) if several else (),
             runs=tuple(self._runs),

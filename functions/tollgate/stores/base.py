@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.generation import GenerationRecord
-from tollgate.core.limits import AboveKey, RateLimit, TierLimits
+from tollgate.core.limits import AboveKey, LimitOwner, RateLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.secret import CredentialPlace, SecretReference
 
@@ -26,6 +26,12 @@ class LevelHold(Struct, frozen=True, kw_only=True):
     id: str
     nano_usd: int
     tokens: int = 0
+    # The slice of the level's state that the money comes from.
+    slice: int = 0
+
+    def owner(self, workspace_id: str) -> LimitOwner:
+        """Return whose state holds it."""
+        return LimitOwner(level=self.level, id=self.id, workspace_id=workspace_id, slice=self.slice)
 
 
 class Hold(Struct, frozen=True, kw_only=True):
@@ -55,6 +61,11 @@ class Hold(Struct, frozen=True, kw_only=True):
     levels: tuple[LevelHold, ...] = ()
     # Too many holds on the shard; settle() marks it so that shards are added.
     crowded: bool = False
+
+    @property
+    def slices(self) -> dict[AboveKey, int]:
+        """The slices that pay, as the record names them."""
+        return {level.level: level.slice for level in self.levels if level.slice}
 
 
 class Ledger(Protocol):

@@ -12,6 +12,7 @@ from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.membership.pending import PendingLevels
+from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.budgets import AlertChannel, Budgets
@@ -67,7 +68,8 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
             budgets=budgets,
             lots=CreditLots(client, tables, wallets, ids=ids, clock=clock),
             key_writes=KeyWrites(client, tables, ids=ids, clock=clock),
-            levels=PendingLevels(client, tables, clock),
+            levels=PendingLevels(client, tables, ids=ids, clock=clock),
+            slices=LevelSlices(client, tables, ids=ids, clock=clock),
             ids=ids,
             clock=clock,
         ),

@@ -65,8 +65,10 @@ async def _upkeep(task: Task, settings: Settings) -> bool:
 async def sweep(settings: Settings, stores: Stores) -> None:
     """Run what is due every five minutes."""
     async with aclosing(wire_upkeep(settings, stores, SystemClock())) as wired:
-        _log_done("swept", asdict(await wired.sweeper.run()))
-        _log_done("workspaces maintained", asdict(await wired.maintenance.run()))
+        swept = await wired.sweeper.run()
+        _log_done("swept", swept.counts)
+        care = await wired.maintenance.run(swept.crowded)
+        _log_done("workspaces maintained", asdict(care))
         _log_done("webhooks sent", asdict(await wired.webhooks.run()))
 
 

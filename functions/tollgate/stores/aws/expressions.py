@@ -188,6 +188,9 @@ SPEED_NEXT: Final = ConditionalUpdate(
 SPEED_FIRST: Final = ConditionalUpdate(f"SET {_SPEED_OF_WINDOW}", "attribute_not_exists(w)")
 
 
+_REVISION_BEFORE: Final = "(attribute_not_exists(rv) OR rv < :rv)"
+
+
 def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> ConditionalUpdate:
     """Build the write of new values for the attributes `plain`, and of new limits.
 
@@ -197,7 +200,7 @@ def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> C
     """
     sets = ["rv = :rv", *(f"#{name} = :{name}" for name in plain)]
     # Each change is applied once, and none after a later one.
-    conditions = [IF_PRESENT, "(attribute_not_exists(rv) OR rv < :rv)"]
+    conditions = [IF_PRESENT, _REVISION_BEFORE]
     for limit, (existing, absent) in limits.items():
         sets.append(f"{limit} = :{limit}")
         conditions.append(f"{limit} = :old{limit}")
@@ -206,6 +209,37 @@ def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> C
             conditions.append(f"attribute_exists(#{limit}{index})")
         conditions += [f"attribute_not_exists(#no{limit}{index})" for index in range(absent)]
     return ConditionalUpdate(f"SET {', '.join(sets)}", " AND ".join(conditions))
+
+
+def slice_change(
+    plain: Sequence[str],
+    limits: Mapping[str, tuple[int, int]],
+    room: Mapping[str, int],
+    *,
+    same_revision: bool,
+    fewer: bool,
+    shifts: bool,
+) -> ConditionalUpdate:
+    """Build the write that gives a slice its part of the limits: a `key_change` with guards.
+
+    What the slice gives up must still be there: of a limit in `room` so much of the bucket with
+    that index (`:roomld`), and with `fewer` the requests at once. With the `same_revision` the
+    settings are those that the slice has. A rate that `shifts` keeps the moment at which its bucket
+    is full, unless that has become later than `:full`.
+    """
+    change = key_change(plain, limits)
+    update = f"{change.update}, ra = ra + :shift" if shifts else change.update
+    condition = change.condition
+    if same_revision:
+        condition = condition.replace(_REVISION_BEFORE, "rv = :rv")
+    guards = [f"#{limit}{index} >= :room{limit}" for limit, index in room.items()]
+    if "cc" in plain:
+        guards.append("cc = :oldcc")
+    if fewer:
+        guards.append("size(h) <= :cc")
+    if shifts:
+        guards.append("tat <= :full")
+    return ConditionalUpdate(update, " AND ".join((condition, *guards)))
 
 
 def same_values(present: Sequence[str], absent: Sequence[str]) -> str:
@@ -255,6 +289,12 @@ LEVEL_CHANGE: Final = ConditionalUpdate(
 LEVEL_CHANGE_PENDING: Final = ConditionalUpdate(
     "SET cfg = :cfg, rev = :rev, want = :one", f"{LEVEL_THERE} AND rev = :was"
 )
+# Slices are made of the settings that the state has: none that wait for it.
+_LEVEL_SETTLED: Final = f"{SAME_LEVEL} AND attribute_not_exists(want)"
+LEVEL_GROW_FIRST: Final = ConditionalUpdate(
+    "SET sl = :new", f"{_LEVEL_SETTLED} AND attribute_not_exists(sl)"
+)
+LEVEL_GROW: Final = ConditionalUpdate("SET sl = :new", f"{_LEVEL_SETTLED} AND sl = :was")
 # A state that nothing holds on is counted anew; a hold of before that ends meanwhile fails it.
 STATE_SEED: Final = "attribute_not_exists(pk) OR (us = :us AND h = :h)"
 SESSION_THERE: Final = "attribute_exists(kh)"

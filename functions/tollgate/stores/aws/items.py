@@ -105,6 +105,7 @@ class LevelItem(AnyItem):
     CREATED: Final = "at"  # N: Unix second
     REVISION: Final = "rev"  # N: changes of the settings
     PENDING: Final = "want"  # N: 1 if the state still has to get the settings, absent otherwise
+    SLICES: Final = "sl"  # N: items that share the state, absent for one
     GONE: Final = "gone"  # N: Unix second of the deletion or removal, absent before
 
 

@@ -173,9 +173,13 @@ def key_state_key(key_id: str) -> Item:
     return _key(f"K#{key_id}", "S")
 
 
-def level_state_key(level: AboveKey, workspace_id: str, level_id: str) -> Item:
-    """Return the key of the state of a member or a team in the ledger table."""
-    return _key(f"{_LEVELS[level]}#{workspace_id}#{level_id}", "S")
+def level_state_key(level: AboveKey, workspace_id: str, level_id: str, slice_: int = 0) -> Item:
+    """Return the key of the state of a member or a team, or of a slice of it, in the ledger table.
+
+    Each slice has a partition of its own.
+    """
+    place = f"{level_id}#{slice_}" if slice_ else level_id
+    return _key(f"{_LEVELS[level]}#{workspace_id}#{place}", "S")
 
 
 def state_key(owner: LimitOwner) -> Item:
@@ -184,7 +188,7 @@ def state_key(owner: LimitOwner) -> Item:
         case "key":
             return key_state_key(owner.id)
         case "member" | "team" as level:
-            return level_state_key(level, owner.workspace_id, owner.id)
+            return level_state_key(level, owner.workspace_id, owner.id, owner.slice)
         case "workspace":
             raise ValueError("a workspace has wallets in the place of a state")
         case _:
@@ -198,8 +202,10 @@ def owner_of_state(partition: str, workspace_id: str) -> LimitOwner:
         return LimitOwner(level="key", id=name, workspace_id=workspace_id)
     for level, initial in _LEVELS.items():
         if kind == initial:
-            level_id = name.removeprefix(f"{workspace_id}#")
-            return LimitOwner(level=level, id=level_id, workspace_id=workspace_id)
+            level_id, _, place = name.removeprefix(f"{workspace_id}#").partition("#")
+            return LimitOwner(
+                level=level, id=level_id, workspace_id=workspace_id, slice=int(place or 0)
+            )
     raise ValueError(f"no state lies in {partition}")
 
 

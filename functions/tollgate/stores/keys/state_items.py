@@ -99,6 +99,13 @@ def encode_plain_settings(settings: KeySettings) -> Item:
         KeyStateItem.ENABLED: number(0 if settings.disabled else 1),
         KeyStateItem.EXPIRES: number(NEVER_S if settings.expires_s is None else settings.expires_s),
         KeyStateItem.CONCURRENCY: number(concurrency),
+        **encode_rate(rate),
+    }
+
+
+def encode_rate(rate: RateState) -> Item:
+    """Return the attributes of a rate."""
+    return {
         KeyStateItem.RATE_FULL: number(rate.full_us),
         KeyStateItem.RATE_READY: number(rate.ready_us),
         KeyStateItem.RATE_INTERVAL: number(rate.interval_us),

@@ -1,11 +1,14 @@
 """The writes that change the settings in a state, of a key or of a level above it."""
 
+from collections.abc import Mapping
 from typing import Final
+
+from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.stores.aws.attributes import Item, number
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.decoding import read_text
+from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import key_change
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import AnyItem, KeyStateItem
@@ -63,19 +66,15 @@ class StateWrites:
             plain.update({name: after[name] for name in RATE_NAMES})
         names = {f"#{name}": name for name in plain}
         values = {f":{name}": value for name, value in plain.items()} | {":rv": number(revision)}
-        limits: dict[str, tuple[int, int]] = {}
-        for limit, amount in encode_limits(new).items():
-            was = encode_limits(old)[limit]
-            if amount == was:
-                continue
-            existing, absent = self._buckets(state, limit)
-            limits[limit] = (len(existing), len(absent))
-            names.update({f"#{limit}{index}": name for index, name in enumerate(existing)})
-            names.update({f"#no{limit}{index}": name for index, name in enumerate(absent)})
-            values |= {f":{limit}": number(amount), f":old{limit}": number(was)}
-            if existing:
-                values[f":more{limit}"] = number(amount - was)
-        write = key_change(list(plain), limits)
+        was = encode_limits(old)
+        moved = move_limits(
+            state,
+            {name: amount for name, amount in encode_limits(new).items() if amount != was[name]},
+            int(self._clock.now_s()),
+        )
+        names |= moved.names
+        values |= moved.values
+        write = key_change(list(plain), moved.buckets)
         payload: dict[str, object] = {
             "TableName": self._table,
             "Key": state_key,
@@ -87,14 +86,38 @@ class StateWrites:
             payload["ExpressionAttributeNames"] = names
         await self._client.call("UpdateItem", payload)
 
-    def _buckets(self, state: Item, limit: str) -> tuple[list[str], list[str]]:
-        """Return the names of a limit's live buckets that the state has, and of those it lacks."""
-        second = int(self._clock.now_s())
-        if limit == KeyStateItem.MINUTE_TOKENS:
-            live = live_minutes(second)
-        else:
-            period = next(period for period, name in LIMIT_NAMES.items() if name == limit)
-            live = live_buckets(period, second)
-        return [name for name in live if name in state], [
-            name for name in live if name not in state
-        ]
+
+class MovedLimits(Struct, frozen=True):
+    """The part of a write that gives a state new limits, with the buckets that move along."""
+
+    names: Mapping[str, str]
+    values: Item
+    # By limit, how many of its live buckets the state has, and how many it lacks.
+    buckets: Mapping[str, tuple[int, int]]
+
+
+def move_limits(state: Item, amounts: Mapping[str, int], second: int) -> MovedLimits:
+    """Return how a state gets these limits: each only if it is still as the state has it."""
+    names: dict[str, str] = {}
+    values: Item = {}
+    buckets: dict[str, tuple[int, int]] = {}
+    for limit, amount in amounts.items():
+        was = read_number(state, limit)
+        live = live_buckets_of(limit, second)
+        existing = [name for name in live if name in state]
+        absent = [name for name in live if name not in state]
+        buckets[limit] = (len(existing), len(absent))
+        names |= {f"#{limit}{index}": name for index, name in enumerate(existing)}
+        names |= {f"#no{limit}{index}": name for index, name in enumerate(absent)}
+        values |= {f":{limit}": number(amount), f":old{limit}": number(was)}
+        if existing:
+            values[f":more{limit}"] = number(amount - was)
+    return MovedLimits(names, values, buckets)
+
+
+def live_buckets_of(limit: str, second: int) -> tuple[str, ...]:
+    """Return the buckets of a limit that a writer may touch now."""
+    if limit == KeyStateItem.MINUTE_TOKENS:
+        return live_minutes(second)
+    period = next(period for period, name in LIMIT_NAMES.items() if name == limit)
+    return live_buckets(period, second)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
@@ -12,6 +13,7 @@ from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, RateLimit, TierLimits
 from tollgate.stores.aws.attributes import AttributeValue, Item, number
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller
+from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.expressions import (
     KEY_SETTLE,
     KEY_USED,
@@ -21,8 +23,8 @@ from tollgate.stores.aws.expressions import (
 )
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
-from tollgate.stores.aws.items import KeyStateItem
-from tollgate.stores.aws.tables import state_key
+from tollgate.stores.aws.items import AnyItem, KeyStateItem
+from tollgate.stores.aws.tables import get_items, state_key
 from tollgate.stores.keys.state_items import read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
 from tollgate.stores.rules.account import (
@@ -55,6 +57,8 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     # Whether the caller used the secret from before a rotation.
     old_secret: bool = False
     tier: TierLimits | None = None
+    # Slices of the state, one of which takes the hold.
+    slices: int = 1
 
     def over_budget(self, owner: LimitOwner, hold_id: str) -> GatewayError | None:
         """Return a refusal if the amount is above the tier's whole budget, None otherwise."""
@@ -114,7 +118,7 @@ class KeyStates:
             return refusal
         last_seen = self._last_seen.get(owner, _UNSEEN)
         own = last_seen.own
-        now_us = microseconds(self._clock.now_s())
+        now_us = self.now_us()
         form = own.rate.form(now_us)
         if last_seen is _UNSEEN and owner.level == "key":
             # A key has a rate, most levels have none.
@@ -138,7 +142,7 @@ class KeyStates:
                 reply = await self._client.call("UpdateItem", payload, attempts_max=1)
             except ConditionFailed as failed:
                 state = None if failed.item is None else read_key_state(failed.item)
-                now_us = microseconds(self._clock.now_s())
+                now_us = self.now_us()
                 step = key_step(
                     None if state is None else state.within(request.tier, created_s(hold_id)),
                     owner,
@@ -154,7 +158,8 @@ class KeyStates:
                 own = own if state is None else OwnLimits.of(state)
             except StoreUnavailable as unavailable:
                 if unavailable.maybe_applied:
-                    raise HoldUnknown(take.amount_nano_usd, unavailable) from unavailable
+                    amount = take.amount_nano_usd
+                    raise HoldUnknown(amount, unavailable, owner.slice) from unavailable
                 raise
             else:
                 item: Item = reply["Attributes"]
@@ -172,6 +177,32 @@ class KeyStates:
         raise StoreUnavailable(
             f"the state of {owner.level} {owner.id} keeps changing", maybe_applied=False
         )
+
+    async def hold_on_slices(
+        self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
+    ) -> KeyHold | GatewayError:
+        """Hold on one of the slices of a state, as `hold` does on a state that is whole."""
+        # Loaded with the first such level: a process whose levels are whole never does.
+        from tollgate.stores.keys.slices import hold_on_slices
+
+        return await hold_on_slices(self, owner, hold_id, request)
+
+    async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
+        """Return the items of a state's slices in order; the next holds know what they allow."""
+        owners = [replace(owner, slice=place) for place in range(slices)]
+        read = await get_items(self._client, self._table, [state_key(it) for it in owners])
+        found = {read_text(item, AnyItem.PARTITION): item for item in read}
+        items: dict[LimitOwner, Item] = {}
+        for it in owners:
+            item = found.get(read_text(state_key(it), AnyItem.PARTITION))
+            if item is not None:
+                items[it] = item
+                self._remember(it, item, read_key_state(item), self.now_us())
+        return items
+
+    def now_us(self) -> int:
+        """Return the present in the unit of rates."""
+        return microseconds(self._clock.now_s())
 
     async def top_up(
         self,
@@ -191,7 +222,7 @@ class KeyStates:
         own = self._last_seen.get(owner, _UNSEEN).own
         for _ in range(_WRITES_MAX):
             spending = budget_part(tier, own, more_nano_usd)
-            now_us = microseconds(self._clock.now_s())
+            now_us = self.now_us()
             values = {
                 ":a": number(held_nano_usd),
                 ":b": number(held_nano_usd + more_nano_usd),

@@ -17,6 +17,7 @@ from tollgate.stores.membership.level_items import (
     is_tombstone,
     read_member_settings,
     read_team_settings,
+    slices_of,
 )
 from tollgate.stores.rules.level_settings import LevelSettings
 
@@ -77,14 +78,14 @@ def add_levels(principal: Principal, row: Item, find: _Find) -> Principal | None
         team_id = team_id or of_member.team_id
         tier = tier or of_member.tier
         role = of_member.role if session else role
-        levels.append(_level("member", member_id, of_member))
+        levels.append(_level("member", member_id, of_member, slices_of(member)))
     if team_id is not None:
         team = find(level_row_key("team", workspace_id, team_id))
         if team is None or is_tombstone(team):
             return None
         of_team = read_team_settings(team)
         tier = tier or of_team.tier
-        levels.append(_level("team", team_id, of_team))
+        levels.append(_level("team", team_id, of_team, slices_of(team)))
     return replace(
         principal,
         role=role,
@@ -96,5 +97,12 @@ def add_levels(principal: Principal, row: Item, find: _Find) -> Principal | None
     )
 
 
-def _level(level: AboveKey, level_id: str, settings: LevelSettings) -> LimitLevel:
-    return LimitLevel(level=level, id=level_id, limited=settings.is_limited, models=settings.models)
+def _level(level: AboveKey, level_id: str, settings: LevelSettings, slices: int) -> LimitLevel:
+    return LimitLevel(
+        level=level,
+        id=level_id,
+        # Slices are counted for good: none of them could be begun anew while others are held on.
+        limited=settings.is_limited or slices > 1,
+        models=settings.models,
+        slices=slices,
+    )

@@ -7,6 +7,7 @@ what the activity of the running periods shows. Later changes reach the state as
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
@@ -40,6 +41,7 @@ from tollgate.stores.aws.tables import (
     level_row_key,
     level_rows_prefix,
     level_state_key,
+    owner_of_state,
     query_rows,
 )
 from tollgate.stores.aws.transactions import put_if_absent, transact
@@ -47,6 +49,8 @@ from tollgate.stores.membership.level_items import (
     encode_level_settings,
     id_of_row,
     is_tombstone,
+    slices_of,
+    state_keys,
     workspace_of_row,
 )
 from tollgate.stores.membership.pending import PendingLevels
@@ -101,7 +105,7 @@ class Levels(Generic[_Settings, _Shown]):
         self._show = show
         self._ids = ids
         self._clock = clock
-        self._pending = PendingLevels(client, tables, clock)
+        self._pending = PendingLevels(client, tables, ids=ids, clock=clock)
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def create(self, row: Item, settings: _Settings, *others: object, by: Actor) -> bool:
@@ -212,29 +216,33 @@ class Levels(Generic[_Settings, _Shown]):
 
     async def _spending(self, rows: Sequence[Item]) -> Mapping[str, LevelSpending]:
         """Return what the states of these levels have counted, by the ids of those with a state."""
-        ids = {
-            read_text(self._state_key(workspace_of_row(row), id_of_row(row)), AnyItem.PARTITION): (
-                id_of_row(row)
-            )
-            for row in rows
-        }
-        keys = [self._state_key(workspace_of_row(row), id_of_row(row)) for row in rows]
-        states = await get_items(self._client, self._tables.ledger, keys)
-        counted, _ = decode_items(
-            lambda state: (
-                ids[read_text(state, AnyItem.PARTITION)],
-                read_spending(state, self._clock.now_s()),
-            ),
-            states,
-        )
-        return dict(counted)
+        keys = [key for row in rows for key in state_keys(self._level, row)]
+        states: dict[str, list[Item]] = {}
+        for state in await get_items(self._client, self._tables.ledger, keys):
+            name = read_text(state, AnyItem.PARTITION)
+            owner = owner_of_state(name, workspace_of_row(rows[0]))
+            states.setdefault(owner.id, []).append(state)
+        counted: dict[str, LevelSpending] = {}
+        for level_id, (first, *others) in states.items():
+            # What is corrupt is logged, and reported by the audit of its workspace.
+            found, _ = decode_items(partial(self._read_spending, others), [first])
+            counted.update((level_id, spending) for spending in found)
+        return counted
+
+    def _read_spending(self, others: Sequence[Item], state: Item) -> LevelSpending:
+        return read_spending(state, self._clock.now_s(), others)
 
     async def _decide(
         self, row: Item, old: _Settings, new: _Settings, joins: Sequence[object], *, by: Actor
     ) -> None:
         """Write a change with its entry, and the state that its first limit needs."""
         was = read_number(row, LevelItem.REVISION)
-        pending = new.is_limited and old.is_limited and state_settings(new) != state_settings(old)
+        counted = old.is_limited or slices_of(row) > 1
+        pending = (
+            counted
+            and (new.is_limited or slices_of(row) > 1)
+            and state_settings(new) != state_settings(old)
+        )
         write = LEVEL_CHANGE_PENDING if pending else LEVEL_CHANGE
         values = {
             ":cfg": encode_level_settings(new),
@@ -255,7 +263,7 @@ class Levels(Generic[_Settings, _Shown]):
             },
             *joins,
         ]
-        if new.is_limited and not old.is_limited:
+        if new.is_limited and not counted:
             actions.append(await self._seed(workspace_id, level_id, new, revision=was + 1))
         actions += self.entry(by, "change", row, before=old, after=new)
         await transact(self._client, self._ids, actions)

@@ -1,6 +1,7 @@
 """The rows of teams and members in the core table, and the spending in their states."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from tollgate.core.ids import created_s
 from tollgate.core.limits import Period
@@ -26,6 +27,7 @@ from tollgate.stores.rules.account import UNLIMITED
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 from tollgate.stores.rules.periods import PERIODS, bucket_names, period_ends_s
+from tollgate.stores.rules.slices import whole_state
 
 
 @reads_an_item
@@ -66,11 +68,14 @@ def _select(
 
 
 @reads_an_item
-def read_spending(state: Item, now_s: float) -> LevelSpending:
-    """Return what the state of a level has counted."""
-    counted, second = read_key_state(state), int(now_s)
+def read_spending(state: Item, now_s: float, others: Sequence[Item] = ()) -> LevelSpending:
+    """Return what the state of a level has counted, together with its other slices."""
+    slices, second = (state, *others), int(now_s)
+    counted = whole_state([read_key_state(item) for item in slices], second)
     remaining = counted.remaining_nano_usd(second)
-    holds = read_numbers_by_name(state, KeyStateItem.HOLDS)
+    holds: Counter[str] = Counter()
+    for item in slices:
+        holds.update(read_numbers_by_name(item, KeyStateItem.HOLDS))
     limited = [it for it in PERIODS if counted.limits_nano_usd[it] != UNLIMITED]
     return LevelSpending(
         remaining_nano_usd={period: remaining[period] for period in limited},

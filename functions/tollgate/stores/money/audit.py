@@ -36,13 +36,12 @@ from tollgate.stores.aws.tables import (
     get_items,
     key_state_key,
     level_rows_prefix,
-    level_state_key,
     query_rows,
 )
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.rows import is_gone
 from tollgate.stores.keys.state_items import read_key_state
-from tollgate.stores.membership.level_items import id_of_row
+from tollgate.stores.membership.level_items import state_keys
 from tollgate.stores.membership.pending import READERS
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
@@ -150,7 +149,7 @@ class Audit:
             rows = await all_rows(
                 self._client, self._tables.core, f"W#{workspace.id}", level_rows_prefix(level)
             )
-            keys = [level_state_key(level, workspace.id, id_of_row(row)) for row in rows]
+            keys = [key for row in rows for key in state_keys(level, row)]
             for state in await get_items(self._client, self._tables.ledger, keys):
                 counted = read_key_state(state)
                 taken = counted.limits_nano_usd["total"] - counted.buckets.get(

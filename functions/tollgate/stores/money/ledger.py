@@ -129,7 +129,7 @@ class DynamoLedger:
                 ),
                 *(
                     self._keys.top_up(
-                        _owner_of(hold, level),
+                        level.owner(hold.workspace_id),
                         hold.id,
                         held_nano_usd=level.nano_usd,
                         more_nano_usd=more_nano_usd,
@@ -226,7 +226,11 @@ class DynamoLedger:
     async def _hold_states(
         self, asked: Sequence[tuple[LimitOwner, KeyHoldRequest]], hold_id: str
     ) -> list[_StateOutcome]:
-        holding = [_outcome(self._keys.hold(owner, hold_id, it)) for owner, it in asked]
+        keys = self._keys
+        holding = [
+            _outcome((keys.hold if it.slices == 1 else keys.hold_on_slices)(owner, hold_id, it))
+            for owner, it in asked
+        ]
         # Most keys have no level above them: their own state needs no task.
         return [await holding[0]] if len(holding) == 1 else await asyncio.gather(*holding)
 
@@ -267,9 +271,10 @@ class DynamoLedger:
             )
         for (owner, _), state in zip(_states_of(request), states, strict=False):
             if isinstance(state, KeyHold | HoldUnknown):
+                place = state.owner.slice if isinstance(state, KeyHold) else state.shard
                 releases.append(
                     self._keys.settle(
-                        owner,
+                        replace(owner, slice=place) if place else owner,
                         hold_id,
                         held_nano_usd=state.amount_nano_usd,
                         cost_nano_usd=0,
@@ -301,7 +306,7 @@ class DynamoLedger:
             *(
                 partial(
                     self._keys.settle,
-                    _owner_of(hold, level),
+                    level.owner(hold.workspace_id),
                     hold.id,
                     held_nano_usd=level.nano_usd,
                     cost_nano_usd=cost_nano_usd,
@@ -336,7 +341,7 @@ def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]
         if level.limited:
             owner = LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
             # A tier limits each of its keys, and not what they spend together.
-            states.append((owner, replace(asked, tier=None, old_secret=False)))
+            states.append((owner, replace(asked, tier=None, old_secret=False, slices=level.slices)))
     return states
 
 
@@ -359,7 +364,13 @@ def _whole_hold(
         covered=request.covered,
         tier=request.tier,
         levels=tuple(
-            LevelHold(level=above, id=it.owner.id, nano_usd=it.amount_nano_usd, tokens=it.tokens)
+            LevelHold(
+                level=above,
+                id=it.owner.id,
+                nano_usd=it.amount_nano_usd,
+                tokens=it.tokens,
+                slice=it.owner.slice,
+            )
             for it in levels
             if (above := it.owner.above_key) is not None
         ),
@@ -369,10 +380,6 @@ def _whole_hold(
 
 def _key_of(hold: Hold) -> LimitOwner:
     return LimitOwner(level="key", id=hold.key_id, workspace_id=hold.workspace_id)
-
-
-def _owner_of(hold: Hold, level: LevelHold) -> LimitOwner:
-    return LimitOwner(level=level.level, id=level.id, workspace_id=hold.workspace_id)
 
 
 async def _outcome(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:

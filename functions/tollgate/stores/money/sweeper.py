@@ -32,8 +32,10 @@ from tollgate.stores.rules.sweep import (
     StateHolds,
     SweepReport,
     WalletHolds,
+    crowded_levels,
     expired_holds,
     lost_record,
+    pays,
 )
 
 _log = logging.getLogger(__name__)
@@ -71,7 +73,10 @@ class Sweeper:
         settled = await asyncio.gather(*(self._expire(hold, slots) for hold in expired))
         oldest_s = min((created_s(id_) for item in items for id_ in item.holds), default=now_s)
         return SweepReport(
-            found=len(expired), settled=sum(settled), oldest_age_s=max(0.0, now_s - oldest_s)
+            found=len(expired),
+            settled=sum(settled),
+            oldest_age_s=max(0.0, now_s - oldest_s),
+            crowded=crowded_levels(items),
         )
 
     async def _expire(self, expired: ExpiredHold, slots: asyncio.Semaphore) -> bool:
@@ -80,20 +85,20 @@ class Sweeper:
             try:
                 standing = await self._generations.put_if_absent(lost_record(expired))
                 for wallet in expired.wallets:
-                    pays = wallet.shard == standing.shard
+                    paid_here = wallet.shard == standing.shard
                     await self._wallets.settle(
                         expired.workspace_id,
                         wallet.shard,
                         expired.id,
                         held_nano_usd=wallet.holds[expired.id],
-                        cost_nano_usd=standing.cost_nano_usd if pays else 0,
+                        cost_nano_usd=standing.cost_nano_usd if paid_here else 0,
                     )
                 for state in expired.states:
                     await self._keys.settle(
                         state.owner,
                         expired.id,
                         held_nano_usd=state.holds[expired.id],
-                        cost_nano_usd=standing.cost_nano_usd,
+                        cost_nano_usd=standing.cost_nano_usd if pays(standing, state.owner) else 0,
                     )
             except StoreUnavailable as unavailable:
                 _log.warning("hold %s could not be expired: %s", expired.id, unavailable)

@@ -27,6 +27,7 @@ from tollgate.stores.aws.holds import HoldUnknown, held_by, hold_count, settle_w
 from tollgate.stores.aws.items import WalletItem
 from tollgate.stores.aws.tables import get_items, wallet_key
 from tollgate.stores.rules.account import (
+    HOLDS_CROWDED,
     HOLDS_MAX,
     OPEN,
     PAUSED,
@@ -40,9 +41,6 @@ from tollgate.stores.rules.account import (
 
 # Other writers may change a shard between a refused write and the next one, but not for ever.
 _WRITES_MAX: Final = 6
-# A workspace grows when a shard has more holds than this: each hold makes its item longer. That is
-# well below what a shard takes, because a load may double several times until the next round.
-HOLDS_CROWDED: Final = 24
 
 
 class WalletHold(Struct, frozen=True, kw_only=True):

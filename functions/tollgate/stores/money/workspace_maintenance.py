@@ -2,12 +2,13 @@
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Final, TypeVar
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
+from tollgate.core.limits import LimitOwner
 from tollgate.stores.administration import Workspace
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
@@ -23,11 +24,13 @@ from tollgate.stores.aws.tables import Tables
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.membership.pending import PendingLevels
+from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots
-from tollgate.stores.money.wallets import HOLDS_CROWDED, Wallets
+from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspace_items import lock_of
 from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.rules.account import HOLDS_CROWDED
 from tollgate.stores.rules.reports import MaintenanceReport
 
 _log = logging.getLogger(__name__)
@@ -36,6 +39,7 @@ _log = logging.getLogger(__name__)
 _SHORT_PART: Final = 2
 # Ten thousand workspaces are some hundred thousand calls, which end before the next round begins.
 _AT_ONCE_MAX: Final = 16
+_NONE: Final[Mapping[LimitOwner, int]] = {}
 
 _Written = TypeVar("_Written")
 
@@ -57,6 +61,7 @@ class WorkspaceMaintenance:
         lots: CreditLots,
         key_writes: KeyWrites,
         levels: PendingLevels,
+        slices: LevelSlices,
         ids: IdSource,
         clock: Clock,
     ) -> None:
@@ -68,26 +73,32 @@ class WorkspaceMaintenance:
         self._lots = lots
         self._key_writes = key_writes
         self._levels = levels
+        self._slices = slices
         self._ids = ids
         self._clock = clock
 
-    async def run(self) -> MaintenanceReport:
-        """Visit every workspace once."""
+    async def run(self, crowded: Mapping[LimitOwner, int] = _NONE) -> MaintenanceReport:
+        """Visit every workspace once.
+
+        `crowded` has the holds of the levels of which a sweep found too many on one item.
+        """
+        visit = partial(self._visit, crowded)
         with refusing_when_unavailable():
             visits = await visit_workspaces(
-                self._client, self._tables.core, self._visit, at_once=_AT_ONCE_MAX
+                self._client, self._tables.core, visit, at_once=_AT_ONCE_MAX
             )
         counts: Counter[str] = sum(visits, Counter())
         return MaintenanceReport(
             workspaces=len(visits),
             grown=counts["grown"],
+            sliced=counts["sliced"],
             expiries=counts["expiries"],
             moves=counts["moves"],
             alerts=counts["alerts"],
             failed=counts["failed"],
         )
 
-    async def _visit(self, workspace_id: str) -> Counter[str]:
+    async def _visit(self, crowded: Mapping[LimitOwner, int], workspace_id: str) -> Counter[str]:
         """Perform the work on a workspace; return how often each kind was done, or had to wait."""
         counts: Counter[str] = Counter()
         try:
@@ -96,7 +107,10 @@ class WorkspaceMaintenance:
                 return counts
             counts["grown"] += await self._settle_shards(workspace)
             await self._complete_keys(workspace_id)
-            await self._levels.complete(workspace_id)
+            for level, row in await self._levels.complete(workspace_id):
+                counts["sliced"] += await self._insist(
+                    partial(self._slices.care, level, row, crowded)
+                )
             counts["expiries"] += await self._lots.expire(workspace_id)
             counts["moves"] += await self._balance(workspace_id)
             counts["alerts"] += await self._budgets.check(workspace_id)

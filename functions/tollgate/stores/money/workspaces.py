@@ -65,11 +65,8 @@ from tollgate.stores.money.workspace_items import (
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.account import LOCKED, OPEN, PAUSED
 from tollgate.stores.rules.audit_entries import AuditedChange
+from tollgate.stores.rules.slices import SLICES_MAX, grown
 
-SHARDS_MAX: Final = 16
-_GROWS_BY: Final = 4
-# A third of what crowds a shard: by the next round the load may have doubled and doubled again.
-_HOLDS_OF_A_SHARD: Final = 8
 _ROUNDS_MAX: Final = 5
 
 
@@ -216,12 +213,9 @@ class Workspaces:
         A workspace with so many `holds` grows further, until a shard has few of them.
         """
         workspace = await self.read(workspace_id)
-        if workspace is None or workspace.shards >= SHARDS_MAX:
+        if workspace is None or workspace.shards >= SLICES_MAX:
             return False
-        old, new = workspace.shards, workspace.shards * _GROWS_BY
-        while holds > new * _HOLDS_OF_A_SHARD:
-            new *= _GROWS_BY
-        new = min(new, SHARDS_MAX)
+        old, new = workspace.shards, grown(workspace.shards, holds)
         lock = lock_of(workspace)
         # The shards come first: once the workspace counts them, all of them exist.
         for shard in range(old, new):

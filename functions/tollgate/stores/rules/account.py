@@ -25,6 +25,9 @@ from tollgate.stores.rules.periods import (
 
 # An item grows by some 22 bytes a hold, and every further KB costs one more write unit.
 HOLDS_MAX: Final = 1000
+# Above this many, more items share a wallet's or a level's: well below what one item takes, because
+# a load may double several times until the next round of maintenance.
+HOLDS_CROWDED: Final = 24
 # Stands for "no limit": more than anybody spends, less than DynamoDB's 38 digits.
 UNLIMITED: Final = 10**18
 # The lock of a workspace: open, locked by an administrator, paused by its budget.
@@ -89,8 +92,12 @@ class RateState(Struct, frozen=True, kw_only=True):
 
     def form(self, now_us: int) -> RateForm:
         """Return the form of the next write of a hold, by what is known of this bucket."""
-        # No key has an interval of a microsecond.
-        return "unlimited" if self.interval_us == 1 else rate_form(self.full_us, now_us)
+        return "unlimited" if self.is_unlimited else rate_form(self.full_us, now_us)
+
+    @property
+    def is_unlimited(self) -> bool:
+        """True for a level without a rate: no key has an interval of a microsecond."""
+        return self.interval_us == 1
 
     def within(self, requests_per_minute: int) -> "RateState":
         """Return this bucket, refilled no faster than that and with room for twice as many

@@ -10,6 +10,8 @@ class MaintenanceReport(Struct, frozen=True, kw_only=True):
     workspaces: int
     # Workspaces that got more shards.
     grown: int
+    # Teams and members whose states got more slices.
+    sliced: int = 0
     # Entries that took back expired credit.
     expiries: int
     # Moves of credit between shards.

@@ -1,13 +1,16 @@
 """Holds whose process is gone, and the record that such a generation gets; pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tollgate.core.generation import GenerationRecord, RoutingTrace
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner
+from tollgate.stores.rules.slices import SLICE_HOLDS_MAX
 
 # After this a function that held money has ended: its timeout, and room for clocks that differ.
 FUNCTION_TIMEOUT_S: Final = 885
@@ -70,6 +73,18 @@ class SweepReport(Struct, frozen=True, kw_only=True):
     settled: int
     # Age of the oldest hold, expired or not; 0 without holds.
     oldest_age_s: float
+    # Holds of each level that has too many of them on one item.
+    crowded: Mapping[LimitOwner, int] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> dict[str, float]:
+        """The report as a line of the log has it."""
+        return {
+            "found": self.found,
+            "settled": self.settled,
+            "oldest_age_s": self.oldest_age_s,
+            "crowded": len(self.crowded),
+        }
 
 
 def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Sequence[ExpiredHold]:
@@ -96,6 +111,28 @@ def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Se
         )
         for hold_id in sorted(wallets.keys() | states.keys())
     ]
+
+
+def crowded_levels(items: Iterable[WalletHolds | StateHolds]) -> Mapping[LimitOwner, int]:
+    """Return the holds of each level that has too many of them on one item."""
+    holds: Counter[LimitOwner] = Counter()
+    crowded = set()
+    for item in items:
+        if isinstance(item, StateHolds) and item.owner.above_key is not None:
+            owner = replace(item.owner, slice=0)
+            holds[owner] += len(item.holds)
+            if len(item.holds) > SLICE_HOLDS_MAX:
+                crowded.add(owner)
+    return {owner: holds[owner] for owner in crowded}
+
+
+def pays(record: GenerationRecord, owner: LimitOwner) -> bool:
+    """Return whether a slice of a state is the one that a generation was held on.
+
+    A hold on another slice is left by a write that was delivered twice.
+    """
+    above = owner.above_key
+    return owner.slice == (record.slices.get(above, 0) if above is not None else 0)
 
 
 def lost_record(expired: ExpiredHold) -> GenerationRecord:

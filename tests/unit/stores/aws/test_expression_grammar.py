@@ -4,7 +4,13 @@ import pytest
 
 from tests.dynamodb_grammar import Expression, NotInTheGrammar, check_request
 from tollgate.stores.aws import expressions
-from tollgate.stores.aws.expressions import ConditionalUpdate, key_change, key_hold, set_and_remove
+from tollgate.stores.aws.expressions import (
+    ConditionalUpdate,
+    key_change,
+    key_hold,
+    set_and_remove,
+    slice_change,
+)
 
 UPDATES = {
     "wallet hold": expressions.WALLET_HOLD,
@@ -31,6 +37,16 @@ UPDATES = {
     "key top-up within its own limit": expressions.key_top_up((0, "own")),
     "key top-up within its tier": expressions.key_top_up((3, "tier")),
     "key change": key_change(("on", "ex", "tat"), {"ld": (2, 1), "tl": (0, 3)}),
+    "slice change": slice_change(
+        ("cc", "gi", "gs"),
+        {"ld": (2, 1), "tl": (0, 3)},
+        {"ld": 1},
+        same_revision=True,
+        fewer=True,
+        shifts=True,
+    ),
+    "level grow": expressions.LEVEL_GROW,
+    "level grow first": expressions.LEVEL_GROW_FIRST,
     "rows described": set_and_remove(("label", "ex"), ("tier",), expressions.SAME_HASH),
     "wallet settle, crowded": expressions.WALLET_SETTLE_CROWDED,
     "wallet top-up": expressions.WALLET_TOP_UP,

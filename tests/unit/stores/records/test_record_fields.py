@@ -56,6 +56,7 @@ _OTHER_VALUES: Final[dict[str, Any]] = {
     "adapted": ("seed",),
     "rounds": (Usage(output_tokens=1), Usage(output_tokens=2)),
     "runs": (_RUN,),
+    "slices": {"team": 3},
 }
 _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "capabilities": (),
@@ -75,8 +76,8 @@ _OTHER_TRACE_VALUES: Final[dict[str, Any]] = {
     "documents": ReadSize(types=("application/pdf",), pages=3),
     "rounds": RoundsBound(rounds_max=6, result_tokens=9, fees_nano_usd=10),
 }
-# A caller knows their workspace, and which shard pays is the ledger's own business.
-_INTERNAL: Final = {"workspace_id", "shard"}
+# A caller knows their workspace, and which shard or slice pays is the ledger's own business.
+_INTERNAL: Final = {"workspace_id", "shard", "slices"}
 
 
 def _with_another(value: Any, name: str, others: dict[str, Any]) -> Any:

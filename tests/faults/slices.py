@@ -1,0 +1,65 @@
+"""The slices of levels in a fault test: made, and evened out again and again."""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from contextlib import suppress
+
+from tests.faults.checks import Findings
+from tests.faulty_client import FaultyAwsJson, Killed
+from tests.stores import DynamoStores
+from tollgate.core.errors import GatewayError
+from tollgate.core.ids import IdSource
+from tollgate.core.limits import AboveKey, LimitOwner
+from tollgate.stores.aws.decoding import read_number
+from tollgate.stores.aws.failures import StoreError
+from tollgate.stores.aws.tables import get_item, level_row_key
+from tollgate.stores.keys.slice_writes import Division, SliceWrites
+from tollgate.stores.membership.level_items import slices_of
+from tollgate.stores.membership.pending import READERS
+from tollgate.stores.membership.slices import LevelSlices
+from tollgate.stores.rules.level_settings import state_settings
+from tollgate.stores.rules.slices import SLICES_MAX
+
+_WORKSPACE = "acme"
+_CALLED_OFF = (GatewayError, StoreError, Killed)
+
+
+async def divide(
+    stores: DynamoStores,
+    levels: Sequence[tuple[AboveKey, str]],
+    findings: Findings,
+    done: asyncio.Event,
+) -> None:
+    """Levels get slices, and then these are evened out again and again."""
+    ids, clock = IdSource(stores.clock), stores.clock
+    care = LevelSlices(stores.client, stores.tables, ids=ids, clock=clock)
+    writes = SliceWrites(stores.client, stores.tables.ledger, ids=ids, clock=clock)
+    for level, name in itertools.cycle(levels):
+        if done.is_set() and not owed(stores, "divide"):
+            return
+        await asyncio.sleep(0.1)
+        with suppress(*_CALLED_OFF):
+            key = level_row_key(level, _WORKSPACE, name)
+            row = await get_item(stores.client, stores.tables.core, key)
+            assert row is not None
+            owner = LimitOwner(level=level, id=name, workspace_id=_WORKSPACE)
+            slices = slices_of(row)
+            if slices < SLICES_MAX:
+                findings.counts["sliced"] += await care.grow(level, row, 1)
+                continue
+            findings.counts["divided"] += await writes.divide(
+                Division(
+                    owner=owner,
+                    settings=state_settings(READERS[level](row)),
+                    revision=read_number(row, "rev"),
+                    was=slices,
+                    slices=slices,
+                )
+            )
+
+
+def owed(stores: DynamoStores, site: str) -> bool:
+    """Return whether a site of this network has yet to meet some fault."""
+    client = stores.client
+    return isinstance(client, FaultyAwsJson) and bool(client.faults and client.faults.owed([site]))
