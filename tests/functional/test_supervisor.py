@@ -5,6 +5,7 @@ Keeps C36.
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 from asyncio.subprocess import PIPE, STDOUT, Process
@@ -195,6 +196,26 @@ async def test_a_configuration_that_breaks_ends_no_process_that_serves(tmp_path:
             os.kill(pid, signal.SIGKILL)
         assert await server.ended() == 1
         await server.writes("nothing serves")
+
+
+async def test_a_process_that_cannot_be_made_ends_none_that_serves(tmp_path: Path) -> None:
+    async with supervised(tmp_path) as server:
+        first, second = (await server.begin_with_each()).values()
+        used = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+        limits = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+        # What the lost process had is all that is free: two of the four that a new one needs.
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (used, limits[1]))
+        os.kill(first.pid, signal.SIGKILL)
+        await server.writes("no process can be made")
+        assert (await server.begin()).pid == second.pid
+        server.process.send_signal(signal.SIGHUP)
+        await server.writes("the processes that serve are kept")
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, limits)
+        await server.serves_without({first.pid})
+        assert await second.ends()
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.ended() == 0
+        assert not any("exception" in line for line in server.output)
 
 
 async def test_a_configuration_that_was_never_right_ends_the_program(tmp_path: Path) -> None:

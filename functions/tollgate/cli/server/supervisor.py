@@ -94,8 +94,10 @@ class _Worker:
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal if it has not ended."""
+        # A process that starts collects those that have ended before their end is noted here.
         if not self._ended.is_set():
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def _note_beat(self) -> None:
         if not os.read(self._heart.fileno(), 4_096):
@@ -147,11 +149,14 @@ class Supervisor:
         # Else connections would wait in a queue from which nobody accepts any more.
         self._listener.close()
         await asyncio.gather(*map(self._retire, list(self._alive)))
+        if not self._supervising.cancelled():
+            self._supervising.result()
         return not self._has_failed
 
     async def _supervise(self, count: int, on_open: Callable[[], None]) -> None:
-        self._workers = [self._start() for _ in range(count)]
-        self._has_failed = not all(await asyncio.gather(*map(self._starts, self._workers)))
+        started = await asyncio.gather(*(self._start() for _ in range(count)))
+        self._workers = [worker for worker in started if worker is not None]
+        self._has_failed = len(self._workers) < count
         if self._has_failed:
             return
         on_open()
@@ -171,7 +176,7 @@ class Supervisor:
                 return
             _LOGGER.error("a process is lost", extra={"fields": {"pid": lost.pid, "how": how}})
             await self._kill(lost)
-            while not await self._starts(worker := self._start()):
+            while (worker := await self._start()) is None:
                 if not any(each.serves for each in self._workers):
                     self._has_failed = self._supervising.cancel()
                     return
@@ -184,7 +189,7 @@ class Supervisor:
     async def _replace_all(self, tasks: asyncio.TaskGroup) -> None:
         """Replace one process after the other, as long as their successors can serve."""
         for place in range(len(self._workers)):
-            if not await self._starts(successor := self._start()):
+            if (successor := await self._start()) is None:
                 _LOGGER.error("the processes that serve are kept")
                 return
             before, self._workers[place] = self._workers[place], successor
@@ -192,17 +197,20 @@ class Supervisor:
             tasks.create_task(self._retire(before))
         _LOGGER.info("all processes are replaced")
 
-    def _start(self) -> _Worker:
-        worker = _Worker(self._serve, self._listener)
+    async def _start(self) -> _Worker | None:
+        """Start a process and return it once it serves; None if it does not, or not in time."""
+        try:
+            worker = _Worker(self._serve, self._listener)
+        except OSError as failure:
+            # As without a free descriptor, or memory: those that serve are not to end for it.
+            _LOGGER.error("no process can be made", extra={"fields": {"how": str(failure)}})
+            return None
         self._alive.add(worker)
-        return worker
-
-    async def _starts(self, worker: _Worker) -> bool:
-        """Return whether a process serves in time; it has ended if not."""
-        if not await worker.starts(self._patience.starts_s):
-            await self._kill(worker)
-            _LOGGER.error("a process does not start", extra={"fields": {"pid": worker.pid}})
-        return worker.serves
+        if await worker.starts(self._patience.starts_s):
+            return worker
+        await self._kill(worker)
+        _LOGGER.error("a process does not start", extra={"fields": {"pid": worker.pid}})
+        return None
 
     async def _retire(self, worker: _Worker) -> None:
         """Let a process answer what it has accepted, and end."""
