@@ -63,6 +63,11 @@ class Hold(Struct, frozen=True, kw_only=True):
     crowded: bool = False
 
     @property
+    def key(self) -> LimitOwner:
+        """Whose own state holds it."""
+        return LimitOwner(level="key", id=self.key_id, workspace_id=self.workspace_id)
+
+    @property
     def slices(self) -> dict[AboveKey, int]:
         """The slices that pay, as the record names them."""
         return {level.level: level.slice for level in self.levels if level.slice}

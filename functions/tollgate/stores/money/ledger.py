@@ -121,7 +121,7 @@ class DynamoLedger:
                     more_nano_usd=more_nano_usd,
                 ),
                 self._keys.top_up(
-                    _key_of(hold),
+                    hold.key,
                     hold.id,
                     held_nano_usd=hold.key_nano_usd,
                     more_nano_usd=more_nano_usd,
@@ -297,7 +297,7 @@ class DynamoLedger:
             ),
             partial(
                 self._keys.settle,
-                _key_of(hold),
+                hold.key,
                 hold.id,
                 held_nano_usd=hold.key_nano_usd,
                 cost_nano_usd=cost_nano_usd,
@@ -376,10 +376,6 @@ def _whole_hold(
         ),
         crowded=wallet.crowded,
     )
-
-
-def _key_of(hold: Hold) -> LimitOwner:
-    return LimitOwner(level="key", id=hold.key_id, workspace_id=hold.workspace_id)
 
 
 async def _outcome(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:
