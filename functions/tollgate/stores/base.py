@@ -64,7 +64,7 @@ class Hold(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> LimitOwner:
-        """Whose own state holds it."""
+        """The owner of the state that counts the key."""
         return LimitOwner(level="key", id=self.key_id, workspace_id=self.workspace_id)
 
     @property
