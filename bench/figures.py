@@ -8,6 +8,8 @@ from bench.upstream import SHORT_CHUNKS, STREAM_CHUNKS
 
 FLOOR, PASSTHROUGH = "floor", "pass-through"
 IN_MEMORY, WITH_LEDGER = "ours, in memory", "ours, ledger"
+# The command itself, which `make scale` measures.
+SERVED = "tollgate serve"
 GATEWAYS = (FLOOR, PASSTHROUGH, IN_MEMORY, WITH_LEDGER)
 
 

@@ -4,7 +4,9 @@ import asyncio
 import json
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from bench.upstream import MARK
 
@@ -56,6 +58,8 @@ class Answers:
     """Answers to one kind of request; times are in seconds from the request's last byte."""
 
     first_token_s: list[float] = field(default_factory=list)
+    # First content and end of each, of one clock.
+    open_s: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -67,33 +71,62 @@ class Answers:
         """The median time to the first content."""
         return statistics.median(self.first_token_s)
 
+    @property
+    def open_max(self) -> int:
+        """The most answers that were begun and not ended at a time."""
+        changes = sorted(
+            (at_s, change)
+            for began_s, ended_s in self.open_s
+            for at_s, change in ((began_s, 1), (ended_s, -1))
+        )
+        return max(accumulate(change for _, change in changes), default=0)
 
-async def ask(port: int, question: Question, *, times: int, at_once: int = 1) -> Answers:
-    """Send the request `times` times, `at_once` in parallel.
 
-    Raises RuntimeError for an answer that is incomplete or an error.
+async def ask(
+    port: int,
+    question: Question,
+    *,
+    times: int,
+    at_once: int = 1,
+    opening: int | None = None,
+    within_s: float = 120,
+) -> Answers:
+    """Send the request `times` times, `at_once` in parallel, of which `opening` wait for content.
+
+    Raises RuntimeError for an answer that is incomplete or an error, TimeoutError for a late end.
     """
     answers = Answers()
     left = iter(range(times))
     request = question.request(port)
+    doors = asyncio.Semaphore(opening or at_once or 1)
 
     async def caller() -> None:
+        if next(left, None) is None:
+            return
+        # First, because a server closes a connection on which nothing comes.
+        await doors.acquire()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
-            for _ in left:
+            while True:
                 writer.write(request)
-                answers.first_token_s.append(await _answer(reader, question.marks))
+                asked_s = time.perf_counter()
+                first_token_s = await _answer(reader, question.marks, doors.release)
+                answers.first_token_s.append(first_token_s)
+                answers.open_s.append((asked_s + first_token_s, time.perf_counter()))
+                if next(left, None) is None:
+                    return
+                await doors.acquire()
         finally:
             writer.close()
 
-    async with asyncio.timeout(120), asyncio.TaskGroup() as callers:
+    async with asyncio.timeout(within_s), asyncio.TaskGroup() as callers:
         for _ in range(at_once):
             callers.create_task(caller())
     return answers
 
 
-async def _answer(reader: asyncio.StreamReader, marks: int) -> float:
-    """Read one answer, and return the seconds to its first mark."""
+async def _answer(reader: asyncio.StreamReader, marks: int, begun: Callable[[], None]) -> float:
+    """Read one answer, and return the seconds to its first mark, at which `begun` is called."""
     start_s = time.perf_counter()
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     _, sized, length = head.partition(b"content-length:")
@@ -107,6 +140,7 @@ async def _answer(reader: asyncio.StreamReader, marks: int) -> float:
         body += piece
         if first_token_s is None and MARK in body:
             first_token_s = time.perf_counter() - start_s
+            begun()
     if first_token_s is None or body.count(MARK) != marks or b" 200 " not in head[:16]:
         raise RuntimeError(f"not the answer that was due: {head[:80]!r} {bytes(body[:600])!r}")
     return first_token_s

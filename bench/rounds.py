@@ -12,7 +12,7 @@ from tests.ministack import running_ministack
 from tests.stores import aws_client, fresh_tables
 
 from bench.children import Child, child
-from bench.figures import FLOOR, IN_MEMORY, PASSTHROUGH, WITH_LEDGER, Sample, Scenario
+from bench.figures import FLOOR, IN_MEMORY, PASSTHROUGH, SERVED, WITH_LEDGER, Sample, Scenario
 from bench.load import Question, ask
 from bench.upstream import SHORT_CHUNKS
 from tollgate.core.clock import SystemClock
@@ -20,10 +20,13 @@ from tollgate.stores.aws.tables import wallet_key
 
 
 @contextmanager
-def run_gateways(names: Sequence[str]) -> Iterator[tuple[dict[str, Child], str | None]]:
+def run_gateways(
+    names: Sequence[str], *, emulated: bool = True
+) -> Iterator[tuple[dict[str, Child], str | None]]:
     """Run the gateways of those names.
 
-    Yields them by name, and the URL of the DynamoDB behind the one with a ledger (None without it).
+    Yields them by name, and the URL of the DynamoDB behind those with a ledger (None without one):
+    an emulator, or else the engine of the simulation, which takes more calls a second.
     """
     with ExitStack() as stack:
         upstream = stack.enter_context(child("bench.upstream", measured=False))
@@ -32,9 +35,8 @@ def run_gateways(names: Sequence[str]) -> Iterator[tuple[dict[str, Child], str |
         running: dict[str, Child] = {}
         for name in names:
             module, arguments = _COMMANDS[name], [port]
-            if name == WITH_LEDGER:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-                dynamodb_url = stack.enter_context(running_ministack(folder))
+            if name in _LEDGERS:
+                dynamodb_url = stack.enter_context(_run_dynamodb(emulated=emulated))
                 arguments.append(dynamodb_url)
             running[name] = stack.enter_context(child(module, *arguments))
         yield running, dynamodb_url
@@ -45,7 +47,20 @@ _COMMANDS = {
     PASSTHROUGH: "bench.gateways.passthrough",
     IN_MEMORY: "bench.gateways.ours",
     WITH_LEDGER: "bench.gateways.ours",
+    SERVED: "bench.gateways.served",
 }
+_LEDGERS = (WITH_LEDGER, SERVED)
+
+
+@contextmanager
+def _run_dynamodb(*, emulated: bool) -> Iterator[str]:
+    """Yield the URL of an empty DynamoDB."""
+    if emulated:
+        with tempfile.TemporaryDirectory() as folder, running_ministack(Path(folder)) as url:
+            yield url
+    else:
+        with child("bench.gateways.dynamodb", measured=False) as store:
+            yield f"http://127.0.0.1:{store.port}"
 
 
 async def measure_rounds(

@@ -18,6 +18,8 @@ STREAM_CHUNKS = 200
 SHORT_CHUNKS = 16
 _SHORT_BYTES = 1024
 _PAUSE_S = 0.005
+# So long that thousands of streams are open before the first one ends.
+_SLOW_PAUSE_S = 0.3
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def _script(head: bytes, body: bytes) -> Script:
         return SCRIPTS["whole", "json"]
     naming = head if kind == "converse" else body
     return SCRIPTS[
-        next(name for name in ("paced", "short", "quick") if name.encode() in naming), kind
+        next(name for name in ("paced", "slow", "short", "quick") if name.encode() in naming), kind
     ]
 
 
@@ -137,6 +139,7 @@ def _scripts() -> dict[tuple[str, str], Script]:
         ("short", SHORT_CHUNKS, _SHORT_BYTES, 0.0),
         ("quick", STREAM_CHUNKS, _SHORT_BYTES, 0.0),
         ("paced", STREAM_CHUNKS, STREAM_CHUNKS * 24, _PAUSE_S),
+        ("slow", STREAM_CHUNKS, STREAM_CHUNKS * 24, _SLOW_PAUSE_S),
     ):
         words = _words(chunks, text_bytes)
         scripts[name, "sse"] = Script(sse, _sse(words), pause_s)
@@ -151,7 +154,7 @@ SCRIPTS = _scripts()
 async def main() -> None:
     """Serve until the process is ended."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(Upstream, "127.0.0.1", 0, backlog=256)
+    server = await loop.create_server(Upstream, "127.0.0.1", 0, backlog=2048)
     announce(port=server.sockets[0].getsockname()[1])
     await server.serve_forever()
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import resource
+import sys
 from collections.abc import AsyncIterator, Sequence
 from statistics import median
 from typing import Final
 
 from bench.children import Child
-from bench.figures import IN_MEMORY, WITH_LEDGER
-from bench.load import Question, ask
+from bench.figures import IN_MEMORY, SERVED, WITH_LEDGER
+from bench.load import Answers, Question, ask
 from bench.rounds import run_gateways
 from bench.scale.counted import Cost
 from bench.scale.deployments import Template
@@ -16,11 +17,13 @@ from bench.scale.measure import Point
 from bench.upstream import SHORT_CHUNKS, STREAM_CHUNKS
 
 _IN_FLIGHT: Final = (1, 4, 16, 64, 256)
-# Beyond so many the emulator, on half a machine, answers later than the gateway waits.
-_WITH_LEDGER_MAX: Final = 16
+_WARM_UP_AT_ONCE: Final = 16
 _REQUESTS: Final = 256
-# One key has a thousand at most, see `HOLDS_MAX`.
-_STREAMS: Final = (1, 10, 100, 300, 1_000)
+# Of one key at a time: what comes in one burst waits for the store longer than a call may.
+_OPENING: Final = 4
+_WITHIN_S: Final = 300.0
+_PACED_MAX: Final = 100
+_STREAMS: Final = (1, 10, 100, 500, 2_000)
 # Sockets of the caller and of the provider for each stream, and room.
 _FILES: Final = 2 * _STREAMS[-1] + 500
 _LOOK_EVERY_S: Final = 0.1
@@ -28,14 +31,12 @@ _LOOK_EVERY_S: Final = 0.1
 
 async def measure_requests(_template: Template) -> AsyncIterator[Sequence[Point]]:
     """Yield CPU and waiting of a whole answer for each number of requests in flight."""
-    with run_gateways([IN_MEMORY, WITH_LEDGER]) as (running, _url):
+    with run_gateways([IN_MEMORY, WITH_LEDGER], emulated=False) as (running, _url):
         for gateway in running.values():
-            await _ask(gateway, times=_REQUESTS, at_once=_WITH_LEDGER_MAX)
+            await _ask(gateway, times=_REQUESTS, at_once=_WARM_UP_AT_ONCE)
         for at_once in _IN_FLIGHT:
             points: list[Point] = []
             for name, gateway in running.items():
-                if name == WITH_LEDGER and at_once > _WITH_LEDGER_MAX:
-                    continue
                 before_s = gateway.cpu_s()
                 waits = await _ask(gateway, times=_REQUESTS, at_once=at_once)
                 cpu_ms = (gateway.cpu_s() - before_s) / _REQUESTS * 1e3
@@ -48,17 +49,19 @@ async def measure_requests(_template: Template) -> AsyncIterator[Sequence[Point]
 
 
 async def measure_streams(_template: Template) -> AsyncIterator[Sequence[Point]]:
-    """Yield memory and CPU of streams that are open at a time, each of 200 chunks."""
+    """Yield memory and CPU of streams that `tollgate serve` has open at a time, of 200 chunks."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(_FILES, most), most))
     for streams in _STREAMS:
         # A process for each size, since memory that a process got is not given back.
-        with run_gateways([IN_MEMORY]) as (running, _url):
-            gateway = running[IN_MEMORY]
+        with run_gateways([SERVED], emulated=False) as (running, _url):
+            gateway = running[SERVED]
             await _ask(gateway, times=20, at_once=4)
             idle_mb, before_s = gateway.resident_mb(), gateway.cpu_s()
-            highest_mb = await _highest_mb(gateway, streams)
+            highest_mb, open_max = await open_streams(gateway, streams)
             cpu_s = gateway.cpu_s() - before_s
+        if open_max < streams:
+            print(f"  only {open_max:,} of {streams:,} streams were open at once", file=sys.stderr)
         yield [
             _point("CPU of a chunk", streams, cpu_s / streams / STREAM_CHUNKS * 1e3),
             _point(
@@ -67,18 +70,32 @@ async def measure_streams(_template: Template) -> AsyncIterator[Sequence[Point]]
         ]
 
 
-async def _highest_mb(gateway: Child, streams: int) -> float:
-    """Return the most resident memory while so many streams are open."""
-    question = Question.chat(
-        "sse/paced", STREAM_CHUNKS, stream=True, key=gateway.facts.get("key", "")
+async def open_streams(gateway: Child, streams: int) -> tuple[float, int]:
+    """Open so many streams; return the most resident memory meanwhile, and how many were open.
+
+    They are shared out among the gateway's keys, each of which has a thousand at most.
+    """
+    keys = gateway.facts["keys"]
+    # Streams of a second would end before so many are open; those of a minute are a minute's wait.
+    model = "sse/paced" if streams <= _PACED_MAX else "sse/slow"
+    asked = asyncio.gather(
+        *(
+            _stream(gateway.port, key, model, len(range(place, streams, len(keys))))
+            for place, key in enumerate(keys)
+        )
     )
-    asked = asyncio.create_task(ask(gateway.port, question, times=streams, at_once=streams))
     highest_mb = gateway.resident_mb()
     while not asked.done():
         await asyncio.wait([asked], timeout=_LOOK_EVERY_S)
         highest_mb = max(highest_mb, gateway.resident_mb())
-    await asked
-    return highest_mb
+    return highest_mb, Answers(open_s=[it for each in await asked for it in each.open_s]).open_max
+
+
+async def _stream(port: int, key: str, model: str, streams: int) -> Answers:
+    question = Question.chat(model, STREAM_CHUNKS, stream=True, key=key)
+    return await ask(
+        port, question, times=streams, at_once=streams, opening=_OPENING, within_s=_WITHIN_S
+    )
 
 
 async def _ask(gateway: Child, *, times: int, at_once: int) -> Sequence[float]:

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from bench.children import child
-from bench.figures import IN_MEMORY, PASSTHROUGH, Sample, compare_samples
+from bench.figures import IN_MEMORY, PASSTHROUGH, SERVED, Sample, compare_samples
 from bench.load import Question, ask
+from bench.rounds import run_gateways
+from bench.scale.flight import open_streams
 from bench.sizes import Size, format_size
 from bench.table import format_table
 from bench.upstream import SHORT_CHUNKS
@@ -68,6 +70,17 @@ def test_a_checkout_is_compared_with_another(tmp_path: Path) -> None:
     assert [*kept["pairs"]] == names
     assert all(len(pairs) == 2 for pairs in kept["pairs"].values())
     assert kept["commit"]
+
+
+async def test_make_scale_opens_its_streams_at_a_time_under_serve(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "BENCH_API_KEY"):
+        monkeypatch.setenv(name, "bench")
+    with run_gateways([SERVED], emulated=False) as (running, _):
+        memory_mb, open_max = await open_streams(running[SERVED], 6)
+    assert open_max == 6
+    assert memory_mb > 50
 
 
 def test_an_answer_that_lacks_a_piece_is_not_measured() -> None:

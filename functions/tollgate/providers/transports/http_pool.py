@@ -14,7 +14,8 @@ from tollgate.http1.reply import Reply
 from tollgate.http1.request import Request
 from tollgate.providers.base import FormPart, UpstreamRefused
 
-CONNECTIONS_MAX: Final = 1000
+# Each stream has one; a process of `tollgate serve` has thousands open.
+CONNECTIONS_MAX: Final = 4000
 ERROR_BODY_BYTES_MAX: Final = 64 * 1024
 _OF_EVERY_CALL: Final[Mapping[str, str]] = {
     "user-agent": "tollgate",

@@ -1,0 +1,94 @@
+"""A DynamoDB in memory on a socket: the engine of tests/capacity, with nothing limited.
+
+It answers some thousands of calls a second, where an emulator answers some hundreds.
+
+Usage: python -m bench.gateways.dynamodb
+"""
+
+import asyncio
+from collections.abc import Mapping
+from random import Random
+from time import monotonic
+from typing import Any
+
+from msgspec import json
+from tests.capacity.engine import MemoryDynamo
+from tests.capacity.partitions import Partitions
+from typing_extensions import override
+
+from bench.children import announce
+from tollgate.stores.aws.failures import ConditionFailed, TransactionCancelled
+
+_TARGET = b"x-amz-target: dynamodb_20120810."
+
+
+class Connection(asyncio.Protocol):
+    """One connection; requests come one after another."""
+
+    def __init__(self, store: MemoryDynamo) -> None:
+        self._store = store
+        self._received = b""
+        self._answering: asyncio.Task[None] | None = None
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, blank, body = self._received.partition(b"\r\n\r\n")
+        if not blank:
+            return
+        lower = head.lower()
+        _, _, length = lower.partition(b"content-length:")
+        size = int(length.partition(b"\r\n")[0])
+        if len(body) < size:
+            return
+        self._received = body[size:]
+        at = lower.index(_TARGET) + len(_TARGET)
+        operation = head[at:].partition(b"\r\n")[0].decode()
+        self._answering = asyncio.create_task(self._answer(operation, body[:size]))
+
+    async def _answer(self, operation: str, body: bytes) -> None:
+        status, reply = await _call(self._store, operation, json.decode(body))
+        content = json.encode(reply)
+        head = (
+            f"HTTP/1.1 {status}\r\ncontent-type: application/x-amz-json-1.0\r\n"
+            f"content-length: {len(content)}\r\n\r\n"
+        )
+        self._transport.write(head.encode() + content)
+
+
+async def _call(
+    store: MemoryDynamo, operation: str, payload: Mapping[str, Any]
+) -> tuple[str, object]:
+    """Return the status and the reply, as DynamoDB writes them."""
+    refused = "400 Bad Request"
+    try:
+        return "200 OK", await store.call(operation, payload)
+    except ConditionFailed as failed:
+        found = {} if failed.item is None else {"Item": failed.item}
+        return refused, {"__type": "x#ConditionalCheckFailedException", **found}
+    except TransactionCancelled as cancelled:
+        reasons = [{"Code": reason.code} for reason in cancelled.reasons]
+        return refused, {
+            "__type": "x#TransactionCanceledException",
+            "CancellationReasons": reasons,
+        }
+    except AttributeError as unknown:
+        return refused, {"__type": "x#UnknownOperationException", "message": str(unknown)}
+
+
+async def main() -> None:
+    """Answer until the process is ended."""
+    store = MemoryDynamo(Partitions(monotonic), Random(7), latency_s=0)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Connection(store), "127.0.0.1", 0, backlog=1024)
+    announce(port=server.sockets[0].getsockname()[1])
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
