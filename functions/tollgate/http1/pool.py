@@ -20,7 +20,7 @@ _TOGETHER_BYTES: Final = 64 * 1024
 class Pool:
     """Connections to any server, at most `connections_max` in use and as many kept.
 
-    It belongs to the event loop of its first request.
+    It belongs to the event loop of its first request, and raises RuntimeError in another one.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Pool:
         self._tls = tls
         self._buffer = make_buffer()
         self._free = asyncio.Semaphore(connections_max)
+        self._loop: asyncio.AbstractEventLoop | None = None
         # For each server, with the time at which a connection is closed unused; the last one first.
         self._kept: dict[Origin, list[tuple[Connection, float]]] = {}
         self._kept_count = 0
@@ -51,17 +52,24 @@ class Pool:
         """
         origin, head = write_request(request)
         connection: Connection | None = None
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            if self._loop is not None:
+                # What it keeps is read and timed by that loop, which may be closed or never run
+                # again.
+                raise RuntimeError("a pool serves the event loop of its first request alone")
+            self._loop = loop
         await self._enter(connect_s)
         try:
             kept = None if fresh else self._take(origin)
             connection = kept or await connect(
                 origin, self._buffer, timeout_s=connect_s, tls=self._tls
             )
-            forgotten_s = asyncio.get_running_loop().time() + self._forgotten_s
+            forgotten_s = loop.time() + self._forgotten_s
             try:
                 await _exchange(connection, head, request)
             except ConnectionLost as lost:
-                soon = asyncio.get_running_loop().time() < forgotten_s
+                soon = loop.time() < forgotten_s
                 raise ConnectionLost(str(lost), was_kept=kept is not None and soon) from lost
         except BaseException:
             if connection is not None:

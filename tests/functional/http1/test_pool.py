@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+import threading
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -24,9 +25,11 @@ from tollgate.http1.errors import (
     HttpError,
     InvalidRequest,
 )
+from tollgate.http1.pool import Pool
 from tollgate.http1.request import Request, parse_url
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+SHORT_S = 0.3
 LARGE = bytes(range(256)) * 20_000
 
 
@@ -302,3 +305,28 @@ async def test_a_kept_connection_serves_its_own_server_alone() -> None:
         await whole(pool, ask(first))
         assert [len(first.requests), len(second.requests)] == [2, 1]
         assert [first.connections, second.connections] == [1, 1]
+
+
+async def test_a_connection_that_is_made_while_the_process_has_no_cpu_is_no_timeout() -> None:
+    async with serving(OK) as server:
+        origin, _ = parse_url(f"http://127.0.0.1:{server.port}/")
+        connecting = asyncio.create_task(connect(origin, make_buffer(), timeout_s=SHORT_S))
+        await asyncio.sleep(0)
+        # The event loop stands still until the time is over.
+        threading.Event().wait(SHORT_S)
+        connection = await connecting
+        connection.abort()
+        await connection.wait_closed()
+
+
+async def test_a_pool_says_that_it_serves_one_event_loop() -> None:
+    """A kept connection would wait for a loop that never runs again."""
+
+    def ask_in_another_loop(pool: Pool, request: Request) -> None:
+        asyncio.run(whole(pool, request))
+
+    async with serving(OK, OK) as server, pooled() as pool:
+        await whole(pool, ask(server))
+        with pytest.raises(RuntimeError, match="the event loop of its first request"):
+            await asyncio.to_thread(ask_in_another_loop, pool, ask(server))
+        await whole(pool, ask(server))
