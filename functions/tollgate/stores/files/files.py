@@ -54,6 +54,7 @@ from tollgate.stores.files.rows import (
     read_cursor,
     sort_files,
 )
+from tollgate.stores.files.searches import RecentSearches
 from tollgate.stores.files.usage import FileUsages, no_room, read_uploads
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange
@@ -70,8 +71,6 @@ _REMOVED_MAX: Final = 10
 _LOOKS_MAX: Final = 10
 # No upload through the gateway takes longer, so an older one without an item was given up.
 _ABANDONED_S: Final = 1_800
-# A workspace at its cap is searched for files that have expired once in so many seconds.
-_SEARCH_EVERY_S: Final = 60
 # Deletions of one workspace meet at its count.
 _REMOVAL_ATTEMPTS: Final = 8
 
@@ -106,7 +105,7 @@ class DynamoFileStore:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
         self._ids = ids
         self._clock = clock
-        self._searched_s: dict[str, float] = {}
+        self._searches = RecentSearches()
 
     async def create(self, new: NewFile, content: bytes) -> StoredFile:
         """Store a file; raise AccessError if its key or workspace has no room for it."""
@@ -340,9 +339,8 @@ class DynamoFileStore:
             for each in (place, file_usage_key(workspace_id, None)):
                 await end(each, upload, size_bytes)
             freed |= is_missing
-        if self._searched_s.get(workspace_id, 0) + _SEARCH_EVERY_S > now_s:
+        if not self._searches.begin(workspace_id, now_s):
             return freed
-        self._searched_s[workspace_id] = now_s
         partition = file_partition(workspace_id)
         rows = await all_rows(self._client, self._table, partition, ROWS)
         _, gone, _ = sort_files(rows, now_s)
