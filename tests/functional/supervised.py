@@ -42,7 +42,6 @@ def block_the_loop() -> None:
 
 
 def serve_as_one(broken: Path, listener: socket.socket, heart: Connection) -> None:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if broken.exists():
         raise SystemExit("the configuration is broken")
     asyncio.run(_serve(listener, heart))

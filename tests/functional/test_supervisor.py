@@ -5,6 +5,7 @@ Keeps C36.
 
 import asyncio
 import os
+import pty
 import resource
 import signal
 import sys
@@ -13,6 +14,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
+
+from tests.functional.test_serve_processes import children
 
 PATIENCE_S = 60
 
@@ -216,6 +221,49 @@ async def test_a_process_that_cannot_be_made_ends_none_that_serves(tmp_path: Pat
         server.process.send_signal(signal.SIGTERM)
         assert await server.ended() == 0
         assert not any("exception" in line for line in server.output)
+
+
+class Screen(asyncio.Protocol):
+    """What is shown on a terminal."""
+
+    def __init__(self) -> None:
+        self.text = b""
+        self.ended = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self.text += data
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.ended.set()
+
+
+@pytest.mark.parametrize("by", ["Ctrl-C", "closing it"])
+async def test_a_terminal_ends_all_that_was_started_on_it(tmp_path: Path, by: str) -> None:
+    master, line = pty.openpty()
+    # The first terminal that the leader of a session opens is its own.
+    take = ("sh", "-c", 'exec <"$0" >"$0" 2>&1; exec "$@"', os.ttyname(line))
+    program = (sys.executable, "-m", "tests.functional.supervised", str(tmp_path / "broken"))
+    process = await asyncio.create_subprocess_exec(*take, *program, start_new_session=True)
+    terminal, screen = await asyncio.get_running_loop().connect_read_pipe(
+        Screen, os.fdopen(master, "rb", buffering=0)
+    )
+    try:
+        if by == "Ctrl-C":
+            # Its processes have not read their program yet.
+            await becomes(lambda: len(children(process.pid)) == 2)
+            os.close(line)
+            os.write(master, b"\x03")
+        else:
+            await becomes(lambda: b"port " in screen.text)
+            os.close(line)
+            terminal.close()
+        await asyncio.wait_for(process.wait(), PATIENCE_S)
+        await asyncio.wait_for(screen.ended.wait(), PATIENCE_S)
+        assert b"Traceback" not in screen.text
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        terminal.close()
 
 
 async def test_a_configuration_that_was_never_right_ends_the_program(tmp_path: Path) -> None:

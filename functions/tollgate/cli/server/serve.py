@@ -71,8 +71,8 @@ async def _serve(
                 stack.enter_context(stop_on_signals(server))
                 _announce(listener)
             else:
-                # SIGHUP is the supervisor's: a terminal sends it to all that it has started.
-                stack.enter_context(stop_on_signals(server, (signal.SIGINT, signal.SIGTERM)))
+                # What a terminal sends to all that it has started is the supervisor's.
+                stack.enter_context(stop_on_signals(server, (signal.SIGTERM,)))
                 stack.enter_context(beat(heart, server.stop))
             await server.serve(sockets=[listener])
             await server.until_settled()
@@ -95,7 +95,6 @@ def _serve_several(
 def _serve_as_one(drain_s: int, listener: socket.socket, heart: Connection) -> None:
     """Serve as one of several processes."""
     configure_logging()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with _explained():
             asyncio.run(_serve(Settings(), listener, drain_s, heart))

@@ -6,9 +6,10 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.resource_tracker import ensure_running
 from typing import Final
 
 from msgspec import Struct
@@ -44,7 +45,8 @@ class _Worker:
         context = get_context("spawn")
         self._heart, beats = context.Pipe(duplex=False)
         self._process = context.Process(target=serve, args=(listener, beats))
-        self._process.start()
+        with _blocked_in_children():
+            self._process.start()
         beats.close()
         self.pid = self._process.pid or 0
         self._beats = 0
@@ -131,6 +133,10 @@ class Supervisor:
         self._clock = SystemClock()
         self._reload = asyncio.Event()
         self._has_failed = False
+        # `nohup` starts what has to outlive the terminal.
+        self._ends_with_terminal = (
+            _has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+        )
         # Those that have to serve, and all that have not ended.
         self._workers: list[_Worker] = []
         self._alive: set[_Worker] = set()
@@ -138,13 +144,14 @@ class Supervisor:
     async def run(self, count: int, on_open: Callable[[], None]) -> bool:
         """Serve until SIGTERM or SIGINT; SIGHUP replaces one process after the other.
 
-        Returns False if it ends since no process could start and none served.
+        A terminal that is closed ends it too. Returns False if it ends since no process could start
+        and none served.
         """
         self._supervising = asyncio.create_task(self._supervise(count, on_open))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._supervising.cancel)
-        loop.add_signal_handler(signal.SIGHUP, self._reload.set)
+        loop.add_signal_handler(signal.SIGHUP, self._note_hangup)
         await asyncio.wait({self._supervising})
         # Else connections would wait in a queue from which nobody accepts any more.
         self._listener.close()
@@ -152,6 +159,12 @@ class Supervisor:
         if not self._supervising.cancelled():
             self._supervising.result()
         return not self._has_failed
+
+    def _note_hangup(self) -> None:
+        if self._ends_with_terminal and not _has_terminal():
+            self._supervising.cancel()
+        else:
+            self._reload.set()
 
     async def _supervise(self, count: int, on_open: Callable[[], None]) -> None:
         started = await asyncio.gather(*(self._start() for _ in range(count)))
@@ -223,3 +236,24 @@ class Supervisor:
     async def _kill(self, worker: _Worker) -> None:
         await worker.kill()
         self._alive.discard(worker)
+
+
+@contextlib.contextmanager
+def _blocked_in_children() -> Iterator[None]:
+    """Start processes that take no signal of a terminal: their supervisor does, and ends them."""
+    # It has no such mask, and would take this one off.
+    ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _has_terminal() -> bool:
+    """Return whether this process is one of a terminal that is open."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError:
+        return False
+    return True
