@@ -2,6 +2,8 @@
 
 import gc
 import sys
+from types import ModuleType
+from typing import Any
 
 # Imports make no garbage, and searching for it takes an eighth of a cold start; `main` enables it.
 gc.disable()
@@ -9,6 +11,14 @@ gc.disable()
 # hidden here, and `ingress.form_body` imports it with the first form.
 _HIDDEN = dict.fromkeys(("multipart", "python_multipart"))
 sys.modules.update(_HIDDEN)
+# pydantic-core imports the types of core schemas, a twentieth of a cold start, for pydantic alone:
+# here it gets names in their place, and pydantic imports the module itself wherever it is used.
+_TYPES = ModuleType("pydantic_core.core_schema")
+vars(_TYPES).update(dict.fromkeys(("CoreConfig", "CoreSchema", "CoreSchemaType", "ErrorType"), Any))
+if sys.modules.setdefault(_TYPES.__name__, _TYPES) is _TYPES:
+    import pydantic_core  # noqa: F401
+
+    del sys.modules[_TYPES.__name__]
 
 import asyncio
 
