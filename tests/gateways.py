@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -19,7 +19,6 @@ from tollgate.core.clock import Clock, Deadline, SystemClock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
-from tollgate.core.limits import TierLimits
 from tollgate.core.principal import Principal
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import generate
@@ -90,14 +89,13 @@ class WatchedLedger:
         amount_nano_usd: int,
         first_id: str | None = None,
         *,
-        tokens: int = 0,
-        covered: bool = False,
-        tier: TierLimits | None = None,
+        meanwhile: Callable[[], None] | None = None,
+        **limits: Any,
     ) -> Hold:
+        if meanwhile is not None:
+            meanwhile()
         await asyncio.sleep(self.hold_takes_s)
-        hold = await self._ledger.hold(
-            principal, amount_nano_usd, first_id, tokens=tokens, covered=covered, tier=tier
-        )
+        hold = await self._ledger.hold(principal, amount_nano_usd, first_id, **limits)
         self._trace.append("hold")
         return hold
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from tests.upstream.openai_chunks import call_delta, chunk, usage
-from tollgate.providers.base import Frame, Timeouts, UpstreamRefused, WireRequest
+from tollgate.providers.base import Frame, ReadyRequest, Timeouts, UpstreamRefused, WireRequest
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,9 @@ class Scripted:
         self.requests: list[WireRequest] = []
         self.open_count = 0
         self._answers = answers
+
+    async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
+        return ReadyRequest(lambda: self.open(request, timeouts), lambda: None)
 
     @asynccontextmanager
     async def open(

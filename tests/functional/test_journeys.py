@@ -14,7 +14,8 @@ from tests.ministack import ministack_command
 # reviewed when they grow: a switch more is a file more that a reader has to open.
 BUDGETS = {
     # An event of a read crosses nothing twice: 16 events were 240 switches when each went alone.
-    "one streamed chat": (33, 100),
+    # A request is made ready in one call and sent by another (decision 197).
+    "one streamed chat": (34, 100),
     "read a record": (4, 10),
     # 26 when it runs alone, now and then 27 beside other work: the order of waiting steps differs.
     "create a key": (7, 27),

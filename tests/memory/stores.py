@@ -4,7 +4,7 @@ Same decisions and same contract tests as the stores on DynamoDB; no I/O, so not
 unavailable and no write can be lost. One wallet shard a workspace.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -65,8 +65,9 @@ class MemoryLedger:
         tokens: int = 0,
         covered: bool = False,
         tier: TierLimits | None = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Set money aside on wallet and key."""
+        """Set money aside on wallet and key, at once."""
         hold_id = first_id or self._ids.new_id()
         buckets = bucket_names(created_s(hold_id))
         now_us = microseconds(self._clock.now_s())

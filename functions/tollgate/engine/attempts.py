@@ -7,7 +7,7 @@ attempt may serve; a failure after it is the generation's.
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import reduce
 from typing import assert_never
 
@@ -37,6 +37,7 @@ from tollgate.engine.attempt_cursor import AttemptCursor
 from tollgate.engine.choices import Encoded, encode_attempt
 from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Gateway
+from tollgate.engine.head_start import HeadStart
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.ingress.base import ServedBy
@@ -87,6 +88,7 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     meter: Meter
     deadline: Deadline
     reports: EndpointReports
+    head_start: HeadStart
 
 
 async def commit_first(context: AttemptContext) -> CommittedAttempt:
@@ -188,12 +190,23 @@ async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
     return encode_work(provider, attempt, work)
 
 
+async def _ready(
+    context: AttemptContext, attempt: Attempt
+) -> tuple[Encoded, AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]]:
+    """Return an encoded attempt and what opens it: made ready during the hold, or now."""
+    ahead = context.head_start.take(attempt)
+    if ahead is not None:
+        return ahead[0], ahead[0].open(ahead[1])
+    encoded = await _encode(context, attempt)
+    return encoded, encoded.open()
+
+
 async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAttempt:
     """Send to one endpoint and read up to its first content event."""
     attempt = cursor.attempt
     if context.media.forms is not None:
         await context.media.forms.recognize_for(attempt.target)
-    encoded = await _encode(context, attempt)
+    encoded, opening = await _ready(context, attempt)
     adapted = (*context.plan.unmet, *encoded.adapted)
     context.meter.attempt_opened(attempt, adapted)
     opened_s = context.gateway.clock.monotonic_s()
@@ -201,7 +214,7 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
     async with AsyncExitStack() as connection:
         try:
             async with asyncio.timeout(cursor.first_token_limit_s(context.deadline.remaining_s())):
-                events = await connection.enter_async_context(encoded.open())
+                events = await connection.enter_async_context(opening)
                 await peeked.read(events)
         except TimeoutError as late:
             failure = _timeout(attempt)

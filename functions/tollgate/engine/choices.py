@@ -5,7 +5,7 @@ demultiplexed before they are decoded; if a provider has no `n`, each choice is 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -36,6 +36,7 @@ from tollgate.providers.base import (
     Frame,
     Provider,
     ReadDecoder,
+    ReadyRequest,
     Target,
     Transport,
     UpstreamRefused,
@@ -107,9 +108,19 @@ class EncodedAttempt(Struct, frozen=True, kw_only=True):
         capped = ("max_tokens",) if self.is_capped else ()
         return (*self.unsupported, *capped, *self.wires[0].unreadable)
 
-    def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
-        """Send the requests and yield a stream of the events of all choices, as they come."""
-        return _stream(self, self.wires[0]) if self.streams == 1 else _fan_out(self)
+    async def make_ready(self) -> ReadyRequest:
+        """Return the only request, connected and not sent; raise UpstreamError."""
+        [wire] = self.wires
+        return await self.transport.make_ready(wire, self.attempt.timeouts)
+
+    def open(
+        self, ready: Awaitable[ReadyRequest] | None = None
+    ) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
+        """Send the requests and yield a stream of the events of all choices, as they come.
+
+        `ready` is the only request, where it was made ready before.
+        """
+        return _stream(self, self.wires[0], ready) if self.streams == 1 else _fan_out(self)
 
 
 def encode_attempt(
@@ -163,15 +174,18 @@ def lacks_kind(attempt: Attempt, kind: WorkKind) -> UpstreamError:
 
 @asynccontextmanager
 async def _stream(
-    encoded: EncodedAttempt, wire: WireRequest
+    encoded: EncodedAttempt, wire: WireRequest, ready: Awaitable[ReadyRequest] | None = None
 ) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
     codec, target = encoded.codec, encoded.attempt.target
     choices = encoded.choices_per_wire
     async with AsyncExitStack() as connection:
         try:
-            frames = await connection.enter_async_context(
+            opening = (
                 encoded.transport.open(wire, encoded.attempt.timeouts)
+                if ready is None
+                else (await ready).open()
             )
+            frames = await connection.enter_async_context(opening)
         except UpstreamRefused as refused:
             raise error_of(refused, codec.error, target) from refused
         demultiplexer: Demultiplexer | None = None

@@ -1,7 +1,8 @@
 """One generation from plan to settlement; every exit after the hold settles."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,6 +23,7 @@ from tollgate.engine.coverage import Coverage
 from tollgate.engine.delivery import deliver_metered, end_uncovered
 from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.head_start import HeadStart
 from tollgate.engine.media import RequestMedia, fetch_awaited
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
@@ -70,20 +72,39 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         from tollgate.engine.document_reading import read_documents
 
         plan = await read_documents(gateway, wanted, plan, media)
-    (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan))
-    if left_out:
-        plan = replace(plan, unmet=(*plan.unmet, *left_out))
-    meter = Meter(gateway.clock, call, plan, hold)
-    context = AttemptContext(
-        gateway=gateway,
-        plan=plan,
-        media=media,
-        meter=meter,
-        deadline=call.deadline,
-        reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
-    )
+    async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as ahead:
+        # A round of the gateway's tools is encoded in its turn.
+        meanwhile = ahead.begin if tools is None else None
+        (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan, meanwhile))
+        if left_out:
+            plan = replace(plan, unmet=(*plan.unmet, *left_out))
+        context = AttemptContext(
+            gateway=gateway,
+            plan=plan,
+            media=media,
+            meter=Meter(gateway.clock, call, plan, hold),
+            deadline=call.deadline,
+            reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
+            head_start=ahead,
+        )
+        await _answer(context, sink, call, tools=tools, cancelled=cancelled)
+
+
+async def _answer(
+    context: AttemptContext,
+    sink: EventSink,
+    call: Call,
+    *,
+    tools: "InjectedTools | None",
+    cancelled: asyncio.CancelledError | None,
+) -> None:
+    """Stream the answer that money is held for, and settle it on every exit.
+
+    `cancelled` is a cancellation that came during the hold.
+    """
+    gateway, meter = context.gateway, context.meter
     failure: GatewayError | None = None
-    async with sink.open(hold):
+    async with sink.open(meter.hold):
         try:
             if cancelled is not None:
                 raise cancelled
@@ -93,7 +114,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
         except ClientGone:
             raise
         except Exception as unexpected_error:
-            gateway.journal.unexpected_error(unexpected_error, hold.id)
+            gateway.journal.unexpected_error(unexpected_error, meter.hold.id)
             failure = InternalError()
             meter.fail(failure)
         finally:
@@ -169,7 +190,9 @@ async def _stream_within_deadline(
         raise cut_off from late
 
 
-async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Plan]:
+async def _hold(
+    gateway: Gateway, call: Call, plan: Plan, meanwhile: Callable[[], None] | None
+) -> tuple[Hold, Plan]:
     """Hold money, and meanwhile read what all instances know of the plan's endpoints.
 
     Returns the plan by that: fast ones first where the request says so, resting ones last.
@@ -181,6 +204,7 @@ async def _hold(gateway: Gateway, call: Call, plan: Plan) -> tuple[Hold, Plan]:
         tokens=plan.tokens_max,
         covered=(call.principal.admission or gateway.admission) == "covered",
         tier=plan.tier,
+        meanwhile=meanwhile,
     )
     # The only endpoint is tried even if it is in cooldown, so nothing need be read.
     if len(plan.attempts) == 1:

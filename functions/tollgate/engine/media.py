@@ -158,25 +158,21 @@ class RequestMedia:
             return await self._inline_inputs(request, target)
         if self.forms is not None:
             request = self.forms.request_for(target)
-        media = [
-            part
-            for message in chain.from_iterable(request.conversations)
-            for part in message.content
-            if isinstance(part, Image | Document)
-        ]
-        urls = {
-            part.source.url
-            for part in media
-            if isinstance(part.source, MediaUrl) and not _fetches(target, part)
-        }
-        sources = [part.source for part in media]
-        files = {each.id: each for each in sources if isinstance(each, FileReference)}
+        urls, files = _missing(request, target)
         if not urls and not files:
             return request
         if files:
-            await self._read_files(files.values())
+            await self._read_files(files)
         await self._fetch(urls)
         return replace_parts(request, partial(self._part, urls=urls), self._refused)
+
+    def is_whole_for(self, target: Target) -> bool:
+        """Return whether a conversation is sent as it came, with nothing to fetch or to read."""
+        request = self.request
+        if isinstance(request, InputWork) or self.forms is not None:
+            return False
+        urls, files = _missing(request, target)
+        return not urls and not files
 
     async def load(self, documents: Collection[Document]) -> Mapping[MediaSource, InlineMedia]:
         """Return the content of documents by their source, without what is another kind of media.
@@ -268,6 +264,25 @@ class RequestMedia:
         request = self.request
         name = request.field_of_inputs if isinstance(request, InputWork) else "messages"
         return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {what}.", param=name)
+
+
+def _missing(
+    request: GenerationRequest, target: Target
+) -> tuple[set[str], Collection[FileReference]]:
+    """Return the URLs and the files whose bytes this endpoint needs."""
+    media = [
+        part
+        for message in chain.from_iterable(request.conversations)
+        for part in message.content
+        if isinstance(part, Image | Document)
+    ]
+    urls = {
+        part.source.url
+        for part in media
+        if isinstance(part.source, MediaUrl) and not _fetches(target, part)
+    }
+    sources = [part.source for part in media]
+    return urls, {each.id: each for each in sources if isinstance(each, FileReference)}.values()
 
 
 def _filename_in(url: str) -> str | None:

@@ -17,6 +17,41 @@ _FORGOTTEN_S: Final = 2.0
 _TOGETHER_BYTES: Final = 64 * 1024
 
 
+class Reserved:
+    """A request and the connection that it will leave on; nothing of it was sent."""
+
+    __slots__ = ("_pool", "connection", "head", "origin", "request", "was_kept")
+
+    def __init__(
+        self,
+        pool: "Pool",
+        request: Request,
+        *,
+        origin: Origin,
+        head: bytes,
+        connection: Connection,
+        was_kept: bool,
+    ) -> None:
+        self._pool = pool
+        self.request = request
+        self.origin = origin
+        self.head = head
+        self.connection: Connection | None = connection
+        self.was_kept = was_kept
+
+    def take(self) -> Connection:
+        """Return the connection, once."""
+        connection, self.connection = self.connection, None
+        if connection is None:
+            raise RuntimeError("the request was sent, or its connection released")
+        return connection
+
+    def release(self) -> None:
+        """Let the connection serve another request, if this one was not sent."""
+        if self.connection is not None:
+            self._pool.take_back(self.origin, self.take())
+
+
 class Pool:
     """Connections to any server, at most `connections_max` in use and as many kept.
 
@@ -50,30 +85,55 @@ class Pool:
 
         `connect_s` limits waiting for a connection; `fresh` takes none that was kept.
         """
+        return await self._send(await self.reserve(request, connect_s=connect_s, fresh=fresh))
+
+    async def reserve(
+        self, request: Request, *, connect_s: float | None = None, fresh: bool = False
+    ) -> Reserved:
+        """Return a request with a connection of its own, to be sent or released; raise HttpError.
+
+        Nothing of the request is sent.
+        """
         origin, head = write_request(request)
-        connection: Connection | None = None
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            if self._loop is not None:
-                # What it keeps is read and timed by that loop, which may be closed or never run
-                # again.
-                raise RuntimeError("a pool serves the event loop of its first request alone")
-            self._loop = loop
+        self._claim_loop()
         await self._enter(connect_s)
         try:
             kept = None if fresh else self._take(origin)
             connection = kept or await connect(
                 origin, self._buffer, timeout_s=connect_s, tls=self._tls
             )
-            forgotten_s = loop.time() + self._forgotten_s
-            try:
-                await _exchange(connection, head, request)
-            except ConnectionLost as lost:
-                soon = loop.time() < forgotten_s
-                raise ConnectionLost(str(lost), was_kept=kept is not None and soon) from lost
         except BaseException:
-            if connection is not None:
-                connection.abort()
+            self._free.release()
+            raise
+        was_kept = kept is not None
+        return Reserved(
+            self, request, origin=origin, head=head, connection=connection, was_kept=was_kept
+        )
+
+    async def send_reserved(self, reserved: Reserved, *, connect_s: float | None = None) -> Reply:
+        """Send as `send` does, on another connection if the one that waited has ended meanwhile."""
+        if reserved.connection is not None and not reserved.connection.is_quiet:
+            reserved.take().abort()
+            self._free.release()
+            reserved = await self.reserve(reserved.request, connect_s=connect_s, fresh=True)
+        return await self._send(reserved)
+
+    def take_back(self, origin: Origin, unused: Connection) -> None:
+        """Keep a connection that was reserved in vain."""
+        self._free.release()
+        self._keep(origin, unused)
+
+    async def _send(self, reserved: Reserved) -> Reply:
+        origin, connection = reserved.origin, reserved.take()
+        try:
+            forgotten_s = asyncio.get_running_loop().time() + self._forgotten_s
+            try:
+                await _exchange(connection, reserved.head, reserved.request)
+            except ConnectionLost as lost:
+                soon = asyncio.get_running_loop().time() < forgotten_s
+                raise ConnectionLost(str(lost), was_kept=reserved.was_kept and soon) from lost
+        except BaseException:
+            connection.abort()
             self._free.release()
             raise
         return Reply(connection, lambda used: self._release(origin, used))
@@ -88,6 +148,15 @@ class Pool:
             for connection, _ in waiting:
                 connection.abort()
                 await connection.wait_closed()
+
+    def _claim_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            if self._loop is not None:
+                # What it keeps is read and timed by that loop, which may be closed or never run
+                # again.
+                raise RuntimeError("a pool serves the event loop of its first request alone")
+            self._loop = loop
 
     async def _enter(self, connect_s: float | None) -> None:
         """Wait for a free connection."""
@@ -114,8 +183,10 @@ class Pool:
 
     def _release(self, origin: Origin, connection: Connection) -> None:
         self._free.release()
-        if not connection.finish():
-            return
+        if connection.finish():
+            self._keep(origin, connection)
+
+    def _keep(self, origin: Origin, connection: Connection) -> None:
         if self._kept_count >= self._connections_max:
             connection.abort()
             return

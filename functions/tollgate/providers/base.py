@@ -235,12 +235,25 @@ class StreamedWorkCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
     error: Callable[[UpstreamRefused, Target], UpstreamError]
 
 
+Frames = AbstractAsyncContextManager[AsyncIterator[Sequence[Frame]]]
+
+
+class ReadyRequest(Struct, frozen=True):
+    """A request that is ready to leave, of which nothing was sent."""
+
+    # Sends it, as the transport's own `open` does; at most once.
+    open: Callable[[], Frames]
+    # Lets its connection serve another request, if it was not opened.
+    release: Callable[[], None]
+
+
 class Transport(Protocol):
     """Carries wire requests of one provider row."""
 
-    def open(
-        self, request: WireRequest, timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[AsyncIterator[Sequence[Frame]]]:
+    async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
+        """Authorize a request and connect, and send nothing; raise UpstreamError as `open` does."""
+
+    def open(self, request: WireRequest, timeouts: Timeouts) -> Frames:
         """Send, and yield the frames as they come, together those that came together.
 
         Raises UpstreamRefused for an error status, UpstreamError for network failures and missing

@@ -4,7 +4,7 @@ Every method raises LedgerError(service_unavailable) when the store cannot be re
 refuses what it cannot check. Only cooldowns fail open.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -85,6 +85,7 @@ class Ledger(Protocol):
         tokens: int = 0,
         covered: bool = False,
         tier: TierLimits | None = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Set money aside before anything is spent.
 
@@ -93,6 +94,7 @@ class Ledger(Protocol):
         upper bound of the generation's tokens, set aside from the key's minute. A `covered` hold
         takes the whole amount or is refused; any other takes what is left, and is refused only at
         nothing. The hold's id is `first_id`, unless the outcome of a write with it stayed unknown.
+        `meanwhile` may be called while its writes are under way, and must not raise.
 
         Raises LedgerError (insufficient_credits, service_unavailable) or AccessError
         (invalid_api_key, workspace_locked, key_limit_exceeded, rate_limit_exceeded).

@@ -31,6 +31,7 @@ class ScriptedServer:
     answers: list[Answer]
     requests: list[bytes] = field(default_factory=list)
     connections: int = 0
+    met: asyncio.Event = field(default_factory=asyncio.Event)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     port: int = 0
     # Reads no body before it answers.
@@ -38,6 +39,7 @@ class ScriptedServer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.met.set()
         try:
             with suppress(asyncio.IncompleteReadError, ConnectionError):
                 while True:

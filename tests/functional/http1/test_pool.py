@@ -330,3 +330,60 @@ async def test_a_pool_says_that_it_serves_one_event_loop() -> None:
         with pytest.raises(RuntimeError, match="the event loop of its first request"):
             await asyncio.to_thread(ask_in_another_loop, pool, ask(server))
         await whole(pool, ask(server))
+
+
+async def settled() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_nothing_is_sent_of_what_is_reserved() -> None:
+    async with serving(OK, OK) as server, pooled() as pool:
+        for sent in range(2):
+            reserved = await pool.reserve(ask(server))
+            await server.met.wait()
+            await settled()
+            assert len(server.requests) == sent
+            reply = await pool.send_reserved(reserved)
+            assert await reply.read_all(2) == b"ok"
+            reply.close()
+            # Sent, so that there is nothing to release.
+            reserved.release()
+        assert (len(server.requests), server.connections) == (2, 1)
+
+
+async def test_a_connection_reserved_in_vain_serves_the_next_request() -> None:
+    async with serving(OK) as server, pooled(connections_max=1) as pool:
+        reserved = await pool.reserve(ask(server))
+        for _ in range(2):
+            reserved.release()
+        await whole(pool, ask(server))
+        assert (len(server.requests), server.connections) == (1, 1)
+
+
+async def test_a_reservation_counts_and_its_failure_does_not() -> None:
+    async with serving(OK) as server, pooled(connections_max=1) as pool:
+        nowhere = ask(server, url=f"http://127.0.0.1:{free_port()}/")
+        with pytest.raises(CannotConnect):
+            await pool.reserve(nowhere)
+        reserved = await pool.reserve(ask(server))
+        with pytest.raises(ConnectTimedOut):
+            await pool.reserve(ask(server), connect_s=0.02)
+        reserved.release()
+        await whole(pool, ask(server))
+
+
+async def test_a_reserved_connection_that_ends_is_replaced() -> None:
+    ending = asyncio.Semaphore(0)
+    first = Answer([OK, b""], "close", gate=ending)
+    async with serving(first, Answer(then="close")) as server, pooled() as pool:
+        await whole(pool, ask(server))
+        reserved = await pool.reserve(ask(server))
+        ending.release()
+        await server.gone.wait()
+        await settled()
+        with pytest.raises(ConnectionLost) as raised:
+            await pool.send_reserved(reserved)
+        # The other connection was not kept, so that its request may have been read.
+        assert not raised.value.was_kept
+        assert (len(server.requests), server.connections) == (2, 2)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.functional.providers.one_provider import AWS, CHAT, OneProvider, both, script
+from tests.functional.providers.one_provider import AWS, CHAT, SAGEMAKER, OneProvider, both, script
 from tests.upstream import FakeUpstream, Script
 from tests.upstream import converse_events as converse
 from tests.upstream.openai_chunks import DONE, chunk, sse, text_stream
@@ -87,6 +87,22 @@ async def test_c80_one_json_object_is_read_by_every_transport(
     (received,) = upstream.received
     assert [json.loads(each) for each in data] == [{"inputTokens": 7}]
     assert received.headers["accept"] == "application/json"
+
+
+@pytest.mark.parametrize("transport", [CHAT, AWS, SAGEMAKER, "simulator"])
+async def test_c62_a_request_that_is_ready_is_not_sent(
+    transport: str, upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    upstream.enqueue(Script.json(200, {}))
+    body = {"model": "echo", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    wire = WireRequest(path="/any", body=body)
+    row = {} if transport != "simulator" else {"codec": "openai_chat", "key": None, "region": None}
+    ready = await provider.provider(transport, **row).transport.make_ready(wire, Timeouts())
+    await asyncio.sleep(0.05)
+    assert upstream.received == []
+    async with ready.open():
+        assert len(upstream.received) == (0 if transport == "simulator" else 1)
+    ready.release()
 
 
 async def test_a_row_without_a_key_sends_none(

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 import pydantic_core
@@ -10,10 +11,17 @@ from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.http1.reply import Reply
-from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
+from tollgate.providers.base import (
+    Frame,
+    Frames,
+    ProviderRow,
+    ReadyRequest,
+    Timeouts,
+    WireRequest,
+)
 from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
-from tollgate.providers.transports.http_pool import HttpCall, HttpPool
+from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
 
 EVENT_STREAM: Final = "application/vnd.amazon.eventstream"
 
@@ -43,10 +51,22 @@ class BedrockRuntime:
             "bedrock", row.region, required_credentials(row.slug, credentials), clock
         )
 
+    async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
+        ready = await self._pool.reserve(self._call(request, timeouts))
+        opened = partial(self._answer, request, timeouts, ready)
+        return ReadyRequest(opened, ready.reserved.release)
+
+    def open(self, request: WireRequest, timeouts: Timeouts) -> Frames:
+        return self._answer(request, timeouts)
+
     @asynccontextmanager
-    async def open(
-        self, request: WireRequest, timeouts: Timeouts
+    async def _answer(
+        self, request: WireRequest, timeouts: Timeouts, ready: ReservedCall | None = None
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
+        async with self._pool.send(ready or self._call(request, timeouts)) as reply:
+            yield BodyFrames(reply, self._decoder(reply, request), self._slug)
+
+    def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
         url = f"{self._base_url}{request.path}"
         body = pydantic_core.to_json(request.body)
         headers = {
@@ -54,15 +74,13 @@ class BedrockRuntime:
             **request.headers,
             "content-type": "application/json",
         }
-        call = HttpCall(
+        return HttpCall(
             provider=self._slug,
             url=url,
             headers=self._signer.sign("POST", url, headers, body),
             body=body,
             connect_s=timeouts.connect_s,
         )
-        async with self._pool.send(call) as reply:
-            yield BodyFrames(reply, self._decoder(reply, request), self._slug)
 
     def _decoder(self, reply: Reply, request: WireRequest) -> FrameDecoder:
         # An answer is an event stream; a result, or a count of tokens, is one object.

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollgate.core import tracing
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.errors import CannotConnect, ConnectionLost, ConnectTimedOut, HttpError
-from tollgate.http1.pool import Pool
+from tollgate.http1.pool import Pool, Reserved
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import Request
 from tollgate.providers.base import FormPart, UpstreamRefused
@@ -37,6 +37,13 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     form: tuple[FormPart, ...] = ()
 
 
+class ReservedCall(Struct, frozen=True):
+    """A call and the connection that it will leave on."""
+
+    call: HttpCall
+    reserved: Reserved
+
+
 class HttpPool:
     """Connections that are kept alive between calls; belongs to the event loop of the first call.
 
@@ -46,16 +53,27 @@ class HttpPool:
     def __init__(self) -> None:
         self._pool = Pool(CONNECTIONS_MAX)
 
+    async def reserve(self, call: HttpCall) -> "ReservedCall":
+        """Return a call with the connection that it will leave on; raise UpstreamError."""
+        try:
+            reserved = await self._pool.reserve(_request(call), connect_s=call.connect_s)
+        except HttpError as failure:
+            raise network_error(call.provider, failure) from failure
+        return ReservedCall(call, reserved)
+
     @asynccontextmanager
-    async def send(self, call: HttpCall) -> AsyncIterator[Reply]:
+    async def send(self, ready: "HttpCall | ReservedCall") -> AsyncIterator[Reply]:
         """Send a call and yield its reply, whose body is still to be read.
 
         Raises UpstreamRefused for every status but 200, redirects included (they would carry the
         key elsewhere), and UpstreamError for network failures. Leaving the context before the
         body has ended closes the connection.
         """
+        call, reserved = (
+            (ready, None) if isinstance(ready, HttpCall) else (ready.call, ready.reserved)
+        )
         try:
-            reply = await self._sent(call)
+            reply = await self._sent(call, reserved)
         except HttpError as failure:
             raise network_error(call.provider, failure) from failure
         try:
@@ -73,9 +91,11 @@ class HttpPool:
         """Close every connection that is kept; the next call opens new ones."""
         await self._pool.close()
 
-    async def _sent(self, call: HttpCall) -> Reply:
-        request = _request(call)
+    async def _sent(self, call: HttpCall, reserved: Reserved | None) -> Reply:
+        request = _request(call) if reserved is None else reserved.request
         try:
+            if reserved is not None:
+                return await self._pool.send_reserved(reserved, connect_s=call.connect_s)
             return await self._pool.send(request, connect_s=call.connect_s)
         except ConnectionLost as lost:
             # A kept connection may have died unnoticed, above all while Lambda was frozen. On a

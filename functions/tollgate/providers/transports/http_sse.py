@@ -2,16 +2,24 @@
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 import pydantic_core
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.reply import Reply
-from tollgate.providers.base import Frame, ProviderRow, Timeouts, WireRequest
+from tollgate.providers.base import (
+    Frame,
+    Frames,
+    ProviderRow,
+    ReadyRequest,
+    Timeouts,
+    WireRequest,
+)
 from tollgate.providers.transports.authorization import Authorization
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
-from tollgate.providers.transports.http_pool import HttpCall, HttpPool
+from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
 from tollgate.providers.transports.sse import SseDecoder
 
 EVENTS: Final = "text/event-stream"
@@ -25,11 +33,33 @@ class HttpSse:
         self._pool = pool
         self._authorization = authorization
 
+    async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
+        ready = await self._pool.reserve(await self._call(request, timeouts))
+        opened = partial(self._answer, request, timeouts, ready)
+        return ReadyRequest(opened, ready.reserved.release)
+
+    def open(self, request: WireRequest, timeouts: Timeouts) -> Frames:
+        return self._answer(request, timeouts)
+
     @asynccontextmanager
-    async def open(
-        self, request: WireRequest, timeouts: Timeouts
+    async def _answer(
+        self, request: WireRequest, timeouts: Timeouts, ready: ReservedCall | None = None
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
-        call = HttpCall(
+        async with self._pool.send(ready or await self._call(request, timeouts)) as reply:
+            encoding = reply.headers.get("content-encoding", "identity")
+            if encoding.lower() != "identity":
+                raise UpstreamError(
+                    ErrorCode.PROVIDER_UNAVAILABLE,
+                    f"The provider {self._row.slug} answered in another encoding than requested.",
+                )
+            if request.is_raw:
+                self._check_bytes(reply.content_type)
+                yield BodyFrames(reply, RawFrames(), self._row.slug, end_mark=None)
+            else:
+                yield BodyFrames(reply, _decoder(reply, request), self._row.slug)
+
+    async def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
+        return HttpCall(
             provider=self._row.slug,
             url=f"{self._row.base_url}{request.path}",
             headers={
@@ -43,18 +73,6 @@ class HttpSse:
             connect_s=timeouts.connect_s,
             form=request.form,
         )
-        async with self._pool.send(call) as reply:
-            encoding = reply.headers.get("content-encoding", "identity")
-            if encoding.lower() != "identity":
-                raise UpstreamError(
-                    ErrorCode.PROVIDER_UNAVAILABLE,
-                    f"The provider {self._row.slug} answered in another encoding than requested.",
-                )
-            if request.is_raw:
-                self._check_bytes(reply.content_type)
-                yield BodyFrames(reply, RawFrames(), self._row.slug, end_mark=None)
-            else:
-                yield BodyFrames(reply, _decoder(reply, request), self._row.slug)
 
     def _check_bytes(self, content_type: str) -> None:
         """Raise UpstreamError for what is no sound, such as an error behind status 200."""

@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndp
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -18,7 +19,9 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.models import BaseModel, ConfigDict, Field
 from tollgate.providers.base import (
     Frame,
+    Frames,
     ProviderRow,
+    ReadyRequest,
     Timeouts,
     UpstreamRefused,
     WireRequest,
@@ -26,7 +29,7 @@ from tollgate.providers.base import (
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.body_frames import BodyFrames
-from tollgate.providers.transports.http_pool import HttpCall, HttpPool
+from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
 from tollgate.providers.transports.sse import SseDecoder
 
 _MODEL_FAILED: Final = 424
@@ -60,27 +63,37 @@ class SageMakerRuntime:
             "sagemaker", row.region, required_credentials(row.slug, credentials), clock
         )
 
+    async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
+        ready = await self._pool.reserve(self._call(request, timeouts))
+        opened = partial(self._answer, request, timeouts, ready)
+        return ReadyRequest(opened, ready.reserved.release)
+
+    def open(self, request: WireRequest, timeouts: Timeouts) -> Frames:
+        return self._answer(request, timeouts)
+
     @asynccontextmanager
-    async def open(
-        self, request: WireRequest, timeouts: Timeouts
+    async def _answer(
+        self, request: WireRequest, timeouts: Timeouts, ready: ReservedCall | None = None
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
+        try:
+            async with self._pool.send(ready or self._call(request, timeouts)) as reply:
+                yield BodyFrames(reply, PayloadFrames(self._slug), self._slug)
+        except UpstreamRefused as refused:
+            raise _by_container(refused) from refused
+
+    def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
         # An endpoint has one path of its own, whatever the format's is.
         endpoint = quote(str(request.body.get("model")), safe="")
         url = f"{self._base_url}/endpoints/{endpoint}/invocations-response-stream"
         body = pydantic_core.to_json(request.body)
         headers = {**request.headers, "content-type": "application/json"}
-        call = HttpCall(
+        return HttpCall(
             provider=self._slug,
             url=url,
             headers=self._signer.sign("POST", url, headers, body),
             body=body,
             connect_s=timeouts.connect_s,
         )
-        try:
-            async with self._pool.send(call) as reply:
-                yield BodyFrames(reply, PayloadFrames(self._slug), self._slug)
-        except UpstreamRefused as refused:
-            raise _by_container(refused) from refused
 
 
 def _by_container(refused: UpstreamRefused) -> UpstreamRefused:

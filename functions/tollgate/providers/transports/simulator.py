@@ -26,7 +26,13 @@ from pydantic_core import ValidationError
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.json_value import JsonValue
-from tollgate.providers.base import Frame, Timeouts, UpstreamRefused, WireRequest
+from tollgate.providers.base import (
+    Frame,
+    ReadyRequest,
+    Timeouts,
+    UpstreamRefused,
+    WireRequest,
+)
 from tollgate.providers.transports.simulated_answer import SimulatedRequest, deltas, usage
 
 PAUSE_S: Final = 0.2
@@ -46,6 +52,9 @@ class Simulator:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._failed_once: OrderedDict[str, None] = OrderedDict()
+
+    async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
+        return ReadyRequest(lambda: self.open(request, timeouts), lambda: None)
 
     @asynccontextmanager
     async def open(

@@ -5,11 +5,10 @@ is tried, because the lost write may still land under the first one.
 """
 
 import asyncio
-import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,11 +29,10 @@ from tollgate.stores.aws.failures import (
 from tollgate.stores.aws.holds import HoldUnknown
 from tollgate.stores.base import Hold, LevelHold
 from tollgate.stores.keys.states import KeyHold, KeyHoldRequest, KeyStates
+from tollgate.stores.money.sides import outcome_of, settle_all
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.rules.periods import bucket_names
-
-_log = logging.getLogger(__name__)
 
 _IDS_MAX: Final = 3
 # No further id is tried after this long: by then a 503 serves the caller better.
@@ -46,7 +44,6 @@ _DECIDES_FOR_S: Final = 4.0
 # Keys that are remembered for a refusal.
 _REFUSED_MAX: Final = 4096
 
-_Outcome = TypeVar("_Outcome")
 _StateOutcome = KeyHold | GatewayError | HoldUnknown | StoreUnavailable
 
 
@@ -56,6 +53,8 @@ class _HoldRequest(Struct, frozen=True, kw_only=True):
     tokens: int
     covered: bool
     tier: TierLimits | None
+    # Called once the writes are under way.
+    meanwhile: Callable[[], None] | None
 
 
 class DynamoLedger:
@@ -87,6 +86,7 @@ class DynamoLedger:
         tokens: int = 0,
         covered: bool = False,
         tier: TierLimits | None = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
         """Set money aside on wallet, key and levels, in one round trip where all have enough."""
         request = _HoldRequest(
@@ -95,6 +95,7 @@ class DynamoLedger:
             tokens=tokens,
             covered=covered,
             tier=tier,
+            meanwhile=meanwhile,
         )
         holding = asyncio.ensure_future(self._hold(request, first_id))
         try:
@@ -194,8 +195,8 @@ class DynamoLedger:
         wallet = None
         if all(isinstance(state, KeyHold) for state in states):
             self._refused.pop(principal.key_id, None)
-            wallet, above = await asyncio.gather(
-                _outcome(
+            holding = asyncio.gather(
+                outcome_of(
                     self._wallets.hold(
                         principal.workspace_id,
                         principal.shards,
@@ -206,6 +207,10 @@ class DynamoLedger:
                 ),
                 self._hold_states(asked[ahead:], hold_id),
             )
+            if request.meanwhile is not None:
+                # Behind the tasks of the sides, which send their writes in their first steps.
+                asyncio.get_running_loop().call_soon(request.meanwhile)
+            wallet, above = await holding
             states = [*states, *above]
         held = [state for state in states if isinstance(state, KeyHold)]
         if isinstance(wallet, WalletHold) and len(held) == len(asked):
@@ -228,7 +233,7 @@ class DynamoLedger:
     ) -> list[_StateOutcome]:
         keys = self._keys
         holding = [
-            _outcome((keys.hold if it.slices == 1 else keys.hold_on_slices)(owner, hold_id, it))
+            outcome_of((keys.hold if it.slices == 1 else keys.hold_on_slices)(owner, hold_id, it))
             for owner, it in asked
         ]
         # Most keys have no level above them: their own state needs no task.
@@ -282,7 +287,7 @@ class DynamoLedger:
                         attempts_max=_release_attempts(state),
                     )
                 )
-        await _settle_all(hold_id, releases)
+        await settle_all(hold_id, releases)
 
     async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
         settling = [
@@ -315,7 +320,7 @@ class DynamoLedger:
                 for level in hold.levels
             ),
         ]
-        await _settle_all(
+        await settle_all(
             hold.id,
             [
                 repeat_while_refused(settle, self._clock, jitter=self._ids.uniform)
@@ -376,22 +381,6 @@ def _whole_hold(
         ),
         crowded=wallet.crowded,
     )
-
-
-async def _outcome(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | StoreUnavailable:
-    """Return a side's result or failure as a value, because a failure must not cancel the other
-    side."""
-    try:
-        return await holding
-    except (HoldUnknown, StoreUnavailable) as failed:
-        return failed
-
-
-async def _settle_all(hold_id: str, settling: list[Awaitable[None]]) -> None:
-    """Settle in parallel; what cannot be reached is logged and left to the sweeper."""
-    for outcome in await asyncio.gather(*map(_outcome, settling)):
-        if outcome is not None:
-            _log.warning("hold %s is left to the sweeper: %s", hold_id, outcome)
 
 
 def _release_attempts(side: WalletHold | KeyHold | HoldUnknown) -> int:

@@ -1,0 +1,73 @@
+"""The first request of a generation, made ready while money is held for it.
+
+It is encoded, authorized and connected meanwhile, and not a byte of it is sent before the hold.
+"""
+
+import asyncio
+
+from tollgate.core.request import GenerationRequest
+from tollgate.engine.choices import EncodedAttempt, encode_attempt
+from tollgate.engine.gateway import Gateway
+from tollgate.engine.media import RequestMedia
+from tollgate.providers.base import ReadyRequest
+from tollgate.routing.planning.plan import Attempt
+
+
+class HeadStart:
+    """An attempt that is made ready before its turn, if it is one request that is sent as it came.
+
+    `aclose` has to follow, whether it had its turn or not.
+    """
+
+    def __init__(self, gateway: Gateway, attempt: Attempt, media: RequestMedia) -> None:
+        self._gateway = gateway
+        self._attempt = attempt
+        self._media = media
+        self._encoded: EncodedAttempt | None = None
+        self._making: asyncio.Task[ReadyRequest] | None = None
+
+    def begin(self) -> None:
+        """Make the request ready in a task of its own; a repeated call does nothing."""
+        request = self._media.request
+        if (
+            self._making is None
+            and isinstance(request, GenerationRequest)
+            and request.answers == 1
+            and not request.server_tools
+            and not request.preferences.require_parameters
+            and self._media.is_whole_for(self._attempt.target)
+        ):
+            self._making = asyncio.create_task(self._make(request))
+
+    def take(self, attempt: Attempt) -> tuple[EncodedAttempt, asyncio.Task[ReadyRequest]] | None:
+        """Return the attempt as it is encoded, with its request, once; None if it is another.
+
+        If another attempt has the first turn, this one will have none.
+        """
+        encoded, self._encoded = self._encoded, None
+        if encoded is not None and self._making is not None and attempt is self._attempt:
+            return encoded, self._making
+        self._let_go()
+        return None
+
+    async def aclose(self) -> None:
+        """Let the connection go, as good as before if nothing was sent on it."""
+        if self._making is not None and not self._making.done():
+            self._making.cancel()
+            await asyncio.wait({self._making})
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Release the request, or stop making it ready."""
+        if self._making is None or self._making.cancelled():
+            return
+        if not self._making.done():
+            self._making.cancel()
+        # A failure is read here too, or asyncio would log it as one that nobody waited for.
+        elif self._making.exception() is None:
+            self._making.result().release()
+
+    async def _make(self, request: GenerationRequest) -> ReadyRequest:
+        provider = self._gateway.providers.provider(self._attempt.target.provider)
+        self._encoded = encode_attempt(provider, self._attempt, request)
+        return await self._encoded.make_ready()
