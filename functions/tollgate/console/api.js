@@ -107,7 +107,7 @@ function address(path, query = {}) {
   const url = new URL(path, BASE);
   for (const [name, value] of Object.entries(query)) {
     for (const each of [value].flat()) {
-      if (each !== null && each !== undefined && each !== "") url.searchParams.append(name, each);
+      if ((each ?? "") !== "") url.searchParams.append(name, each);
     }
   }
   return url;

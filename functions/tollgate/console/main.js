@@ -61,7 +61,7 @@ async function open() {
 
 /** Change the query of a view, or the view; empty values are left out. */
 function go(name, query = {}) {
-  const kept = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  const kept = Object.entries(query).filter(([, value]) => (value ?? "") !== "");
   const text = new URLSearchParams(kept).toString();
   const hash = `#/${name}${text ? `?${text}` : ""}`;
   if (location.hash === hash) open();

@@ -88,7 +88,7 @@ export const figures = (...each) =>
 
 /** Return names and values, one pair a line. */
 export const facts = (...each) =>
-  h("dl", { class: "facts" }, each.filter(([, value]) => value !== null && value !== undefined && value !== "").map(([name, value]) =>
+  h("dl", { class: "facts" }, each.filter(([, value]) => (value ?? "") !== "").map(([name, value]) =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 
 /** Return a bar of what is spent, held and left of a limit, with the same in words. */
@@ -122,10 +122,11 @@ export function meter(parts, whole, label, state = "") {
 /** Return a labelled field: `{ name, label, type, value, hint, options, … }`. */
 export function field({ name, label, hint, options, type = "text", value = "", ...more }) {
   const id = `field-${name}`;
+  const isArea = type === "textarea";
   const described = hint ? { "aria-describedby": `${id}-hint` } : {};
   const control = options
     ? h("select", { id, name, ...described, ...more }, options.map(([key, text]) => h("option", { value: key, selected: String(key) === String(value) }, text)))
-    : h(type === "textarea" ? "textarea" : "input", { id, name, type: type === "textarea" ? null : type, value, autocomplete: "off", ...described, ...more });
+    : h(isArea ? type : "input", { id, name, type: isArea ? null : type, value, autocomplete: "off", ...described, ...more });
   return h("div", { class: "field" }, h("label", { for: id }, label), control, hint && h("small", { id: `${id}-hint` }, hint));
 }
 

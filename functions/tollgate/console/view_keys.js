@@ -1,6 +1,6 @@
 /** Keys with their limits: what is spent, held and left; made, rotated, disabled and deleted. */
 
-import { get, send, session } from "./api.js";
+import { get, getAll, send, session } from "./api.js";
 import { add, button, code, h, p, plain, quiet, show, small } from "./dom.js";
 import { count, distance, moment, money, uri } from "./format.js";
 import { copyable, dialog, empty, facts, field, limitBar, problem } from "./parts.js";
@@ -16,7 +16,7 @@ export async function render({ params, signal, refresh }) {
     const { data } = await get("key", {}, signal);
     return card(data, {});
   }
-  const keys = await all("keys", signal);
+  const { data: keys } = await getAll("keys", {}, signal);
   const text = (params.get("find") ?? "").toLowerCase();
   const list = h("div", { class: "cards" });
   const narrow = (words) => {
@@ -36,18 +36,6 @@ export async function render({ params, signal, refresh }) {
     h("div", { class: "bar" }, find, mayChange && button("Create a key …", () => create(refresh))),
     list,
   ];
-}
-
-/** Return every entry of a list that has pages. */
-export async function all(path, signal) {
-  const found = [];
-  let cursor = null;
-  do {
-    const page = await get(path, { cursor }, signal);
-    found.push(...page.data);
-    cursor = page.next_cursor;
-  } while (cursor && found.length < 10_000);
-  return found;
 }
 
 /** Return the bars of the limits of a key, a team or a member. */
@@ -134,7 +122,7 @@ function limits(of, refresh) {
 }
 
 async function create(refresh) {
-  const teams = await all("teams").catch(() => []);
+  const teams = await getAll("teams").then(({ data }) => data, () => []);
   const roles = ["inference", "read", "management"].map((role) => [role, role]);
   dialog("Create a key", [
     field({ name: "name", label: "Name", required: true, maxlength: "100" }),

@@ -29,7 +29,7 @@ function live({ sha, models, routes, history: made }) {
       ["Routes", count(routes.length), routes.slice(0, 4).join(", ") + (routes.length > 4 ? " …" : "")],
       ["Canary", candidate ? `${candidate.percent} %` : "none", candidate && short(candidate.candidate)],
     ),
-    candidate && h("div", { class: "card" }, h("h2", {}, "Share of the keys"), meter([["held", candidate.percent], ["spent", 100 - candidate.percent]], 100, `${candidate.percent} % of the keys try the candidate`)),
+    candidate && panel("Share of the keys", meter([["held", candidate.percent], ["spent", 100 - candidate.percent]], 100, `${candidate.percent} % of the keys try the candidate`)),
   ];
 }
 

@@ -8,13 +8,14 @@ import { column, empty, field, figures, filters, limitBar, numeric, panel, saver
 
 const SHOWN = 7;
 const OTHERS = "all others";
+const SUMMED = ["usage", "requests", "prompt_tokens", "completion_tokens"];
 const GROUPS = {
-  model: { title: "Model", of: (row) => row.model ?? "not served", filter: "model" },
-  key: { title: "Key", of: (row) => row.key_name || row.key_id, filter: "key" },
-  team: { title: "Team", of: (row) => row.labels.team ?? "no team", filter: "team" },
-  member: { title: "Member", of: (row) => row.labels.member ?? "no member", filter: "member" },
-  environment: { title: "Environment", of: (row) => row.labels.environment ?? "not stated", filter: "environment" },
-  provider: { title: "Provider", of: (row) => row.provider_name ?? "not served", filter: "provider" },
+  model: { title: "Model", of: (row) => row.model ?? "not served" },
+  key: { title: "Key", of: (row) => row.key_name || row.key_id },
+  team: { title: "Team", of: (row) => row.labels.team ?? "no team", isLabel: true },
+  member: { title: "Member", of: (row) => row.labels.member ?? "no member", isLabel: true },
+  environment: { title: "Environment", of: (row) => row.labels.environment ?? "not stated", isLabel: true },
+  provider: { title: "Provider", of: (row) => row.provider_name ?? "not served" },
 };
 
 /** Return the view of a month (`month=2026-11`), grouped (`by=model`). */
@@ -22,15 +23,14 @@ export async function render({ params, signal, go }) {
   const now = new Date();
   const month = /^\d{4}-(0[1-9]|1[0-2])$/.test(params.get("month")) ? params.get("month") : now.toISOString().slice(0, 7);
   const by = Object.hasOwn(GROUPS, params.get("by")) ? params.get("by") : "model";
-  const { since, until, days } = period(month);
-  const query = { since, until };
+  const { days, ...query } = period(month);
   const [activity, workspace] = await Promise.all([sums(query, by, signal), get("workspace", {}, signal).catch(() => null)]);
   const group = GROUPS[by];
   const rows = activity.data;
   const ranked = rank(rows, group.of);
   const names = activity.daily ? [] : ranked.slice(0, SHOWN).map(({ name }) => name);
   if (ranked.length > names.length) names.push(OTHERS);
-  const parts = activity.daily ? perDay(activity.daily, days, () => OTHERS, names) : perDay(rows, days, group.of, names);
+  const parts = perDay(activity.daily ?? rows, days, group.of, names);
   const budget = workspace?.data.budget;
   const controls = filters(go, "spend", [
     field({ name: "month", label: "Month (UTC)", type: "month", value: month, pattern: "\\d{4}-\\d{2}" }),
@@ -48,29 +48,28 @@ export async function render({ params, signal, go }) {
         mark: budget && budget / days.length,
         open,
       }),
-      breakdown(ranked, names, group, activity.total, month),
+      breakdown(ranked, names, by, activity.total, days),
       saver("Save as CSV", () => saveCsv("activity", query, `spend-${month}.csv`)),
     ),
   ];
 }
 
-/** Return the sums of each day; where these are too many, those of all days, and of each day alone as `daily`. */
+/** Return the sums of each day; where they are too many, of all days, with each day's as `daily`. */
 async function sums(query, by, signal) {
   try {
     return await getAll("activity", { ...query, by: ["day", by] }, signal);
   } catch (refusal) {
     if (refusal.status !== 400) throw refusal;
-    const [all, { data: daily }] = await Promise.all([by, "day"].map((one) => getAll("activity", { ...query, by: one }, signal)));
+    const [all, { data: daily }] = await Promise.all([by, "day"].map((by) => getAll("activity", { ...query, by }, signal)));
     return { ...all, daily };
   }
 }
 
 function summary(total, month, days, now, budget, rows) {
   const current = month === now.toISOString().slice(0, 7);
-  const begun = current ? (now - new Date(`${month}-01T00:00:00Z`)) / 86_400_000 : days.length;
+  const begun = current ? (now - new Date(`${month}-01`)) / 86_400_000 : days.length;
   const forecast = current && begun > 0.5 ? (total / begun) * days.length : null;
-  const requests = rows.reduce((sum, row) => sum + row.requests, 0);
-  const failed = rows.reduce((sum, row) => sum + row.failed, 0);
+  const [requests, failed] = ["requests", "failed"].map((name) => rows.reduce((sum, row) => sum + row[name], 0));
   return [
     figures(
       [current ? "Month so far" : "Month", money(total)],
@@ -88,22 +87,21 @@ function warnings({ partial_days: partial, missing_days: missing }) {
   return (past || counted) && quiet(`${counted} ${past}`);
 }
 
-function breakdown(ranked, names, group, total, month) {
+function breakdown(ranked, names, by, total, days) {
+  const group = GROUPS[by];
   const link = ({ name }) => {
-    const label = { team: true, member: true, environment: true }[group.filter];
-    const known = !["not served", "no team", "no member", "not stated"].includes(name);
-    const { since, until } = bounds(month);
-    const query = new URLSearchParams({ since, until, ...(label ? { label: `${group.filter}:${name}` } : { [group.filter]: name }) });
+    const known = !/^(not served|no team|no member|not stated)$/.test(name);
+    const query = new URLSearchParams({ since: days[0], until: days.at(-1), ...(group.isLabel ? { label: `${by}:${name}` } : { [by]: name }) });
     const color = names.indexOf(name);
     return [swatch(color < 0 ? names.length - 1 : color), known ? h("a", { href: `#/generations?${query}` }, name) : name];
   };
   return table(`Spend by ${group.title.toLowerCase()}`, [
     column(group.title, link),
-    numeric("Spend", ({ cost }) => money(cost)),
-    numeric("Share", ({ cost }) => percent(cost, total)),
+    numeric("Spend", ({ usage }) => money(usage)),
+    numeric("Share", ({ usage }) => percent(usage, total)),
     numeric("Requests", ({ requests }) => count(requests)),
-    numeric("Tokens in", ({ input }) => count(input)),
-    numeric("Tokens out", ({ output }) => count(output)),
+    numeric("Tokens in", (each) => count(each.prompt_tokens)),
+    numeric("Tokens out", (each) => count(each.completion_tokens)),
   ], ranked);
 }
 
@@ -111,14 +109,11 @@ function rank(rows, of) {
   const sums = new Map();
   for (const row of rows) {
     const name = of(row);
-    const sum = sums.get(name) ?? { name, cost: 0, requests: 0, input: 0, output: 0 };
-    sum.cost += row.usage;
-    sum.requests += row.requests;
-    sum.input += row.prompt_tokens;
-    sum.output += row.completion_tokens;
+    const sum = sums.get(name) ?? { name, ...Object.fromEntries(SUMMED.map((each) => [each, 0])) };
+    for (const each of SUMMED) sum[each] += row[each];
     sums.set(name, sum);
   }
-  return [...sums.values()].sort((one, other) => other.cost - one.cost || other.requests - one.requests);
+  return [...sums.values()].sort((one, other) => other.usage - one.usage || other.requests - one.requests);
 }
 
 function perDay(rows, days, of, names) {
@@ -131,14 +126,9 @@ function perDay(rows, days, of, names) {
   return [...byDay].map(([day, parts]) => ({ day, parts }));
 }
 
-function bounds(month) {
+function period(month) {
   const [year, number] = month.split("-").map(Number);
   const last = new Date(Date.UTC(year, number, 0)).getUTCDate();
-  return { since: `${month}-01`, until: `${month}-${last}`, last };
-}
-
-function period(month) {
-  const { last } = bounds(month);
   const days = Array.from({ length: last }, (_, index) => `${month}-${String(index + 1).padStart(2, "0")}`);
-  return { since: `${days[0]}T00:00:00Z`, until: new Date(Date.parse(`${days.at(-1)}T00:00:00Z`) + 86_400_000).toISOString(), days };
+  return { since: `${days[0]}T00:00:00Z`, until: new Date(Date.UTC(year, number)).toISOString(), days };
 }

@@ -1,17 +1,17 @@
 /** Teams and members: their budgets, roles and belongings. */
 
-import { send } from "./api.js";
+import { getAll, send } from "./api.js";
 import { button, h, p, plain, quiet } from "./dom.js";
 import { moment, uri } from "./format.js";
 import { dialog, empty, facts, field } from "./parts.js";
 import { has, MANAGERS } from "./roles.js";
-import { all, limitBars, limitFields, limitsOf, rate, rateField, remove } from "./view_keys.js";
+import { limitBars, limitFields, limitsOf, rate, rateField, remove } from "./view_keys.js";
 
 const ROLES = ["developer", "viewer", "billing", "admin"];
 
 /** Return the view of the teams, then of the members. */
 export async function render({ signal, refresh }) {
-  const [teams, members] = await Promise.all([all("teams", signal), all("members", signal)]);
+  const [{ data: teams }, { data: members }] = await Promise.all(["teams", "members"].map((path) => getAll(path, {}, signal)));
   const manages = has(MANAGERS);
   return [
     section("Teams", teams, (team) => teamCard(team, members, manages, refresh), manages && ["Create a team …", () => edit("teams", null, teams, refresh)],
