@@ -18,6 +18,9 @@ _URL: Final = re.compile(
     r"(?::(?P<port>[0-9]{1,5}))?(?P<target>[/?][!\"$-~]*)?",
     re.ASCII,
 )
+# Providers have few URLs, and short ones. Those of callers, and of servers that redirect, may be as
+# long as the head of a reply, and are not kept.
+_SHORT: Final = 512
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 # The sender of a request alone says where it ends.
 _FRAMING: Final = frozenset({"connection", "content-length", "transfer-encoding"})
@@ -50,9 +53,12 @@ class Request(Struct, frozen=True, kw_only=True):
     body: Sequence[bytes | memoryview] = ()
 
 
-@lru_cache(512)
 def parse_url(url: str) -> tuple[Origin, str]:
     """Return the server of a URL, and what its request line asks for; raise InvalidRequest."""
+    return (_parse_short if len(url) <= _SHORT else _parse)(url)
+
+
+def _parse(url: str) -> tuple[Origin, str]:
     found = _URL.fullmatch(url)
     if found is None:
         raise InvalidRequest("a URL that cannot be sent")
@@ -61,6 +67,9 @@ def parse_url(url: str) -> tuple[Origin, str]:
     if not 0 < port <= _PORT_MAX:
         raise InvalidRequest("a URL with a port that does not exist")
     return Origin(scheme, host.strip("[]"), port), target if target[0] == "/" else f"/{target}"
+
+
+_parse_short: Final = lru_cache(512)(_parse)
 
 
 def write_request(request: Request) -> tuple[Origin, bytes]:
