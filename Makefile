@@ -16,7 +16,8 @@ in_parallel := $(MAKE) --no-print-directory -j2
 # The other tests start processes of their own: three runs side by side, within which they stay in turn.
 # They wait for these a good part of their time, so that two cores have work for three.
 of_the_faults := $(wildcard tests/contract/test_*faults.py)
-of_the_books := tests/contract $(addprefix --ignore ,$(of_the_faults))
+of_the_levels := $(wildcard tests/contract/test_slice*.py) tests/contract/test_head_start.py
+of_the_books := tests/contract $(addprefix --ignore ,$(of_the_faults) $(of_the_levels))
 of_the_build := tests/artefact tests/browser tests/conformance tests/infra $(of_the_faults)
 on_all_cores := -p xdist.plugin --numprocesses logical --dist worksteal
 # These run with what a function carries and no more: a library of `dev` that a provider imports fails
@@ -59,6 +60,7 @@ test-build:
 	.tools/functions/bin/python -m pytest $(without_dev) $(of_providers)
 
 test-programs:
+	.venv/bin/python -m pytest $(of_the_levels)
 	.venv/bin/python -m pytest $(addprefix --ignore ,tests/unit tests/contract $(of_the_build) $(of_providers))
 
 unit: .venv/dev.stamp ## Run the unit tests, on all cores

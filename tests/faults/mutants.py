@@ -168,7 +168,13 @@ WORK_MUTANTS: Final = (
         name="settled before it is decided",
         shown_by="transcription",
         path="stores/money/ledger.py",
-        text="            standing = await self._generations.put_if_absent(record)\n"
+        text="            standing = await repeat_while_refused(\n"
+        "                partial(self._generations.put_if_absent, record),\n"
+        "                self._clock,\n"
+        "                jitter=self._ids.uniform,\n"
+        "                for_s=_DECIDES_FOR_S,\n"
+        "                is_idempotent=True,\n"
+        "            )\n"
         "        await self._settle_sides(\n"
         "            hold, cost_nano_usd=standing.cost_nano_usd, "
         "tokens=standing.usage.total_tokens\n"
