@@ -24,7 +24,6 @@ SEEN = (
     "entered",
     "grown",
     "moved",
-    "sliced",
     "slices seen",
     "divided",
     "stopped",
