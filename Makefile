@@ -16,7 +16,7 @@ in_parallel := $(MAKE) --no-print-directory -j2
 # The other tests start processes of their own: three runs side by side, within which they stay in turn.
 # They wait for these a good part of their time, so that two cores have work for three.
 of_the_faults := $(wildcard tests/contract/test_*faults.py)
-of_the_levels := $(wildcard tests/contract/test_slice*.py) tests/contract/test_head_start.py
+of_the_levels := $(wildcard tests/contract/test_slice*.py tests/contract/test_level*.py) tests/contract/test_head_start.py
 of_the_books := tests/contract $(addprefix --ignore ,$(of_the_faults) $(of_the_levels))
 of_the_build := tests/artefact tests/browser tests/conformance tests/infra $(of_the_faults)
 on_all_cores := -p xdist.plugin --numprocesses logical --dist worksteal
