@@ -311,7 +311,8 @@ async def test_c61_a_hold_of_before_midnight_settles_in_its_day_on_its_slice(
 async def test_a_round_evens_slices_out(honest: DynamoStores) -> None:
     """Requests find their slice by hash, so that one may have less than the others."""
     _, principal = await teamed(honest, LevelSettings(limits_nano_usd={"day": 400}))
-    for hold in [await honest.ledger.hold(principal, 20) for _ in range(16)]:
+    holds, _ = await hold_all(honest, principal, 20)
+    for hold in holds:
         # Only what the first slice holds is spent.
         await settle(honest, hold, 0 if hold.slices else 20)
     assert await rooms(honest) == [0, 100, 100, 100]
