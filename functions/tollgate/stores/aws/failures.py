@@ -103,6 +103,7 @@ async def repeat_while_refused(
     *,
     jitter: Callable[[], float],
     for_s: float = _REFUSED_FOR_S,
+    pause_max_s: float = _PAUSE_MAX_S,
     is_idempotent: bool = False,
 ) -> _Reply:
     """Make a call until the store takes it; raise StoreUnavailable where it does not in time.
@@ -123,4 +124,4 @@ async def repeat_while_refused(
             if is_unsure or clock.monotonic_s() + wait_s > give_up_s:
                 raise
         await clock.sleep(wait_s)
-        pause_s = min(2 * pause_s, _PAUSE_MAX_S)
+        pause_s = min(2 * pause_s, pause_max_s)

@@ -39,6 +39,9 @@ _log = logging.getLogger(__name__)
 _SHORT_PART: Final = 2
 # Ten thousand workspaces are some hundred thousand calls, which end before the next round begins.
 _AT_ONCE_MAX: Final = 16
+# What takes load off a throttled item competes with that load, and the next round is minutes away.
+_INSISTS_FOR_S: Final = 20.0
+_PAUSE_MAX_S: Final = 0.2
 _NONE: Final[Mapping[LimitOwner, int]] = {}
 
 _Written = TypeVar("_Written")
@@ -176,7 +179,13 @@ class WorkspaceMaintenance:
         return moves
 
     async def _insist(self, write: Callable[[], Awaitable[_Written]]) -> _Written:
-        return await repeat_while_refused(write, self._clock, jitter=self._ids.uniform)
+        return await repeat_while_refused(
+            write,
+            self._clock,
+            jitter=self._ids.uniform,
+            for_s=_INSISTS_FOR_S,
+            pause_max_s=_PAUSE_MAX_S,
+        )
 
 
 def _shard(item: Item) -> int:
