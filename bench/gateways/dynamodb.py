@@ -1,6 +1,7 @@
 """A DynamoDB in memory on a socket: the engine of tests/capacity, with nothing limited.
 
-It answers some thousands of calls a second, where an emulator answers some hundreds.
+It answers some thousands of calls a second, where an emulator answers some hundreds. `Spent` is an
+operation of its own: the calls that it got since it began, and the units of writes.
 
 Usage: python -m bench.gateways.dynamodb
 """
@@ -10,8 +11,9 @@ from collections.abc import Mapping
 from random import Random
 from time import monotonic
 from typing import Any
+from urllib.request import Request, urlopen
 
-from msgspec import json
+from msgspec import Struct, json
 from tests.capacity.engine import MemoryDynamo
 from tests.capacity.partitions import Partitions
 from typing_extensions import override
@@ -20,6 +22,18 @@ from bench.children import announce
 from tollgate.stores.aws.failures import ConditionFailed, TransactionCancelled
 
 _TARGET = b"x-amz-target: dynamodb_20120810."
+SPENT = "Spent"
+
+
+class Spent(Struct, frozen=True):
+    """The calls that a store got since it began, and the units of writes."""
+
+    calls: int
+    write_units: int
+
+    def since(self, before: "Spent") -> "Spent":
+        """Return what it did since then."""
+        return Spent(self.calls - before.calls, self.write_units - before.write_units)
 
 
 class Connection(asyncio.Protocol):
@@ -65,6 +79,8 @@ async def _call(
     store: MemoryDynamo, operation: str, payload: Mapping[str, Any]
 ) -> tuple[str, object]:
     """Return the status and the reply, as DynamoDB writes them."""
+    if operation == SPENT:
+        return "200 OK", Spent(store.calls.total(), store.units.total())
     refused = "400 Bad Request"
     try:
         return "200 OK", await store.call(operation, payload)
@@ -79,6 +95,13 @@ async def _call(
         }
     except AttributeError as unknown:
         return refused, {"__type": "x#UnknownOperationException", "message": str(unknown)}
+
+
+def read_spent(url: str) -> Spent:
+    """Return what the store behind a URL did since it began."""
+    asked = Request(url, b"{}", {"x-amz-target": f"DynamoDB_20120810.{SPENT}"})
+    with urlopen(asked, timeout=10) as reply:
+        return json.decode(reply.read(), type=Spent)
 
 
 async def main() -> None:

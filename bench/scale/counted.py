@@ -23,7 +23,7 @@ class Cost(Struct, frozen=True, kw_only=True):
     calls: int
     items: int
     read_units: float
-    write_units: int
+    write_units: float
     cpu_ms: float
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from bench.children import Child
 from bench.figures import IN_MEMORY, SERVED, WITH_LEDGER
+from bench.gateways.dynamodb import Spent, read_spent
 from bench.load import Answers, Question, ask
 from bench.rounds import run_gateways
 from bench.scale.counted import Cost
@@ -27,21 +28,24 @@ _STREAMS: Final = (1, 10, 100, 500, 2_000)
 # Sockets of the caller and of the provider for each stream, and room.
 _FILES: Final = 2 * _STREAMS[-1] + 500
 _LOOK_EVERY_S: Final = 0.1
+_NOTHING: Final = Spent(calls=0, write_units=0)
 
 
 async def measure_requests(_template: Template) -> AsyncIterator[Sequence[Point]]:
     """Yield CPU and waiting of a whole answer for each number of requests in flight."""
-    with run_gateways([IN_MEMORY, WITH_LEDGER], emulated=False) as (running, _url):
+    with run_gateways([IN_MEMORY, WITH_LEDGER], emulated=False) as (running, url):
+        assert url is not None
         for gateway in running.values():
             await _ask(gateway, times=_REQUESTS, at_once=_WARM_UP_AT_ONCE)
         for at_once in _IN_FLIGHT:
             points: list[Point] = []
             for name, gateway in running.items():
-                before_s = gateway.cpu_s()
+                before_s, before = gateway.cpu_s(), read_spent(url)
                 waits = await _ask(gateway, times=_REQUESTS, at_once=at_once)
                 cpu_ms = (gateway.cpu_s() - before_s) / _REQUESTS * 1e3
+                spent = read_spent(url).since(before)
                 points += [
-                    _point(f"CPU, {name}", at_once, cpu_ms),
+                    _point(f"CPU, {name}", at_once, cpu_ms, spent=spent),
                     _point(f"wall p50, {name}", at_once, median(waits) * 1e3),
                     _point(f"wall p99, {name}", at_once, _p99(waits) * 1e3),
                 ]
@@ -111,6 +115,20 @@ def _p99(waits: Sequence[float]) -> float:
     return sorted(waits)[len(waits) * 99 // 100]
 
 
-def _point(operation: str, size: int, ms: float, *, memory_mb: float | None = None) -> Point:
-    cost = Cost(calls=0, items=0, read_units=0, write_units=0, cpu_ms=ms)
+def _point(
+    operation: str,
+    size: int,
+    ms: float,
+    *,
+    memory_mb: float | None = None,
+    spent: Spent = _NOTHING,
+) -> Point:
+    """Return a point; `spent` is what a store did for all requests of it."""
+    cost = Cost(
+        calls=round(spent.calls / _REQUESTS),
+        items=0,
+        read_units=0,
+        write_units=round(spent.write_units / _REQUESTS, 1),
+        cpu_ms=ms,
+    )
     return Point(operation=operation, size=size, cost=cost, memory_mb=memory_mb)

@@ -43,10 +43,9 @@ def _cell(point: Point) -> str:
         memory = f", {_short(point.memory_mb)} MB"
     if not cost.calls:
         return f"{_short(cost.cpu_ms)} ms{memory}"
-    units = f"{cost.read_units:,.0f} r"
-    if cost.write_units:
-        units += f" {cost.write_units:,} w"
-    return f"{cost.calls:,} calls, {units}, {_short(cost.cpu_ms)} ms{memory}"
+    read = f" {cost.read_units:,.0f} r" if cost.read_units else ""
+    written = f" {cost.write_units:,g} w" if cost.write_units else ""
+    return f"{cost.calls:,} calls,{read}{written}, {_short(cost.cpu_ms)} ms{memory}"
 
 
 def _short(number: float) -> str:
