@@ -32,6 +32,8 @@ dist := dist
 bill := PYTHONWARNINGS=ignore .tools/supply/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
 	--spec-version 1.6 --output-reproducible --of JSON --validate
 
+checks := check-types check-style check-tidy
+tools := $(patsubst %,.tools/%/stamp,ministack sam functions supply node)
 deployment := .venv/bin/python -m infra.deployment
 
 .DEFAULT_GOAL := help
@@ -46,9 +48,9 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 	@$(in_parallel) .venv/run.stamp .tools/ministack/stamp
 	@exec .venv/bin/tollgate dev $(DEV)
 
-test: check ## Run every check and every test
-	@$(in_parallel) .tools/ministack/stamp .tools/sam/stamp .tools/functions/stamp .tools/supply/stamp \
-		.tools/node/stamp
+# The type checker has one core for a minute, in which the other installs.
+test: ## Run every check and every test
+	@$(in_parallel) $(checks) $(tools)
 	.venv/bin/python -m pytest $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
 	@$(MAKE) --no-print-directory -j3 --output-sync=target test-books test-build test-programs
 
@@ -80,17 +82,17 @@ bench: .venv/dev.stamp .tools/ministack/stamp ## Measure beside a bare pass-thro
 scale: .venv/dev.stamp .tools/ministack/stamp ## Measure how cost grows with keys, workspaces, records, models, requests (PART=...)
 	@PYTHONPATH=functions .venv/bin/python -m bench.scale $(if $(PART),--part $(PART))
 
-check: .venv/dev.stamp ## Run the linter, the type checker and the tidy test
-	@$(in_parallel) check-types check-style check-tidy
+check: ## Run the linter, the type checker and the tidy test
+	@$(in_parallel) $(checks)
 
-check-types:
+check-types: .venv/dev.stamp
 	.venv/bin/mypy
 
-check-style:
+check-style: .venv/dev.stamp
 	.venv/bin/ruff check --quiet
 	.venv/bin/ruff format --quiet --check
 
-check-tidy:
+check-tidy: .venv/dev.stamp
 	.venv/bin/python -m pytest -q tests/unit/test_tidy.py
 
 fmt: .venv/dev.stamp ## Format the code and mend what the linter can
