@@ -229,9 +229,11 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
     )
 
 
-def dynamo_stores(client: AwsCaller, tables: Tables, clock: TestClock) -> DynamoStores:
+def dynamo_stores(
+    client: AwsCaller, tables: Tables, clock: TestClock, ids: IdSource | None = None
+) -> DynamoStores:
     """Stores over tables that exist; several sets are several processes."""
-    ids = IdSource(clock)
+    ids = ids or IdSource(clock)
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     publications = PublicationStore(client, tables.core, None, clock=clock)

@@ -213,7 +213,7 @@ class CapacityRun:
             ids=self._ids,
             clock=clock,
         )
-        return dynamo_stores(client, tables, clock), ledger
+        return dynamo_stores(client, tables, clock, self._ids), ledger
 
     async def _ask(self) -> None:
         stores, ledger = self._random.choice(self.processes)
