@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import time
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from aiohttp import web
+from typing_extensions import override
+
+from tests.loopback import LocalServer
+
+_PATH: Final = "/credentials"
 
 
-class CredentialsServer:
+class CredentialsServer(LocalServer):
     """Gives the identity `ASIACHAT…n` to the n-th caller, good for `lasts_s`.
 
     The identity is that of the streaming function, which alone starts from a snapshot. Callers
@@ -23,33 +27,22 @@ class CredentialsServer:
     """
 
     def __init__(self, *, lasts_s: float = 6 * 3600) -> None:
+        super().__init__()
         self.token = "synthetic-authorization"
-        self.url = ""
         self.lasts_s = lasts_s
         self.broken = False
         self.given = 0
-        self._runner: web.AppRunner | None = None
 
+    @override
     async def __aenter__(self) -> Self:
-        app = web.Application()
-        app.router.add_get("/credentials", self._give)
-        self._runner = web.AppRunner(app)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/credentials"
+        await super().__aenter__()
+        self.url += _PATH
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        assert self._runner is not None
-        await self._runner.cleanup()
-
-    async def _give(self, request: web.Request) -> web.Response:
+    @override
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if (request.method, request.path) != ("GET", _PATH):
+            return web.Response(status=404)
         if request.headers.get("authorization") != self.token:
             return web.Response(status=401)
         if self.broken:

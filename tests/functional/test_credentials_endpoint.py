@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from typing_extensions import override
 
 from tests.emulator.credentials import CredentialsServer
+from tests.loopback import LocalServer
 from tollgate.aws.container_credentials import CredentialsEndpoint, CredentialsUnavailable
 
 
@@ -35,23 +37,24 @@ async def test_nobody_listening_is_unavailable() -> None:
         await CredentialsEndpoint("http://127.0.0.1:1/credentials").fetch()
 
 
+class Replying(LocalServer):
+    """Answers everything with one body."""
+
+    def __init__(self, body: str) -> None:
+        super().__init__()
+        self._body = body
+
+    @override
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(text=self._body)
+
+
 @pytest.mark.parametrize(
     "body", ["", "[]", '{"AccessKeyId":"A","SecretAccessKey":"hush-hush"}', "hush-hush"]
 )
 async def test_a_reply_of_another_form_is_not_quoted(body: str) -> None:
-    async def answer(request: web.Request) -> web.Response:
-        return web.Response(text=body)
-
-    app = web.Application()
-    app.router.add_get("/", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    async with Replying(body) as server:
         with pytest.raises(CredentialsUnavailable, match="another form") as refused:
-            await CredentialsEndpoint(url).fetch()
-    finally:
-        await runner.cleanup()
+            await CredentialsEndpoint(server.url).fetch()
     assert "hush" not in str(refused.value)
     assert refused.value.__context__ is None or refused.value.__suppress_context__
