@@ -134,6 +134,9 @@ async def refuses(server: Supervised) -> None:
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            except ConnectionResetError:
+                # It was in the queue of the listener when that was closed.
+                continue
             except ConnectionRefusedError:
                 return
             writer.close()
