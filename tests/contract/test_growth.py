@@ -47,6 +47,12 @@ KINDS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def freeze_the_heap() -> None:
+    """Hide what other tests left, a million objects, from `gc.get_objects` at each call."""
+    gc.freeze()
+
+
 class Row(dict[str, Any]):
     """An item of a reply, which can be found as long as it is kept."""
 
@@ -91,11 +97,11 @@ async def test_a_roll_up_has_as_much_in_memory_for_any_number_of_records(
     honest: DynamoStores,
 ) -> None:
     stores, watched, rows = await grown(honest, 6_000)
-    before = len([it for it in gc.get_objects() if isinstance(it, GenerationRecord)])
 
     await stores.activity.close_due()
 
-    assert watched.records_max - before <= 1_100
+    # A page is there at least, or nothing was counted.
+    assert 1_000 <= watched.records_max <= 1_100
     found = await stores.activity.activity("acme", DAY, DAY + DAY_S)
     assert found.closed_days == (day_of(DAY),)
     assert sorted(found.rows, key=str) == sorted(summarize_day(day_of(DAY), rows), key=str)
@@ -108,7 +114,7 @@ async def test_an_audit_has_as_much_in_memory_for_any_number_of_records(
 
     found = await stores.audit.run()
 
-    assert watched.rows_max <= 1_100
+    assert 1_000 <= watched.rows_max <= 1_100
     [spent] = [it for it in found if it.invariant == "I4 spent by the wallet"]
     assert spent.expected_nano_usd == len(rows) * USUAL.cost_nano_usd
 
