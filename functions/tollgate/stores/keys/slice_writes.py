@@ -47,6 +47,7 @@ class Division(Struct, frozen=True, kw_only=True):
 
     owner: LimitOwner
     settings: KeySettings
+    # That of the level's row, which other changes than those of a state raise as well.
     revision: int
     # Slices that there are, and that there are to be.
     was: int
@@ -100,8 +101,11 @@ class SliceWrites:
         """Give the slices their parts; return False where others keep changing them."""
         for attempt in range(_TRIES_MAX):
             items = await self.read(division.owner, division.was)
-            if division.changes and state_revision(items[0]) >= division.revision:
+            has = state_revision(items[0])
+            if division.changes and has >= division.revision:
                 return True
+            if has > division.revision:
+                return False
             margin_us = _RATE_MARGIN_US << 2 * attempt if attempt else 0
             parts = _Parts(division, items, self._clock.now_s(), margin_us=margin_us)
             actions = [*division.others, *parts.actions(self._table)]
@@ -126,6 +130,7 @@ class _Parts:
         self._states = [read_key_state(item) for item in items]
         self._second = int(now_s)
         settings = division.settings
+        self._revision = division.revision if division.changes else state_revision(items[0])
         self._limits = {
             name: self._parts_of(name, total) for name, total in encode_limits(settings).items()
         }
@@ -224,7 +229,7 @@ class _Parts:
                 **{f":{name}": value for name, value in plain.items()},
                 **moved.values,
                 **values,
-                ":rv": number(division.revision),
+                ":rv": number(self._revision),
             },
             **({"ExpressionAttributeNames": names} if names else {}),
         }
@@ -259,7 +264,7 @@ class _Parts:
             **encode_rate(part),
             KeyStateItem.CONCURRENCY: number(self._concurrency[place]),
             KeyStateItem.WORKSPACE: string(division.owner.workspace_id),
-            KeyStateItem.REVISION: number(division.revision),
+            KeyStateItem.REVISION: number(self._revision),
         }
 
 

@@ -57,8 +57,10 @@ class LevelSlices:
         if is_tombstone(row) or LevelItem.PENDING in row:
             return False
         owner = LimitOwner(level=level, id=id_of_row(row), workspace_id=workspace_of_row(row))
-        slices, holds = slices_of(row), crowded.get(owner, 0)
-        if holds and slices < SLICES_MAX and may_be_hot(READERS[level](row)):
+        slices, holds, settings = slices_of(row), crowded.get(owner, 0), READERS[level](row)
+        # A level that has lost its limits may have holds of before, and a state with old limits.
+        counted = slices > 1 or settings.is_limited
+        if holds and counted and slices < SLICES_MAX and may_be_hot(settings):
             return await self.grow(level, row, holds)
         if slices > 1:
             await self._even_out(level, row, owner)
