@@ -3,7 +3,8 @@
 Keeps C61 and C62.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pytest
 from msgspec.structs import replace
@@ -16,11 +17,61 @@ from tests.contract.test_slices import (
     hold_all,
     rooms,
     settle,
+    slices,
     teamed,
 )
 from tests.contract.test_workspaces import maintenance
-from tests.stores import TESTER, DynamoStores
-from tollgate.stores.rules.level_settings import LevelSettings
+from tests.stores import TESTER, DynamoStores, dynamo_stores
+from tollgate.core.ids import IdSource
+from tollgate.core.limits import LimitOwner
+from tollgate.core.principal import Principal
+from tollgate.stores.aws.attributes import Item
+from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.stores.aws.decoding import read_number, read_text
+from tollgate.stores.base import Hold
+from tollgate.stores.keys.slice_writes import Division, SliceWrites
+from tollgate.stores.rules.level_settings import LevelSettings, state_settings
+
+TEAM = LimitOwner(level="team", id="search", workspace_id=ACME)
+DAY = LevelSettings(limits_nano_usd={"day": 400})
+
+
+@dataclass
+class TornRead:
+    """Answers the first read of several items with some of them as they were before."""
+
+    client: AwsCaller
+    before: Sequence[Item]
+    done: bool = False
+
+    async def call(
+        self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
+    ) -> AwsReply:
+        reply = await self.client.call(operation, payload, attempts_max=attempts_max)
+        if operation == "BatchGetItem" and not self.done:
+            self.done = True
+            old = {read_text(item, "pk"): item for item in self.before}
+            for table, items in reply["Responses"].items():
+                reply["Responses"][table] = [old.get(read_text(it, "pk"), it) for it in items]
+        return reply
+
+
+async def divide(
+    stores: DynamoStores, client: AwsCaller, settings: LevelSettings = DAY, slices: int = 4
+) -> bool:
+    """Even out the slices of the team, by a row that says that there are so many."""
+    writes = SliceWrites(
+        client, stores.tables.ledger, ids=IdSource(stores.clock), clock=stores.clock
+    )
+    return await writes.divide(
+        Division(
+            owner=TEAM,
+            settings=state_settings(settings),
+            revision=0,
+            was=slices,
+            slices=slices,
+        )
+    )
 
 
 @pytest.mark.parametrize("other", [{"display_name": "Search"}, {"models": ("a/*",)}])
@@ -28,8 +79,7 @@ async def test_c61_a_team_that_was_renamed_is_sliced_and_evened_out_like_others(
     honest: DynamoStores, other: Mapping[str, object]
 ) -> None:
     """Such a change raises the revision of the team's row, and is none of its state."""
-    limits = {"day": 400}
-    secret, principal = await teamed(honest, LevelSettings(limits_nano_usd=limits), slices=1)
+    secret, principal = await teamed(honest, DAY, slices=1)
     await honest.teams.change(ACME, "search", lambda it: replace(it, **other), by=TESTER)
     crowd = [await honest.ledger.hold(principal, 1) for _ in range(9)]
     assert (await maintenance(honest).run((await honest.sweeper.run()).crowded)).sliced == 1
@@ -50,8 +100,7 @@ async def test_c61_a_team_that_was_renamed_is_sliced_and_evened_out_like_others(
 async def test_a_team_without_limits_gets_no_slices_for_what_it_holds_from_before(
     honest: DynamoStores,
 ) -> None:
-    settings = LevelSettings(limits_nano_usd={"day": 400})
-    _, principal = await teamed(honest, settings, slices=1)
+    _, principal = await teamed(honest, DAY, slices=1)
     holds = [await honest.ledger.hold(principal, 1) for _ in range(9)]
     await honest.teams.change(ACME, "search", lambda it: replace(it, limits_nano_usd={}), by=TESTER)
     await maintenance(honest).run((await honest.sweeper.run()).crowded)
@@ -59,3 +108,68 @@ async def test_a_team_without_limits_gets_no_slices_for_what_it_holds_from_befor
     for hold in holds:
         await settle(honest, hold, 1)
     await assert_books(honest)
+
+
+async def fill_first(stores: DynamoStores, principal: Principal) -> list[Hold]:
+    """Hold all that the first slice has, and nothing on the others."""
+    holds, _ = await hold_all(stores, principal, 20)
+    for hold in holds:
+        if hold.slices:
+            await settle(stores, hold, 0)
+    return [hold for hold in holds if not hold.slices]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+@pytest.mark.parametrize(
+    ("settings", "limit", "most"), [(DAY, "ld", 400), (LevelSettings(concurrency=20), "cc", 20)]
+)
+async def test_c62_slices_read_before_and_after_another_division_are_one_limit_all_the_same(
+    honest: DynamoStores, settings: LevelSettings, limit: str, most: int, changes: bool
+) -> None:
+    """DynamoDB reads several items one by one, and another round may write between two of them."""
+
+    async def parts() -> list[int]:
+        return [read_number(item, limit) for item in await slices(honest)]
+
+    _, principal = await teamed(honest, settings)
+    holds = await fill_first(honest, principal)
+    assert await divide(honest, honest.client, settings)
+    uneven = sorted(await parts())
+    assert len(set(uneven)) > 1
+    before = [it for it in await slices(honest) if read_text(it, "pk").endswith("#1")]
+    for hold in holds:
+        await settle(honest, hold, 0)
+    assert await divide(honest, honest.client, settings)
+    assert len(set(await parts())) == 1
+    await fill_first(honest, principal)
+
+    torn = TornRead(honest.client, before)
+    if changes:
+        more = replace(settings, limits_nano_usd={**settings.limits_nano_usd, "month": 1_000})
+        teams = dynamo_stores(torn, honest.tables, honest.clock).teams
+        await teams.change(ACME, "search", lambda _: more, by=TESTER)
+    else:
+        assert await divide(honest, torn, settings)
+    assert torn.done
+    assert sorted(await parts()) == uneven
+    assert sum(uneven) == most
+    await assert_books(honest)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        DAY,
+        LevelSettings(tokens_per_minute=400),
+        LevelSettings(concurrency=400),
+        LevelSettings(requests_per_minute=6_000, burst=400),
+    ],
+)
+async def test_c62_slices_that_were_added_since_the_row_was_read_keep_their_parts(
+    honest: DynamoStores, settings: LevelSettings
+) -> None:
+    """Else a round beside another one gives the first four the whole limit again."""
+    await teamed(honest, settings, slices=16)
+    there = await slices(honest)
+    assert not await divide(honest, honest.client, settings)
+    assert await slices(honest) == there

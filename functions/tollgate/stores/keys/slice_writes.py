@@ -33,7 +33,14 @@ from tollgate.stores.keys.state_writes import live_buckets_of, move_limits
 from tollgate.stores.rules.account import HOLDS_MAX, UNLIMITED, RateState, microseconds
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import PERIODS, bucket_names, minute_bucket
-from tollgate.stores.rules.slices import is_closed, level, rate_part, rated, whole_rate
+from tollgate.stores.rules.slices import (
+    is_closed,
+    level,
+    rate_part,
+    rated,
+    whole_limit,
+    whole_rate,
+)
 
 # Holds write to the slices as well, but seldom take what is moved.
 _TRIES_MAX: Final = 5
@@ -101,13 +108,12 @@ class SliceWrites:
         """Give the slices their parts; return False where others keep changing them."""
         for attempt in range(_TRIES_MAX):
             items = await self.read(division.owner, division.was)
-            has = state_revision(items[0])
-            if division.changes and has >= division.revision:
+            if division.changes and state_revision(items[0]) >= division.revision:
                 return True
-            if has > division.revision:
-                return False
             margin_us = _RATE_MARGIN_US << 2 * attempt if attempt else 0
             parts = _Parts(division, items, self._clock.now_s(), margin_us=margin_us)
+            if not (division.changes or parts.have_settings):
+                continue
             actions = [*division.others, *parts.actions(self._table)]
             if not actions:
                 return True
@@ -145,6 +151,25 @@ class _Parts:
         # No bucket of a slice may be full later than this when the transaction comes.
         self._full_us = (
             max(microseconds(now_s), *(state.rate.full_us for state in sharing)) + margin_us
+        )
+
+    @property
+    def have_settings(self) -> bool:
+        """True if the slices, as they were read, have the settings between them.
+
+        Slices are not read at one moment: some may be of before another division, or there may be
+        more of them than the row said. Parts of such a read would be another limit.
+        """
+        settings = self._division.settings
+        whole = {
+            name: whole_limit([read_number(item, name) for item in self._items])
+            for name in self._limits
+        }
+        at_once = sum(state.concurrency for state in self._states)
+        return (
+            whole == encode_limits(settings)
+            and at_once == (settings.concurrency or HOLDS_MAX * len(self._states))
+            and not self._rate_changes
         )
 
     def actions(self, table: str) -> list[object]:
@@ -197,7 +222,9 @@ class _Parts:
         amounts = {
             name: parts[place]
             for name, parts in self._limits.items()
+            # A change has no limit of before to compare with: each slice must be as it was read.
             if parts[place] != read_number(item, name)
+            or (division.changes and parts[place] != UNLIMITED)
         }
         plain, values = self._plain(place)
         if not (amounts or plain or division.changes):
@@ -238,7 +265,7 @@ class _Parts:
         """Return the attributes that a slice gets as they are, and values of its guards."""
         state, concurrency = self._states[place], self._concurrency[place]
         plain, sent = Item(), Item()
-        if concurrency != state.concurrency:
+        if concurrency != state.concurrency or self._division.changes:
             plain[KeyStateItem.CONCURRENCY] = number(concurrency)
             sent[":oldcc"] = number(state.concurrency)
         part = rate_part(self._rate, self._division.slices, place)

@@ -120,9 +120,9 @@ def whole_state(slices: Sequence[KeyState], second: int) -> KeyState:
     if len(slices) == 1:
         return slices[0]
     limits = {
-        period: _whole_limit([it.limits_nano_usd[period] for it in slices]) for period in PERIODS
+        period: whole_limit([it.limits_nano_usd[period] for it in slices]) for period in PERIODS
     }
-    tokens = _whole_limit([it.tokens_per_minute for it in slices])
+    tokens = whole_limit([it.tokens_per_minute for it in slices])
     left = [it.remaining_nano_usd(second) for it in slices]
     used = {
         period: sum(
@@ -170,7 +170,8 @@ def slice_of_whole(slice_: KeyState, whole: KeyState, second: int) -> KeyState:
     )
 
 
-def _whole_limit(parts: Sequence[int]) -> int:
+def whole_limit(parts: Sequence[int]) -> int:
+    """Return the limit of which these are the parts."""
     return UNLIMITED if UNLIMITED in parts else sum(parts)
 
 
