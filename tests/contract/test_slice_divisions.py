@@ -3,7 +3,7 @@
 Keeps C61 and C62.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -14,6 +14,7 @@ from tests.contract.test_slices import (
     assert_books,
     count,
     fresh,
+    grow,
     hold_all,
     rooms,
     settle,
@@ -54,6 +55,23 @@ class TornRead:
             for table, items in reply["Responses"].items():
                 reply["Responses"][table] = [old.get(read_text(it, "pk"), it) for it in items]
         return reply
+
+
+@dataclass
+class Interrupted:
+    """Lets others do something before the first transaction."""
+
+    client: AwsCaller
+    others: Callable[[], Awaitable[object]]
+    done: bool = False
+
+    async def call(
+        self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
+    ) -> AwsReply:
+        if operation == "TransactWriteItems" and not self.done:
+            self.done = True
+            await self.others()
+        return await self.client.call(operation, payload, attempts_max=attempts_max)
 
 
 async def divide(
@@ -173,3 +191,16 @@ async def test_c62_slices_that_were_added_since_the_row_was_read_keep_their_part
     there = await slices(honest)
     assert not await divide(honest, honest.client, settings)
     assert await slices(honest) == there
+
+
+async def test_c61_a_limit_that_goes_while_its_team_gets_slices_is_gone_from_all_of_them(
+    honest: DynamoStores,
+) -> None:
+    """Without slices the team is no longer counted, and its state may keep the limit."""
+    secret, _ = await teamed(honest, DAY, slices=1)
+    client = Interrupted(honest.client, lambda: grow(honest))
+    teams = dynamo_stores(client, honest.tables, honest.clock).teams
+    await teams.change(ACME, "search", lambda it: replace(it, limits_nano_usd={}), by=TESTER)
+    assert client.done
+    assert await count(honest) == 4
+    await honest.ledger.hold(await fresh(honest, secret), 1_000, covered=True)

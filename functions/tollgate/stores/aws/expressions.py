@@ -283,8 +283,11 @@ MEMBER_LINK: Final = ConditionalUpdate(
 MEMBER_SESSION_KEY: Final = ConditionalUpdate(
     "SET skid = :kid", f"{LEVEL_THERE} AND (attribute_not_exists(skid) OR skid = :was)"
 )
+# A level without slices is no longer counted when it loses its limits, one with slices is: whether
+# a change has to reach the state depends on them.
 LEVEL_CHANGE: Final = ConditionalUpdate(
-    "SET cfg = :cfg, rev = :rev", f"{LEVEL_THERE} AND rev = :was"
+    "SET cfg = :cfg, rev = :rev",
+    f"{LEVEL_THERE} AND rev = :was AND (attribute_not_exists(sl) OR sl = :sl)",
 )
 LEVEL_CHANGE_PENDING: Final = ConditionalUpdate(
     "SET cfg = :cfg, rev = :rev, want = :one", f"{LEVEL_THERE} AND rev = :was"

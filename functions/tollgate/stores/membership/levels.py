@@ -248,7 +248,7 @@ class Levels(Generic[_Settings, _Shown]):
             ":cfg": encode_level_settings(new),
             ":rev": number(was + 1),
             ":was": number(was),
-            **({":one": number(1)} if pending else {}),
+            **({":one": number(1)} if pending else {":sl": number(slices_of(row))}),
         }
         workspace_id, level_id = workspace_of_row(row), id_of_row(row)
         actions: list[object] = [
