@@ -34,6 +34,7 @@ from tollgate.stores.keys.slice_writes import Division, SliceWrites
 from tollgate.stores.rules.level_settings import LevelSettings, state_settings
 
 TEAM = LimitOwner(level="team", id="search", workspace_id=ACME)
+MIDNIGHT_S = 1_795_305_600.0
 DAY = LevelSettings(limits_nano_usd={"day": 400})
 
 
@@ -204,3 +205,25 @@ async def test_c61_a_limit_that_goes_while_its_team_gets_slices_is_gone_from_all
     assert client.done
     assert await count(honest) == 4
     await honest.ledger.hold(await fresh(honest, secret), 1_000, covered=True)
+
+
+async def test_c61_no_part_of_today_is_negative_for_what_yesterday_still_holds(
+    honest: DynamoStores,
+) -> None:
+    """A limit is lowered below what is used, and what the new day does not hold makes up for no
+    part of it: else another slice had more than the limit on the next day."""
+    honest.clock.now = MIDNIGHT_S - 60
+    _, principal = await teamed(honest, DAY)
+    held = [await honest.ledger.hold(principal, 40) for _ in range(6)]
+    honest.clock.now = MIDNIGHT_S + 60
+    for hold in [await honest.ledger.hold(principal, 25) for _ in range(8)]:
+        await settle(honest, hold, 25)
+    await honest.teams.change(
+        ACME, "search", lambda it: replace(it, limits_nano_usd={"day": 20}), by=TESTER
+    )
+    parts = [read_number(item, "ld") for item in await slices(honest)]
+    assert min(parts) >= 0
+    assert sum(parts) == 20
+    for hold in held:
+        await settle(honest, hold, 40)
+    await assert_books(honest)

@@ -11,11 +11,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
-from tollgate.core.ids import IdSource
+from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
+from tollgate.stores.aws.decoding import (
+    read_number,
+    read_numbers_by_name,
+    read_text,
+    reads_an_item,
+)
 from tollgate.stores.aws.expressions import slice_change
 from tollgate.stores.aws.failures import StoreUnavailable, TransactionCancelled
 from tollgate.stores.aws.items import AnyItem, KeyStateItem
@@ -192,11 +197,7 @@ class _Parts:
             read_number(item, name) - read_number(item, bucket if bucket in item else name)
             for item in self._items
         ]
-        held = [0] * len(committed)
-        if name != KeyStateItem.MINUTE_TOKENS:
-            held = [
-                sum(read_numbers_by_name(item, KeyStateItem.HOLDS).values()) for item in self._items
-            ]
+        held = [_held_in(item, bucket) for item in self._items]
         return self._level(total, committed, held)
 
     def _concurrencies(self, total: int | None) -> list[int]:
@@ -298,6 +299,13 @@ class _Parts:
 def slice_of(owner: LimitOwner, place: int) -> LimitOwner:
     """Return the owner of one slice of a state."""
     return replace(owner, slice=place)
+
+
+@reads_an_item
+def _held_in(item: Item, bucket: str) -> int:
+    """Return what is held of what a bucket counts, which is not what an earlier period holds."""
+    holds = read_numbers_by_name(item, KeyStateItem.HOLDS)
+    return sum(amount for id_, amount in holds.items() if bucket in bucket_names(created_s(id_)))
 
 
 def _full_after_us(rate: RateState) -> int:
