@@ -227,3 +227,19 @@ async def test_c61_no_part_of_today_is_negative_for_what_yesterday_still_holds(
     for hold in held:
         await settle(honest, hold, 40)
     await assert_books(honest)
+
+
+@pytest.mark.parametrize("known", [1, 4])
+async def test_c61_a_process_that_has_not_seen_more_slices_yet_refuses_by_the_whole_limit(
+    honest: DynamoStores, known: int
+) -> None:
+    """Authentication has cached their number for up to five seconds."""
+    settings = LevelSettings(requests_per_minute=6_000, burst=100)
+    _, principal = await teamed(honest, settings, slices=known)
+    await grow(honest, 33)
+    assert await count(honest) == 16
+    holds, refused = await hold_all(honest, principal)
+    assert len(holds) == 100
+    assert {hold.levels[0].slice for hold in holds} == set(range(16))
+    assert refused.limit is not None
+    assert refused.limit.limit == 6_000

@@ -54,6 +54,7 @@ class KeyStateItem(HoldingItem):
     SPENT: Final = "us"  # N: nano-dollars, ever
     LAST_USED: Final = "lu"  # N: Unix second, absent before the first use
     REVISION: Final = "rv"  # N: REVISION of the key's pointer that the settings are of, or absent
+    SLICES: Final = "sl"  # N: items that share the state, absent for one
     OLD_LAST_USED: Final = "lo"  # N: the same for the secret from before a rotation
     # The rate of requests, as GCRA in microseconds.
     RATE_FULL: Final = "tat"  # N: Unix microsecond when the bucket is full again

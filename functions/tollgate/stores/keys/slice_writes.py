@@ -266,6 +266,8 @@ class _Parts:
         """Return the attributes that a slice gets as they are, and values of its guards."""
         state, concurrency = self._states[place], self._concurrency[place]
         plain, sent = Item(), Item()
+        if self._division.slices > self._division.was:
+            plain[KeyStateItem.SLICES] = number(self._division.slices)
         if concurrency != state.concurrency or self._division.changes:
             plain[KeyStateItem.CONCURRENCY] = number(concurrency)
             sent[":oldcc"] = number(state.concurrency)
@@ -293,6 +295,7 @@ class _Parts:
             KeyStateItem.CONCURRENCY: number(self._concurrency[place]),
             KeyStateItem.WORKSPACE: string(division.owner.workspace_id),
             KeyStateItem.REVISION: number(self._revision),
+            KeyStateItem.SLICES: number(division.slices),
         }
 
 

@@ -12,7 +12,7 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner
 from tollgate.stores.aws.failures import StoreUnavailable
-from tollgate.stores.keys.state_items import read_key_state
+from tollgate.stores.keys.state_items import count_slices, read_key_state
 from tollgate.stores.keys.states import KeyHold, KeyHoldRequest, KeyStates
 from tollgate.stores.rules.account import (
     KeyHoldAttempt,
@@ -21,7 +21,7 @@ from tollgate.stores.rules.account import (
     key_step,
     shard_order,
 )
-from tollgate.stores.rules.slices import slice_of_whole, whole_state
+from tollgate.stores.rules.slices import SLICES_MAX, slice_of_whole, whole_state
 
 # Other requests may take the room that was seen, but not for ever.
 _ROUNDS_MAX: Final = 3
@@ -35,14 +35,20 @@ async def hold_on_slices(
     Refuses where no slice can take the hold. Raises HoldUnknown and StoreUnavailable as
     `KeyStates.hold` does.
     """
-    alone = replace(request, slices=1)
+    # A slice that refuses need not look for others.
+    alone = replace(request, slices=SLICES_MAX)
     first = replace(owner, slice=shard_order(hold_id, request.slices)[0])
     # The whole amount or nothing: another slice may have it.
     outcome = await states.hold(first, hold_id, replace(alone, covered=True))
     if isinstance(outcome, KeyHold):
         return outcome
+    known = request.slices
     for _ in range(_ROUNDS_MAX):
-        items = await states.read_slices(owner, request.slices)
+        items = await states.read_slices(owner, known)
+        there = max(map(count_slices, items.values()), default=1)
+        if there > known:
+            known = there
+            items = await states.read_slices(owner, there)
         slices = {it: read_key_state(item) for it, item in items.items()}
         choice = _choose(owner, slices, hold_id, alone, now_us=states.now_us())
         if isinstance(choice, GatewayError):

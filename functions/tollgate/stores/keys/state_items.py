@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tollgate.core.limits import Period
 from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.decoding import read_number, reads_an_item
+from tollgate.stores.aws.decoding import read_number, read_optional_number, reads_an_item
 from tollgate.stores.aws.holds import hold_count
 from tollgate.stores.aws.items import KeyStateItem
 from tollgate.stores.aws.tables import key_state_key
@@ -48,6 +48,12 @@ def read_key_state(item: Item) -> KeyState:
         ),
         tokens_per_minute=read_number(item, KeyStateItem.MINUTE_TOKENS),
     )
+
+
+@reads_an_item
+def count_slices(state: Item) -> int:
+    """Return how many items share the state of which this is one."""
+    return read_optional_number(state, KeyStateItem.SLICES) or 1
 
 
 def settings_in_state(key: KeyState) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.aws.items import AnyItem, KeyStateItem
 from tollgate.stores.aws.tables import get_items, state_key
-from tollgate.stores.keys.state_items import read_key_state
+from tollgate.stores.keys.state_items import count_slices, read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
 from tollgate.stores.rules.account import (
     KeyHoldAttempt,
@@ -153,7 +153,7 @@ class KeyStates:
                     covered=request.covered,
                 )
                 if isinstance(step, GatewayError):
-                    return step
+                    return await self._hold_on_more(owner, hold_id, request, failed.item) or step
                 take = step
                 own = own if state is None else OwnLimits.of(state)
             except StoreUnavailable as unavailable:
@@ -177,6 +177,19 @@ class KeyStates:
         raise StoreUnavailable(
             f"the state of {owner.level} {owner.id} keeps changing", maybe_applied=False
         )
+
+    async def _hold_on_more(
+        self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest, refuses: Item | None
+    ) -> KeyHold | GatewayError | None:
+        """Hold on all slices of a state where the one that refuses knows of more; else None.
+
+        Their number is of the level's row, which authentication keeps for some seconds.
+        """
+        slices = 1 if refuses is None else count_slices(refuses)
+        if slices <= request.slices:
+            return None
+        whole = replace(owner, slice=0)
+        return await self.hold_on_slices(whole, hold_id, replace(request, slices=slices))
 
     async def hold_on_slices(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
