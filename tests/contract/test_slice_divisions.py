@@ -243,3 +243,19 @@ async def test_c61_a_process_that_has_not_seen_more_slices_yet_refuses_by_the_wh
     assert {hold.levels[0].slice for hold in holds} == set(range(16))
     assert refused.limit is not None
     assert refused.limit.limit == 6_000
+
+
+async def test_a_rate_that_is_in_use_while_slices_are_made_serves_on_with_them(
+    honest: DynamoStores,
+) -> None:
+    """A request comes between the read of its bucket and the transaction, as it does when a team
+    is busy: the new slices begin a quarter of a second emptier, and not closed for three."""
+    settings = LevelSettings(requests_per_minute=6_000, burst=100)
+    secret, principal = await teamed(honest, settings, slices=1)
+    await honest.ledger.hold(principal, 1)
+    client = Interrupted(honest.client, lambda: honest.ledger.hold(principal, 1))
+    await grow(dynamo_stores(client, honest.tables, honest.clock), 33)
+    assert client.done
+    holds, _ = await hold_all(honest, await fresh(honest, secret))
+    # In whole requests of each slice.
+    assert 98 - 25 - 16 <= len(holds) <= 98

@@ -50,7 +50,8 @@ from tollgate.stores.rules.slices import (
 # Holds write to the slices as well, but seldom take what is moved.
 _TRIES_MAX: Final = 5
 # How much further than seen the bucket of a rate may fill until a repeated transaction is there.
-_RATE_MARGIN_US: Final = 1_000_000
+# Four times as much with each try: new slices of a rate begin with so much less.
+_RATE_MARGIN_US: Final = 250_000
 _RATE_PART: Final = (KeyStateItem.RATE_INTERVAL, KeyStateItem.RATE_SLACK)
 
 
@@ -115,7 +116,7 @@ class SliceWrites:
             items = await self.read(division.owner, division.was)
             if division.changes and state_revision(items[0]) >= division.revision:
                 return True
-            margin_us = _RATE_MARGIN_US << 2 * attempt if attempt else 0
+            margin_us = _RATE_MARGIN_US << 2 * (attempt - 1) if attempt else 0
             parts = _Parts(division, items, self._clock.now_s(), margin_us=margin_us)
             if not (division.changes or parts.have_settings):
                 continue
