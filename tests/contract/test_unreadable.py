@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 
 import pytest
 
+from tests.contract.test_slices import ACME, teamed
 from tests.stores import TESTER, DynamoStores, funded_key, record_of
 from tollgate.core.activity import GenerationFilter
 from tollgate.core.clock import DAY_S
@@ -24,6 +25,7 @@ from tollgate.stores.aws.tables import (
     get_item,
     key_pointer_key,
     key_state_key,
+    level_state_key,
     secret_key,
     wallet_key,
     workspace_key,
@@ -31,6 +33,7 @@ from tollgate.stores.aws.tables import (
 from tollgate.stores.base import Hold
 from tollgate.stores.keys.secret import secret_hash
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
+from tollgate.stores.rules.level_settings import LevelSettings
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 OTHER = NewKey(workspace_id="other", label="other", requests_per_minute=6000, burst=1000)
@@ -219,3 +222,22 @@ async def test_c51_an_endpoint_whose_failures_make_no_sense_does_not_rest(
     await damage(dynamo, dynamo.tables.core, cooldown_key("near"), l=string("x"))
     another = DynamoCooldownStore(dynamo.client, dynamo.tables.core, dynamo.clock)
     assert set(await another.find_resting(["near", "far"], policy)) == {"far"}
+
+
+async def test_the_audit_sees_a_slice_that_is_gone_and_parts_that_are_not_the_limit(
+    dynamo: DynamoStores,
+) -> None:
+    await teamed(dynamo, LevelSettings(limits_nano_usd={"day": 400}))
+    assert await dynamo.audit.run() == []
+
+    third = level_state_key("team", ACME, "search", 2)
+    await damage(dynamo, dynamo.tables.ledger, third, ld=number(90))
+    [wrong] = await dynamo.audit.run()
+    assert wrong.invariant == f"I6 limit of T#{ACME}#search, day"
+    assert (wrong.expected_nano_usd, wrong.found_nano_usd) == (400, 390)
+
+    await dynamo.forget("ledger", f"T#{ACME}#search#2", "S")
+    gone, less = await dynamo.audit.run()
+    assert gone.invariant == f"I6 slices of T#{ACME}#search"
+    assert (gone.expected_nano_usd, gone.found_nano_usd) == (4, 3)
+    assert less.found_nano_usd == 300

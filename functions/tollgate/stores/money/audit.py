@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import created_s, is_id
+from tollgate.core.limits import AboveKey
 from tollgate.stores.administration import Workspace
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
@@ -25,6 +26,7 @@ from tollgate.stores.aws.items import (
     HoldingItem,
     KeyPointerItem,
     KeyStateItem,
+    LevelItem,
     WalletItem,
 )
 from tollgate.stores.aws.row_ranges import rows_between
@@ -41,12 +43,14 @@ from tollgate.stores.aws.tables import (
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.rows import is_gone
 from tollgate.stores.keys.state_items import read_key_state
-from tollgate.stores.membership.level_items import state_keys
+from tollgate.stores.membership.level_items import is_tombstone, slices_of, state_keys
 from tollgate.stores.membership.pending import READERS
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
-from tollgate.stores.rules.periods import TOTAL_BUCKET, day_name
+from tollgate.stores.rules.account import UNLIMITED
+from tollgate.stores.rules.periods import PERIODS, TOTAL_BUCKET, day_name
 from tollgate.stores.rules.reports import BrokenInvariant
+from tollgate.stores.rules.slices import whole_limit
 
 # Entries and moves are rare: books that change between two reads are read again.
 _READS_MAX: Final = 3
@@ -141,6 +145,7 @@ class Audit:
             compare(invariant, total - unsettled, min(last, total - unsettled))
         await self._compare_grants(workspace, compare)
         await self._compare_levels(workspace, compare)
+        await self._compare_parts(workspace, compare)
         return differences
 
     async def _compare_levels(self, workspace: Workspace, compare: _Compare) -> None:
@@ -159,6 +164,43 @@ class Audit:
                 name = read_text(state, AnyItem.PARTITION)
                 spent = read_number(state, KeyStateItem.SPENT)
                 compare(f"I6 held + spent of {name}", taken, held + spent)
+
+    async def _compare_parts(self, workspace: Workspace, compare: _Compare) -> None:
+        """Compare I6 of slices: all of them are there, and their parts are the limit."""
+        wrong: list[tuple[str, int, int]] = []
+        for _ in range(_READS_MAX):
+            wrong = [it for level in READERS for it in await self._list_wrong(workspace.id, level)]
+            if not wrong:
+                return
+        for invariant, expected, found in wrong:
+            compare(invariant, expected, found)
+
+    async def _list_wrong(self, workspace_id: str, level: AboveKey) -> list[tuple[str, int, int]]:
+        """Return what the states of levels lack of the limits in the rows, as they are read now."""
+        rows = [
+            row
+            for row in await all_rows(
+                self._client, self._tables.core, f"W#{workspace_id}", level_rows_prefix(level)
+            )
+            if not (is_tombstone(row) or LevelItem.PENDING in row)
+            and (READERS[level](row).is_limited or slices_of(row) > 1)
+        ]
+        keys = [key for row in rows for key in state_keys(level, row)]
+        states = {
+            read_text(state, AnyItem.PARTITION): state
+            for state in await get_items(self._client, self._tables.ledger, keys)
+        }
+        wrong: list[tuple[str, int, int]] = []
+        for row in rows:
+            names = [read_text(key, AnyItem.PARTITION) for key in state_keys(level, row)]
+            slices = [read_key_state(states[name]) for name in names if name in states]
+            wrong.append((f"I6 slices of {names[0]}", len(names), len(slices)))
+            limits = READERS[level](row).limits_nano_usd
+            for period in PERIODS if slices else ():
+                limit = limits.get(period, UNLIMITED)
+                found = whole_limit([it.limits_nano_usd[period] for it in slices])
+                wrong.append((f"I6 limit of {names[0]}, {period}", limit, found))
+        return [it for it in wrong if it[1] != it[2]]
 
     async def _compare_grants(self, workspace: Workspace, compare: _Compare) -> None:
         """Compare I3: the shards were granted the sum of the entries."""
