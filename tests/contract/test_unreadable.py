@@ -10,7 +10,8 @@ from collections.abc import Awaitable
 
 import pytest
 
-from tests.contract.test_slices import ACME, teamed
+from tests.contract.test_slices import ACME, settle, teamed
+from tests.contract.test_workspaces import Inbox, maintenance, percents
 from tests.stores import TESTER, DynamoStores, funded_key, record_of
 from tollgate.core.activity import GenerationFilter
 from tollgate.core.clock import DAY_S
@@ -241,3 +242,18 @@ async def test_the_audit_sees_a_slice_that_is_gone_and_parts_that_are_not_the_li
     assert gone.invariant == f"I6 slices of T#{ACME}#search"
     assert (gone.expected_nano_usd, gone.found_nano_usd) == (4, 3)
     assert less.found_nano_usd == 300
+
+
+async def test_a_slice_that_is_gone_holds_up_no_budget_of_its_workspace(
+    dynamo: DynamoStores,
+) -> None:
+    _, principal = await teamed(dynamo, LevelSettings(limits_nano_usd={"day": 400}))
+    await dynamo.workspaces.change(ACME, lambda _: WorkspaceSettings(budget_nano_usd=10), by=TESTER)
+    await settle(dynamo, await dynamo.ledger.hold(principal, 20), 20)
+    await dynamo.forget("ledger", f"T#{ACME}#search#2", "S")
+
+    inbox = Inbox()
+    report = await maintenance(dynamo, inbox).run()
+
+    assert (report.failed, report.alerts) == (1, 4)
+    assert percents(inbox) == [50, 75, 90, 100]

@@ -22,7 +22,7 @@ from tollgate.stores.aws.decoding import (
     reads_an_item,
 )
 from tollgate.stores.aws.expressions import slice_change
-from tollgate.stores.aws.failures import StoreUnavailable, TransactionCancelled
+from tollgate.stores.aws.failures import CorruptItem, StoreUnavailable, TransactionCancelled
 from tollgate.stores.aws.items import AnyItem, KeyStateItem
 from tollgate.stores.aws.tables import get_items, state_key
 from tollgate.stores.aws.transactions import put_if_absent, transact
@@ -81,17 +81,16 @@ class SliceWrites:
         self._clock = clock
 
     async def read(self, owner: LimitOwner, slices: int) -> list[Item]:
-        """Return the items of all slices, in order; raise StoreUnavailable where one is missing."""
+        """Return the items of all slices, in order; raise CorruptItem where one is missing."""
         keys = [state_key(slice_of(owner, place)) for place in range(slices)]
         found = {
             read_text(item, AnyItem.PARTITION): item
             for item in await get_items(self._client, self._table, keys)
         }
-        items = [found.get(read_text(key, AnyItem.PARTITION)) for key in keys]
-        there = [item for item in items if item is not None]
-        if len(there) < slices:
-            raise StoreUnavailable(f"{owner.level} {owner.id} lacks a slice", maybe_applied=False)
-        return there
+        for key in keys:
+            if read_text(key, AnyItem.PARTITION) not in found:
+                raise CorruptItem(key, ValueError("a slice is missing"))
+        return [found[read_text(key, AnyItem.PARTITION)] for key in keys]
 
     async def change(
         self, owner: LimitOwner, settings: KeySettings, *, revision: int, slices: int

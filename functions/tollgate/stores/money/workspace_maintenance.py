@@ -2,18 +2,19 @@
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.core.limits import LimitOwner
+from tollgate.core.limits import AboveKey, LimitOwner
 from tollgate.stores.administration import Workspace
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.failures import (
+    CorruptItem,
     StoreUnavailable,
     refusing_when_unavailable,
     repeat_while_refused,
@@ -23,6 +24,7 @@ from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WalletItem
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.writes import KeyWrites
+from tollgate.stores.membership.level_items import id_of_row
 from tollgate.stores.membership.pending import PendingLevels
 from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.budgets import Budgets
@@ -110,16 +112,33 @@ class WorkspaceMaintenance:
                 return counts
             counts["grown"] += await self._settle_shards(workspace)
             await self._complete_keys(workspace_id)
-            for level, row in await self._levels.complete(workspace_id):
-                counts["sliced"] += await self._insist(
-                    partial(self._slices.care, level, row, crowded)
-                )
+            counts += await self._divide(await self._levels.complete(workspace_id), crowded)
             counts["expiries"] += await self._lots.expire(workspace_id)
             counts["moves"] += await self._balance(workspace_id)
             counts["alerts"] += await self._budgets.check(workspace_id)
         except StoreUnavailable as unavailable:
-            counts["failed"] += 1
+            counts["failed"] = 1
             _log.warning("workspace %s has to wait: %s", workspace_id, unavailable)
+        return counts
+
+    async def _divide(
+        self, levels: Sequence[tuple[AboveKey, Item]], crowded: Mapping[LimitOwner, int]
+    ) -> Counter[str]:
+        """Divide the levels that need it; one that has to wait holds up no budget of its workspace.
+
+        A corrupt one holds up no other either. A store that takes no write gets one.
+        """
+        counts: Counter[str] = Counter()
+        for level, row in levels:
+            try:
+                counts["sliced"] += await self._insist(
+                    partial(self._slices.care, level, row, crowded)
+                )
+            except StoreUnavailable as unavailable:
+                counts["failed"] = 1
+                _log.warning("%s %s has to wait: %s", level, id_of_row(row), unavailable)
+                if not isinstance(unavailable, CorruptItem):
+                    break
         return counts
 
     async def _settle_shards(self, workspace: Workspace) -> bool:
