@@ -23,6 +23,7 @@ from tests.contract.test_slices import (
 )
 from tests.contract.test_workspaces import maintenance
 from tests.stores import TESTER, DynamoStores, dynamo_stores
+from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import LimitOwner
 from tollgate.core.principal import Principal
@@ -259,3 +260,47 @@ async def test_a_rate_that_is_in_use_while_slices_are_made_serves_on_with_them(
     holds, _ = await hold_all(honest, await fresh(honest, secret))
     # In whole requests of each slice.
     assert 98 - 25 - 16 <= len(holds) <= 98
+
+
+async def hold_on(stores: DynamoStores, principal: Principal, place: int, amount: int) -> Hold:
+    """Hold on one slice: ids are tried until one leads to it."""
+    for _ in range(200):
+        hold = await stores.ledger.hold(principal, amount)
+        if hold.levels[0].slice == place:
+            return hold
+        await settle(stores, hold, 0)
+    raise AssertionError("no id leads to the slice")
+
+
+async def test_c61_a_slice_that_is_busy_for_a_moment_speaks_before_one_that_has_spent_its_part(
+    honest: DynamoStores,
+) -> None:
+    """Else a caller is told to come back tomorrow, where the next answer that ends lets it in."""
+    _, principal = await teamed(honest, replace(DAY, concurrency=8))
+    await hold_on(honest, principal, 0, 60)
+    for place in (1, 1, 2, 2, 3, 3):
+        last = await hold_on(honest, principal, place, 1)
+    with pytest.raises(GatewayError) as refused:
+        await honest.ledger.hold(principal, 60, covered=True)
+    assert refused.value.code is ErrorCode.RATE_LIMIT_EXCEEDED
+    assert refused.value.retry_after_s is not None
+    assert refused.value.limit is not None
+    assert (refused.value.limit.kind, refused.value.limit.limit) == ("concurrency", 8)
+    await settle(honest, last, 0)
+    assert await honest.ledger.hold(principal, 60, covered=True)
+
+
+async def test_c61_a_slice_without_a_part_of_the_rate_says_nothing_about_the_next_request(
+    honest: DynamoStores,
+) -> None:
+    """It never lets one through, so the one that has a part and lacks money refuses."""
+    settings = replace(DAY, requests_per_minute=6_000, burst=3)
+    _, principal = await teamed(honest, settings)
+    for _ in range(3):
+        await honest.ledger.hold(principal, 60, covered=True)
+    honest.clock.now += 1
+    with pytest.raises(GatewayError) as refused:
+        await honest.ledger.hold(principal, 60, covered=True)
+    assert refused.value.limit is not None
+    assert (refused.value.limit.kind, refused.value.limit.remaining) == ("day", 40)
+    assert refused.value.retry_after_s is None

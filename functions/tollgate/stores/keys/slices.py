@@ -21,7 +21,7 @@ from tollgate.stores.rules.account import (
     key_step,
     shard_order,
 )
-from tollgate.stores.rules.slices import SLICES_MAX, slice_of_whole, whole_state
+from tollgate.stores.rules.slices import SLICES_MAX, is_closed, slice_of_whole, whole_state
 
 # Other requests may take the room that was seen, but not for ever.
 _ROUNDS_MAX: Final = 3
@@ -93,13 +93,21 @@ def _choose(
     refused = ask(whole)
     if isinstance(refused, GatewayError):
         return refused
-    steps = {it: ask(slice_of_whole(state, whole, second)) for it, state in slices.items()}
+    steps = {
+        it: ask(slice_of_whole(state, whole, second))
+        for it, state in slices.items()
+        if not is_closed(state.rate)
+    }
     able = {it: step for it, step in steps.items() if isinstance(step, KeyHoldAttempt)}
     if able:
         return sorted(able, key=lambda it: (-able[it].amount_nano_usd, -able[it].tokens))
-    # Together they have enough, and none by itself: the one that lacks least speaks for all.
+    # Together they have enough, and none by itself: the one that lacks least speaks for all, one
+    # that only has to wait a moment first. So does a state that is whole.
     refusals = [step for step in steps.values() if isinstance(step, GatewayError)]
-    return min(refusals, key=lambda it: (-_remaining(it), it.retry_after_s or 0.0))
+    return min(
+        refusals,
+        key=lambda it: (it.retry_after_s is None, -_remaining(it), it.retry_after_s or 0.0),
+    )
 
 
 def _remaining(refusal: GatewayError) -> int:
