@@ -4,6 +4,7 @@ Keeps C61 and C62.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
@@ -173,6 +174,8 @@ async def test_c62_slices_read_before_and_after_another_division_are_one_limit_a
     assert torn.done
     assert sorted(await parts()) == uneven
     assert sum(uneven) == most
+    if settings is DAY:
+        assert sum(await rooms(honest)) == most - 100
     await assert_books(honest)
 
 
@@ -304,3 +307,62 @@ async def test_c61_a_slice_without_a_part_of_the_rate_says_nothing_about_the_nex
     assert refused.value.limit is not None
     assert (refused.value.limit.kind, refused.value.limit.remaining) == ("day", 40)
     assert refused.value.retry_after_s is None
+
+
+@pytest.mark.parametrize("before", [0, 2])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        LevelSettings(limits_nano_usd={"day": 24}),
+        LevelSettings(tokens_per_minute=24),
+        LevelSettings(concurrency=24),
+        LevelSettings(requests_per_minute=1, burst=24),
+    ],
+)
+async def test_c62_what_is_held_while_slices_are_made_is_given_to_no_other_slice(
+    honest: DynamoStores, settings: LevelSettings, before: int
+) -> None:
+    """The read has seen none of it, and what the first slice gives up is held by now."""
+    secret, principal = await teamed(honest, settings, slices=1)
+
+    held = 0
+
+    async def hold(count: int) -> None:
+        nonlocal held
+        for _ in range(count):
+            # Of those that are refused each has met another slice first.
+            with suppress(GatewayError):
+                await honest.ledger.hold(principal, 1, tokens=1, covered=True)
+                held += 1
+
+    await hold(before)
+    client = Interrupted(honest.client, lambda: hold(15))
+    await grow(dynamo_stores(client, honest.tables, honest.clock))
+    assert client.done
+    assert held == before + 15
+    principal = await fresh(honest, secret)
+    await hold(40)
+    rounded = 4 if settings.burst else 0
+    assert 24 - rounded <= held <= 24
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit", "part"), [(DAY, "ld", 100), (LevelSettings(concurrency=20), "cc", 5)]
+)
+async def test_c62_slices_are_divided_as_they_were_read_or_anew(
+    honest: DynamoStores, settings: LevelSettings, limit: str, part: int
+) -> None:
+    _, principal = await teamed(honest, settings)
+    ended, *others = await fill_first(honest, principal)
+    assert await divide(honest, honest.client, settings)
+    await settle(honest, ended, 0)
+
+    async def divide_meanwhile() -> None:
+        for hold in others:
+            await settle(honest, hold, 0)
+        assert await divide(honest, honest.client, settings)
+
+    assert await divide(honest, Interrupted(honest.client, divide_meanwhile), settings)
+    assert [read_number(item, limit) for item in await slices(honest)] == [part] * 4
+    if settings is DAY:
+        assert await rooms(honest) == [part] * 4
