@@ -20,6 +20,7 @@ from tests.contract.test_slices import (
     rooms,
     settle,
     slices,
+    team,
     teamed,
 )
 from tests.contract.test_workspaces import maintenance
@@ -31,8 +32,10 @@ from tollgate.core.principal import Principal
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.stores.aws.decoding import read_number, read_text
+from tollgate.stores.aws.tables import get_item, level_row_key
 from tollgate.stores.base import Hold
 from tollgate.stores.keys.slice_writes import Division, SliceWrites
+from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.rules.level_settings import LevelSettings, state_settings
 
 TEAM = LimitOwner(level="team", id="search", workspace_id=ACME)
@@ -366,3 +369,27 @@ async def test_c62_slices_are_divided_as_they_were_read_or_anew(
     assert [read_number(item, limit) for item in await slices(honest)] == [part] * 4
     if settings is DAY:
         assert await rooms(honest) == [part] * 4
+
+
+async def test_c61_a_limit_that_comes_while_slices_are_made_is_that_of_all_of_them(
+    honest: DynamoStores,
+) -> None:
+    """What was read had no such limit, and none that was read has changed."""
+    await teamed(honest, DAY, slices=1)
+    both = {"day": 400, "month": 100}
+
+    async def limit() -> None:
+        await honest.teams.change(
+            ACME, "search", lambda it: replace(it, limits_nano_usd=both), by=TESTER
+        )
+
+    row = level_row_key("team", ACME, "search")
+    read = await get_item(honest.client, honest.tables.core, row)
+    assert read is not None
+    client = Interrupted(honest.client, limit)
+    care = LevelSlices(client, honest.tables, ids=IdSource(honest.clock), clock=honest.clock)
+    assert not await care.grow("team", read, 1)
+    assert await count(honest) == 1
+    await grow(honest)
+    assert (await team(honest)).spending.remaining_nano_usd == both
+    assert sum(read_number(item, "lm") for item in await slices(honest)) == 100

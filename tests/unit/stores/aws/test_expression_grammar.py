@@ -137,6 +137,27 @@ def test_every_projection_obeys_the_documented_grammar(projection: str) -> None:
     Expression(projection).projection()
 
 
+def test_the_largest_change_of_a_slice_is_within_what_dynamodb_takes() -> None:
+    """Every attribute, and each limit with three live buckets: a minute, a day and a month end.
+
+    4 KB an expression, 300 operators in it: service quotas in the Amazon DynamoDB developer guide
+    (seen 2026-11-26). Sixteen of them, a row and its entry are a fifth of a transaction's actions.
+    """
+    limits = ("ld", "lw", "lm", "lt", "tl")
+    for existing in range(4):
+        largest = slice_change(
+            ("cc", "sl", "tat", "ra", "gi", "gs"),
+            dict.fromkeys(limits, (existing, 3 - existing)),
+            dict.fromkeys(limits, 0) if existing else {},
+            same_revision=True,
+            fewer=True,
+            shifts=True,
+        )
+        for expression in (largest.update, largest.condition):
+            assert len(expression.encode()) < 4_096
+            assert len(expression.split()) < 300
+
+
 def test_no_expression_lies_anywhere_else() -> None:
     """The tests above see all of them: what is a text or an update in the module is listed."""
     found = {
