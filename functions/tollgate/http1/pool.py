@@ -17,7 +17,7 @@ _FORGOTTEN_S: Final = 2.0
 _TOGETHER_BYTES: Final = 64 * 1024
 
 
-class Reserved:
+class Reservation:
     """A request and the connection that it will leave on; nothing of it was sent."""
 
     __slots__ = ("_pool", "connection", "head", "origin", "request", "was_kept")
@@ -89,7 +89,7 @@ class Pool:
 
     async def reserve(
         self, request: Request, *, connect_s: float | None = None, fresh: bool = False
-    ) -> Reserved:
+    ) -> Reservation:
         """Return a request with a connection of its own, to be sent or released; raise HttpError.
 
         Nothing of the request is sent.
@@ -106,11 +106,13 @@ class Pool:
             self._free.release()
             raise
         was_kept = kept is not None
-        return Reserved(
+        return Reservation(
             self, request, origin=origin, head=head, connection=connection, was_kept=was_kept
         )
 
-    async def send_reserved(self, reserved: Reserved, *, connect_s: float | None = None) -> Reply:
+    async def send_reserved(
+        self, reserved: Reservation, *, connect_s: float | None = None
+    ) -> Reply:
         """Send as `send` does, on another connection if the one that waited has ended meanwhile."""
         if reserved.connection is not None and not reserved.connection.is_quiet:
             reserved.take().abort()
@@ -123,7 +125,7 @@ class Pool:
         self._free.release()
         self._keep(origin, unused)
 
-    async def _send(self, reserved: Reserved) -> Reply:
+    async def _send(self, reserved: Reservation) -> Reply:
         origin, connection = reserved.origin, reserved.take()
         try:
             forgotten_s = asyncio.get_running_loop().time() + self._forgotten_s

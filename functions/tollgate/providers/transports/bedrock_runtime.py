@@ -13,7 +13,6 @@ from tollgate.core.clock import Clock
 from tollgate.http1.reply import Reply
 from tollgate.providers.base import (
     Frame,
-    Frames,
     ProviderRow,
     ReadyRequest,
     Timeouts,
@@ -53,14 +52,10 @@ class BedrockRuntime:
 
     async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
         ready = await self._pool.reserve(self._call(request, timeouts))
-        opened = partial(self._answer, request, timeouts, ready)
-        return ReadyRequest(opened, ready.reserved.release)
-
-    def open(self, request: WireRequest, timeouts: Timeouts) -> Frames:
-        return self._answer(request, timeouts)
+        return ReadyRequest(partial(self.open, request, timeouts, ready), ready.reserved.release)
 
     @asynccontextmanager
-    async def _answer(
+    async def open(
         self, request: WireRequest, timeouts: Timeouts, ready: ReservedCall | None = None
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         async with self._pool.send(ready or self._call(request, timeouts)) as reply:

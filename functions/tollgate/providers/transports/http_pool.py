@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollgate.core import tracing
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.errors import CannotConnect, ConnectionLost, ConnectTimedOut, HttpError
-from tollgate.http1.pool import Pool, Reserved
+from tollgate.http1.pool import Pool, Reservation
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import Request
 from tollgate.providers.base import FormPart, UpstreamRefused
@@ -41,7 +41,7 @@ class ReservedCall(Struct, frozen=True):
     """A call and the connection that it will leave on."""
 
     call: HttpCall
-    reserved: Reserved
+    reserved: Reservation
 
 
 class HttpPool:
@@ -53,7 +53,7 @@ class HttpPool:
     def __init__(self) -> None:
         self._pool = Pool(CONNECTIONS_MAX)
 
-    async def reserve(self, call: HttpCall) -> "ReservedCall":
+    async def reserve(self, call: HttpCall) -> ReservedCall:
         """Return a call with the connection that it will leave on; raise UpstreamError."""
         try:
             reserved = await self._pool.reserve(_request(call), connect_s=call.connect_s)
@@ -62,7 +62,7 @@ class HttpPool:
         return ReservedCall(call, reserved)
 
     @asynccontextmanager
-    async def send(self, ready: "HttpCall | ReservedCall") -> AsyncIterator[Reply]:
+    async def send(self, ready: HttpCall | ReservedCall) -> AsyncIterator[Reply]:
         """Send a call and yield its reply, whose body is still to be read.
 
         Raises UpstreamRefused for every status but 200, redirects included (they would carry the
@@ -91,7 +91,7 @@ class HttpPool:
         """Close every connection that is kept; the next call opens new ones."""
         await self._pool.close()
 
-    async def _sent(self, call: HttpCall, reserved: Reserved | None) -> Reply:
+    async def _sent(self, call: HttpCall, reserved: Reservation | None) -> Reply:
         request = _request(call) if reserved is None else reserved.request
         try:
             if reserved is not None:

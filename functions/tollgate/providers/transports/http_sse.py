@@ -11,7 +11,6 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.reply import Reply
 from tollgate.providers.base import (
     Frame,
-    Frames,
     ProviderRow,
     ReadyRequest,
     Timeouts,
@@ -35,14 +34,10 @@ class HttpSse:
 
     async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
         ready = await self._pool.reserve(await self._call(request, timeouts))
-        opened = partial(self._answer, request, timeouts, ready)
-        return ReadyRequest(opened, ready.reserved.release)
-
-    def open(self, request: WireRequest, timeouts: Timeouts) -> Frames:
-        return self._answer(request, timeouts)
+        return ReadyRequest(partial(self.open, request, timeouts, ready), ready.reserved.release)
 
     @asynccontextmanager
-    async def _answer(
+    async def open(
         self, request: WireRequest, timeouts: Timeouts, ready: ReservedCall | None = None
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         async with self._pool.send(ready or await self._call(request, timeouts)) as reply:

@@ -19,7 +19,6 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.models import BaseModel, ConfigDict, Field
 from tollgate.providers.base import (
     Frame,
-    Frames,
     ProviderRow,
     ReadyRequest,
     Timeouts,
@@ -65,14 +64,10 @@ class SageMakerRuntime:
 
     async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
         ready = await self._pool.reserve(self._call(request, timeouts))
-        opened = partial(self._answer, request, timeouts, ready)
-        return ReadyRequest(opened, ready.reserved.release)
-
-    def open(self, request: WireRequest, timeouts: Timeouts) -> Frames:
-        return self._answer(request, timeouts)
+        return ReadyRequest(partial(self.open, request, timeouts, ready), ready.reserved.release)
 
     @asynccontextmanager
-    async def _answer(
+    async def open(
         self, request: WireRequest, timeouts: Timeouts, ready: ReservedCall | None = None
     ) -> AsyncIterator[AsyncIterator[Sequence[Frame]]]:
         try:
