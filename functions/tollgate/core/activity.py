@@ -128,7 +128,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
 
 
 class KnownDays(Struct, frozen=True, kw_only=True):
-    """The knowledge of each of some days, which are as `2026-11-21`."""
+    """Days, as `2026-11-21`, by what is known of them."""
 
     # Days whose sums are stored and final.
     closed_days: tuple[str, ...] = ()
@@ -152,6 +152,11 @@ class ActivityStream(KnownDays, frozen=True, kw_only=True):
     """The sums of some days, whose rows are read one by one, in the order of their places."""
 
     rows: AsyncGenerator[ActivityRow, None]
+
+    async def collect(self) -> Activity:
+        """Return the sums with all of their rows in memory."""
+        known = {name: getattr(self, name) for name in KnownDays.__struct_fields__}
+        return Activity(rows=tuple([row async for row in self.rows]), **known)
 
 
 class ClosedDay(Struct, frozen=True, kw_only=True):

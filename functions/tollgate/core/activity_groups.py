@@ -13,7 +13,7 @@ _FIELDS: Final[Mapping[str, Callable[[ActivityRow], str | None]]] = {
     "provider": lambda row: row.provider,
     "key": lambda row: row.key_id,
 }
-GROUPED: Final = frozenset(_FIELDS)
+GROUP_FIELDS: Final = frozenset(_FIELDS)
 # Of one group, in the order of the names; "" stands for no model, no provider and no such label.
 GroupPlace = tuple[str, ...]
 

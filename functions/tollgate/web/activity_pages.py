@@ -43,7 +43,7 @@ class ReplyPage:
 async def list_rows(
     found: ActivityStream, wanted: GenerationFilter, page: ReplyPage, *, is_first: bool
 ) -> int | None:
-    """Put the rows that are wanted on a page; return their sum in the first page's case.
+    """Put the rows that are wanted on a page; return the sum of all, None for a later page.
 
     A later page has no sum, because it would read all rows before and behind it again.
     """

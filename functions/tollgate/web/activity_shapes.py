@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pydantic import BaseModel, Field
 
 from tollgate.core.activity import ActivityRow
-from tollgate.core.activity_groups import GROUPED
+from tollgate.core.activity_groups import GROUP_FIELDS
 from tollgate.core.money import usd
 from tollgate.web.shapes import Usd
 
@@ -42,7 +42,7 @@ class ActivityObject(BaseModel):
     text_units: int = Field(description="units of text that guardrails read, where billed so")
 
     @classmethod
-    def of(cls, row: ActivityRow, by: Collection[str] = GROUPED) -> "ActivityObject":
+    def of(cls, row: ActivityRow, by: Collection[str] = GROUP_FIELDS) -> "ActivityObject":
         """Build the object from a stored row, or from a sum over all but `by`."""
         return cls(
             date=row.day if "day" in by else None,

@@ -51,7 +51,7 @@ def serve(host: str, port: int, drain_s: int, processes: int) -> None:
     The environment names the tables, see docs/container.md.
     """
     configure_logging()
-    with listen_on(host, port) as listener, _explained():
+    with listen_on(host, port) as listener, _explain_failures():
         if processes == 1:
             asyncio.run(_serve(Settings(), listener, drain_s))
         else:
@@ -96,7 +96,7 @@ def _serve_as_one(drain_s: int, listener: socket.socket, heart: Connection) -> N
     """Serve as one of several processes."""
     configure_logging()
     try:
-        with _explained():
+        with _explain_failures():
             asyncio.run(_serve(Settings(), listener, drain_s, heart))
     except click.ClickException as failed:
         failed.show()
@@ -104,7 +104,7 @@ def _serve_as_one(drain_s: int, listener: socket.socket, heart: Connection) -> N
 
 
 @contextlib.contextmanager
-def _explained() -> Iterator[None]:
+def _explain_failures() -> Iterator[None]:
     """Raise ClickException with the reason why nothing can be served."""
     try:
         yield

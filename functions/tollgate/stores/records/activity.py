@@ -75,15 +75,7 @@ class DynamoActivityStore:
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
         """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
-        found = await self.read(workspace_id, since_s, until_s)
-        return Activity(
-            rows=tuple([row async for row in found.rows]),
-            closed_days=found.closed_days,
-            live_days=found.live_days,
-            partial_days=found.partial_days,
-            missing_days=found.missing_days,
-            last_record_s=found.last_record_s,
-        )
+        return await (await self.read(workspace_id, since_s, until_s)).collect()
 
     async def read(
         self, workspace_id: str, since_s: int, until_s: int, *, after: str = ""
