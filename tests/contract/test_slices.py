@@ -23,6 +23,7 @@ from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.people import Team
 from tollgate.stores.rules.level_settings import LevelSettings
 from tollgate.stores.rules.periods import TOTAL_BUCKET
+from tollgate.stores.rules.slices import SLICES_MAX
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 __all__ = ["metered"]
@@ -62,8 +63,8 @@ async def count(stores: DynamoStores) -> int:
     return len(await slices(stores))
 
 
-async def slices(stores: DynamoStores, level: str = "team", level_id: str = "search") -> list[Item]:
-    keys = [level_state_key(level, ACME, level_id, place) for place in range(16)]  # type: ignore[arg-type]
+async def slices(stores: DynamoStores) -> list[Item]:
+    keys = [level_state_key("team", ACME, "search", place) for place in range(SLICES_MAX)]
     return await get_items(stores.client, stores.tables.ledger, keys)
 
 

@@ -10,14 +10,14 @@ import resource
 import signal
 import sys
 from asyncio.subprocess import PIPE, STDOUT, Process
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.functional.test_serve_processes import children
+from tests.functional.test_serve_processes import becomes, children
 
 PATIENCE_S = 60
 
@@ -83,14 +83,6 @@ class Supervised:
 
     async def ended(self) -> int:
         return await asyncio.wait_for(self.process.wait(), PATIENCE_S)
-
-
-async def becomes(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            if condition():
-                return
-            await asyncio.sleep(0.02)
 
 
 async def started(broken: Path) -> Process:

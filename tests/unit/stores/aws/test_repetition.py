@@ -10,7 +10,7 @@ from tollgate.stores.aws.failures import CorruptItem, StoreUnavailable, repeat_w
 
 
 class Writes:
-    """Writes that fail in turn as they are told, then land."""
+    """Writes that fail in turn, then land."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)
@@ -39,7 +39,7 @@ async def test_a_write_that_is_refused_is_sent_again() -> None:
         CorruptItem({}, ValueError()),
     ],
 )
-async def test_a_write_that_may_have_landed_or_makes_no_sense_is_sent_once(
+async def test_a_write_that_may_have_landed_or_finds_a_corrupt_item_is_sent_once(
     failure: Exception,
 ) -> None:
     writes = Writes(failure)
