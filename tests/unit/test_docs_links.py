@@ -57,6 +57,24 @@ def test_every_decision_is_once_in_the_list_of_decisions_by_its_number() -> None
     assert [link for link in linked if link in records] == records
 
 
+def test_a_decision_that_supersedes_another_and_that_one_name_each_other() -> None:
+    """Readers of the older one have to learn of the newer one, and the other way round."""
+    statuses = {
+        path.name[:4]: path.read_text(encoding="utf-8").partition("## Context")[0].lower()
+        for path in (DOCS / "decisions").glob("[0-9]*.md")
+    }
+    older, newer = (
+        {
+            (number, other)
+            for number, status in statuses.items()
+            for other in re.findall(rf"{verb}\s+\[?(\d{{4}})", status)
+        }
+        for verb in ("superseded by", "supersedes")
+    )
+    assert len(newer) > 5
+    assert older == {(old, new) for new, old in newer}
+
+
 def test_every_page_that_is_named_in_code_exists() -> None:
     # Workflows write the first three; Codex reads the last where it works.
     elsewhere = {"summary.md", "plan.md", "body.md", "AGENTS.md"}
