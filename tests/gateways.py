@@ -93,6 +93,8 @@ class WatchedLedger:
         **limits: Any,
     ) -> Hold:
         if meanwhile is not None:
+            # Twice, as for a hold that is written again under another id.
+            meanwhile()
             meanwhile()
         await asyncio.sleep(self.hold_takes_s)
         hold = await self._ledger.hold(principal, amount_nano_usd, first_id, **limits)

@@ -73,9 +73,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
 
         plan = await read_documents(gateway, wanted, plan, media)
     async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as ahead:
-        # A round of the gateway's tools is encoded in its turn.
-        meanwhile = ahead.begin if tools is None else None
-        (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan, meanwhile))
+        (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan, ahead.begin))
         if left_out:
             plan = replace(plan, unmet=(*plan.unmet, *left_out))
         context = AttemptContext(
@@ -191,7 +189,7 @@ async def _stream_within_deadline(
 
 
 async def _hold(
-    gateway: Gateway, call: Call, plan: Plan, meanwhile: Callable[[], None] | None
+    gateway: Gateway, call: Call, plan: Plan, meanwhile: Callable[[], None]
 ) -> tuple[Hold, Plan]:
     """Hold money, and meanwhile read what all instances know of the plan's endpoints.
 

@@ -33,6 +33,7 @@ class HeadStart:
             self._making is None
             and isinstance(request, GenerationRequest)
             and request.answers == 1
+            # A round of the gateway's tools is encoded in its turn.
             and not request.server_tools
             and not request.preferences.require_parameters
             and self._media.is_whole_for(self._attempt.target)

@@ -376,14 +376,40 @@ async def test_a_reservation_counts_and_its_failure_does_not() -> None:
 async def test_a_reserved_connection_that_ends_is_replaced() -> None:
     ending = asyncio.Semaphore(0)
     first = Answer([OK, b""], "close", gate=ending)
-    async with serving(first, Answer(then="close")) as server, pooled() as pool:
+    # One at a time: that of the lost connection is free for the other one.
+    async with (
+        serving(first, Answer(then="close")) as server,
+        pooled(connections_max=1) as pool,
+    ):
         await whole(pool, ask(server))
         reserved = await pool.reserve(ask(server))
         ending.release()
         await server.gone.wait()
         await settled()
         with pytest.raises(ConnectionLost) as raised:
-            await pool.send_reserved(reserved)
+            await pool.send_reserved(reserved, connect_s=5)
         # The other connection was not kept, so that its request may have been read.
         assert not raised.value.was_kept
         assert (len(server.requests), server.connections) == (2, 2)
+
+
+async def test_no_kept_connection_takes_the_place_of_a_reserved_one() -> None:
+    """On one that was kept too, the request could be lost and sent again."""
+    ending, answering = asyncio.Semaphore(0), asyncio.Semaphore(0)
+    first = Answer([OK[:-1], OK[-1:], b""], "close", gate=ending)
+    second = Answer([OK[:-1], OK[-1:]], gate=answering)
+    async with serving(first, second, OK) as server, pooled() as pool:
+        both = [await pool.send(ask(server)), await pool.send(ask(server))]
+        for gate, reply in ((answering, both[1]), (ending, both[0])):
+            gate.release()
+            assert await reply.read_all(2) == b"ok"
+            reply.close()
+        # The one that was used last is taken first.
+        reserved = await pool.reserve(ask(server))
+        ending.release()
+        await server.gone.wait()
+        await settled()
+        reply = await pool.send_reserved(reserved)
+        assert await reply.read_all(2) == b"ok"
+        reply.close()
+        assert server.connections == 3

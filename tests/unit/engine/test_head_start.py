@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from tests.gateways import House, ShelvedMedia, house, request_body
 from tests.scripted import Answer, Scripted, Silence, answers, refuses
+from tests.scripted_tools import heard, tooled
 from tests.unit.ingress.media_samples import PNG
 from tests.unit.routing.catalogs import endpoint, model
 from tollgate.core.errors import AccessError, ErrorCode, UpstreamError
@@ -187,3 +188,11 @@ async def test_what_is_not_sent_as_it_came_is_made_ready_in_its_turn(
     await asyncio.sleep(HOLD_S / 2)
     assert (near.ready, shelf.asked) == ([], [])
     await serving
+
+
+async def test_a_round_of_the_gateways_tools_is_made_ready_in_its_turn() -> None:
+    near = Watched(HELLO)
+    home = await tooled(near=near)
+    home.ledger.hold_takes_s = HOLD_S
+    await heard(home)
+    assert (near.ready, len(near.requests)) == ([], 1)

@@ -172,6 +172,14 @@ async def test_c67_a_sum_by_key_has_the_latest_name_of_the_key() -> None:
     assert (row["key_name"], row["labels"], row["date"]) == ("ci", {}, None)
 
 
+async def test_c67_pages_have_the_rows_that_the_filters_select() -> None:
+    call = await serving(month(4, 4))
+    found = await pages(call, team="t-1", limit=3)
+    shown = [it["labels"]["team"] for page in found for it in page["data"]]
+    assert shown == ["t-1"] * 4
+    assert nano(found[0]["total"]) == sum(1_000 * day + 1 for day in range(4))
+
+
 async def test_c67_sums_are_of_what_the_filters_select() -> None:
     call = await serving(month(4, 4))
     found = (await asked(call, by="day", team="t-1")).json
