@@ -187,11 +187,16 @@ SPEED_NEXT: Final = ConditionalUpdate(
 )
 SPEED_FIRST: Final = ConditionalUpdate(f"SET {_SPEED_OF_WINDOW}", "attribute_not_exists(w)")
 
-
+# Each change is applied once, and none after a later one.
 _REVISION_BEFORE: Final = "(attribute_not_exists(rv) OR rv < :rv)"
 
 
-def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> ConditionalUpdate:
+def key_change(
+    plain: Sequence[str],
+    limits: Mapping[str, tuple[int, int]],
+    *,
+    if_revision: str = _REVISION_BEFORE,
+) -> ConditionalUpdate:
     """Build the write of new values for the attributes `plain`, and of new limits.
 
     `limits` has, by the limit's attribute, how many of its buckets exist (`#ld0`, `#ld1`…), which
@@ -199,8 +204,7 @@ def key_change(plain: Sequence[str], limits: Mapping[str, tuple[int, int]]) -> C
     the old limit.
     """
     sets = ["rv = :rv", *(f"#{name} = :{name}" for name in plain)]
-    # Each change is applied once, and none after a later one.
-    conditions = [IF_PRESENT, _REVISION_BEFORE]
+    conditions = [IF_PRESENT, if_revision]
     for limit, (existing, absent) in limits.items():
         sets.append(f"{limit} = :{limit}")
         conditions.append(f"{limit} = :old{limit}")
@@ -227,11 +231,9 @@ def slice_change(
     settings are those that the slice has. A rate that `shifts` keeps the moment at which its bucket
     is full, unless that has become later than `:full`.
     """
-    change = key_change(plain, limits)
+    if_revision = "rv = :rv" if same_revision else _REVISION_BEFORE
+    change = key_change(plain, limits, if_revision=if_revision)
     update = f"{change.update}, ra = ra + :shift" if shifts else change.update
-    condition = change.condition
-    if same_revision:
-        condition = condition.replace(_REVISION_BEFORE, "rv = :rv")
     guards = [f"#{limit}{index} >= :room{limit}" for limit, index in room.items()]
     if "cc" in plain:
         guards.append("cc = :oldcc")
@@ -239,7 +241,7 @@ def slice_change(
         guards.append("size(h) <= :cc")
     if shifts:
         guards.append("tat <= :full")
-    return ConditionalUpdate(update, " AND ".join((condition, *guards)))
+    return ConditionalUpdate(update, " AND ".join((change.condition, *guards)))
 
 
 def same_values(present: Sequence[str], absent: Sequence[str]) -> str:

@@ -13,7 +13,10 @@ _AMOUNTS_MAX: Final = 3
 
 
 class HoldUnknown(Exception):
-    """A hold whose write may have landed, or may still land."""
+    """A hold whose write may have landed, or may still land.
+
+    `shard` is that of the wallet, or the slice of the state, that it was written to.
+    """
 
     def __init__(self, amount_nano_usd: int, unavailable: StoreUnavailable, shard: int = 0) -> None:
         super().__init__(str(unavailable))

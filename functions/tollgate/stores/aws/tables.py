@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tollgate.core.activity import ActivityRow
 from tollgate.core.ids import created_s
@@ -361,3 +362,15 @@ async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list
         else:
             raise StoreUnavailable("BatchGetItem leaves keys unprocessed", maybe_applied=False)
     return found
+
+
+async def get_slices(
+    client: AwsCaller, table: str, owner: LimitOwner, count: int
+) -> dict[LimitOwner, Item]:
+    """Return the existing items of the first `count` slices of a state, in order."""
+    owners = [replace(owner, slice=place) for place in range(count)]
+    found = {
+        owner_of_state(read_text(item, AnyItem.PARTITION), owner.workspace_id): item
+        for item in await get_items(client, table, [state_key(it) for it in owners])
+    }
+    return {it: found[it] for it in owners if it in found}

@@ -15,16 +15,11 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.decoding import (
-    read_number,
-    read_numbers_by_name,
-    read_text,
-    reads_an_item,
-)
+from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, reads_an_item
 from tollgate.stores.aws.expressions import slice_change
 from tollgate.stores.aws.failures import CorruptItem, StoreUnavailable, TransactionCancelled
-from tollgate.stores.aws.items import AnyItem, KeyStateItem
-from tollgate.stores.aws.tables import get_items, state_key
+from tollgate.stores.aws.items import KeyStateItem
+from tollgate.stores.aws.tables import get_slices, state_key
 from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.keys.rows import state_revision
 from tollgate.stores.keys.state_items import (
@@ -39,10 +34,10 @@ from tollgate.stores.rules.account import HOLDS_MAX, UNLIMITED, RateState, micro
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import PERIODS, bucket_names, minute_bucket
 from tollgate.stores.rules.slices import (
+    even_parts,
     is_closed,
-    level,
     rate_part,
-    rated,
+    rated_count,
     whole_limit,
     whole_rate,
 )
@@ -82,15 +77,11 @@ class SliceWrites:
 
     async def read(self, owner: LimitOwner, slices: int) -> list[Item]:
         """Return the items of all slices, in order; raise CorruptItem where one is missing."""
-        keys = [state_key(slice_of(owner, place)) for place in range(slices)]
-        found = {
-            read_text(item, AnyItem.PARTITION): item
-            for item in await get_items(self._client, self._table, keys)
-        }
-        for key in keys:
-            if read_text(key, AnyItem.PARTITION) not in found:
-                raise CorruptItem(key, ValueError("a slice is missing"))
-        return [found[read_text(key, AnyItem.PARTITION)] for key in keys]
+        items = await get_slices(self._client, self._table, owner, slices)
+        for it in (_slice_of(owner, place) for place in range(slices)):
+            if it not in items:
+                raise CorruptItem(state_key(it), ValueError("a slice is missing"))
+        return list(items.values())
 
     async def change(
         self, owner: LimitOwner, settings: KeySettings, *, revision: int, slices: int
@@ -152,7 +143,7 @@ class _Parts:
             self._rate.interval_us,
             self._rate.burst,
         )
-        sharing = self._states[: rated(had.burst, division.was)]
+        sharing = self._states[: rated_count(had.burst, division.was)]
         # No bucket of a slice may be full later than this when the transaction comes.
         self._full_us = (
             max(microseconds(now_s), *(state.rate.full_us for state in sharing)) + margin_us
@@ -198,17 +189,17 @@ class _Parts:
             for item in self._items
         ]
         held = [_held_in(item, bucket) for item in self._items]
-        return self._level(total, committed, held)
+        return self._even_parts(total, committed, held)
 
     def _concurrencies(self, total: int | None) -> list[int]:
         if total is None:
             return [HOLDS_MAX] * self._division.slices
         holds = [state.holds for state in self._states]
-        return self._level(total, holds, holds)
+        return self._even_parts(total, holds, holds)
 
-    def _level(self, total: int, committed: list[int], held: list[int]) -> list[int]:
+    def _even_parts(self, total: int, committed: list[int], held: list[int]) -> list[int]:
         new = [0] * (self._division.slices - self._division.was)
-        return level(total, [*committed, *new], [*held, *new])
+        return even_parts(total, [*committed, *new], [*held, *new])
 
     def _bucket(self, name: str) -> str:
         """Return the bucket that counts a limit at present."""
@@ -250,7 +241,7 @@ class _Parts:
         )
         names = {**{f"#{name}": name for name in plain}, **moved.names}
         return {
-            "Key": state_key(slice_of(division.owner, place)),
+            "Key": state_key(_slice_of(division.owner, place)),
             "UpdateExpression": write.update,
             "ConditionExpression": write.condition,
             "ExpressionAttributeValues": {
@@ -289,7 +280,7 @@ class _Parts:
                 part, full_us=self._full_us, ready_us=self._full_us - _full_after_us(part)
             )
         return {
-            **new_state(state_key(slice_of(division.owner, place)), division.settings),
+            **new_state(state_key(_slice_of(division.owner, place)), division.settings),
             **{name: number(parts[place]) for name, parts in self._limits.items()},
             **encode_rate(part),
             KeyStateItem.CONCURRENCY: number(self._concurrency[place]),
@@ -299,7 +290,7 @@ class _Parts:
         }
 
 
-def slice_of(owner: LimitOwner, place: int) -> LimitOwner:
+def _slice_of(owner: LimitOwner, place: int) -> LimitOwner:
     """Return the owner of one slice of a state."""
     return replace(owner, slice=place)
 

@@ -13,7 +13,6 @@ from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, RateLimit, TierLimits
 from tollgate.stores.aws.attributes import AttributeValue, Item, number
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller
-from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.expressions import (
     KEY_SETTLE,
     KEY_USED,
@@ -23,8 +22,8 @@ from tollgate.stores.aws.expressions import (
 )
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
-from tollgate.stores.aws.items import AnyItem, KeyStateItem
-from tollgate.stores.aws.tables import get_items, state_key
+from tollgate.stores.aws.items import KeyStateItem
+from tollgate.stores.aws.tables import get_slices, state_key
 from tollgate.stores.keys.state_items import count_slices, read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
 from tollgate.stores.rules.account import (
@@ -202,15 +201,9 @@ class KeyStates:
 
     async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
         """Return the items of a state's slices in order; the next holds know what they allow."""
-        owners = [replace(owner, slice=place) for place in range(slices)]
-        read = await get_items(self._client, self._table, [state_key(it) for it in owners])
-        found = {read_text(item, AnyItem.PARTITION): item for item in read}
-        items: dict[LimitOwner, Item] = {}
-        for it in owners:
-            item = found.get(read_text(state_key(it), AnyItem.PARTITION))
-            if item is not None:
-                items[it] = item
-                self._remember(it, item, read_key_state(item), self.now_us())
+        items = await get_slices(self._client, self._table, owner, slices)
+        for it, item in items.items():
+            self._remember(it, item, read_key_state(item), self.now_us())
         return items
 
     def now_us(self) -> int:

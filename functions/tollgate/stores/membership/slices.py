@@ -26,7 +26,7 @@ from tollgate.stores.membership.pending import READERS
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange
 from tollgate.stores.rules.level_settings import state_settings
-from tollgate.stores.rules.slices import SLICES_MAX, grown, is_uneven, may_be_hot
+from tollgate.stores.rules.slices import SLICES_MAX, grown_count, is_uneven, may_be_hot
 
 
 class SlicesChange(Struct, frozen=True):
@@ -70,7 +70,7 @@ class LevelSlices:
         """Give a level so many slices that each has few of its holds; False if it just got some."""
         owner = LimitOwner(level=level, id=id_of_row(row), workspace_id=workspace_of_row(row))
         was = slices_of(row)
-        new = grown(was, holds)
+        new = grown_count(was, holds)
         change = AuditedChange(
             action=f"{level}.grow",
             target=owner.id,

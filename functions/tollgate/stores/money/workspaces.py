@@ -65,7 +65,7 @@ from tollgate.stores.money.workspace_items import (
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.account import LOCKED, OPEN, PAUSED
 from tollgate.stores.rules.audit_entries import AuditedChange
-from tollgate.stores.rules.slices import SLICES_MAX, grown
+from tollgate.stores.rules.slices import SLICES_MAX, grown_count
 
 _ROUNDS_MAX: Final = 5
 
@@ -215,7 +215,7 @@ class Workspaces:
         workspace = await self.read(workspace_id)
         if workspace is None or workspace.shards >= SLICES_MAX:
             return False
-        old, new = workspace.shards, grown(workspace.shards, holds)
+        old, new = workspace.shards, grown_count(workspace.shards, holds)
         lock = lock_of(workspace)
         # The shards come first: once the workspace counts them, all of them exist.
         for shard in range(old, new):

@@ -26,7 +26,7 @@ _SHORT_PART: Final = 2
 _CLOSED_US: Final = 10**17
 
 
-def grown(items: int, holds: int) -> int:
+def grown_count(items: int, holds: int) -> int:
     """Return how many items are to share so many holds: four times as many, or more."""
     new = items * _GROWS_BY
     while holds > new * SLICE_HOLDS_MAX:
@@ -42,12 +42,12 @@ def may_be_hot(settings: LevelSettings) -> bool:
     )
 
 
-def part(total: int, count: int, place: int) -> int:
+def even_part(total: int, count: int, place: int) -> int:
     """Return one of `count` parts of a total that are as even as integers can be."""
     return total // count + (place < total % count)
 
 
-def level(total: int, committed: Sequence[int], held: Sequence[int]) -> list[int]:
+def even_parts(total: int, committed: Sequence[int], held: Sequence[int]) -> list[int]:
     """Return parts of a limit that leave the same room in each.
 
     `committed` is what each slice has spent and holds, `held` the part of it that is held. Where
@@ -58,14 +58,14 @@ def level(total: int, committed: Sequence[int], held: Sequence[int]) -> list[int
     count = len(committed)
     room = total - sum(committed)
     if room >= 0:
-        return [it + part(room, count, place) for place, it in enumerate(committed)]
-    owed = _shared(min(-room, sum(held)), held)
+        return [it + even_part(room, count, place) for place, it in enumerate(committed)]
+    owed = _weighted_parts(min(-room, sum(held)), held)
     left = [it - lent for it, lent in zip(committed, owed, strict=True)]
-    rest = _shared(sum(left) - total, left)
+    rest = _weighted_parts(sum(left) - total, left)
     return [it - lent for it, lent in zip(left, rest, strict=True)]
 
 
-def _shared(amount: int, weights: Sequence[int]) -> list[int]:
+def _weighted_parts(amount: int, weights: Sequence[int]) -> list[int]:
     """Return an amount in parts by weight, none above its weight; their sum is at least it."""
     parts, left, weight_left = [], amount, sum(weights)
     for weight in weights:
@@ -75,7 +75,7 @@ def _shared(amount: int, weights: Sequence[int]) -> list[int]:
     return parts
 
 
-def rated(burst: int, count: int) -> int:
+def rated_count(burst: int, count: int) -> int:
     """Return how many of the slices have a part of a rate: each needs a request of its burst."""
     return min(burst, count)
 
@@ -84,13 +84,13 @@ def rate_part(whole: RateState, count: int, place: int) -> RateState:
     """Return the full bucket of one slice for its part of a rate."""
     if whole.is_unlimited:
         return whole
-    sharing = rated(whole.burst, count)
+    sharing = rated_count(whole.burst, count)
     interval_us = whole.interval_us * sharing
     if place >= sharing:
         return RateState(
             full_us=_CLOSED_US, ready_us=_CLOSED_US, interval_us=interval_us, slack_us=0
         )
-    burst = part(whole.burst, sharing, place)
+    burst = even_part(whole.burst, sharing, place)
     return RateState(
         full_us=0, ready_us=0, interval_us=interval_us, slack_us=interval_us * (burst - 2)
     )

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tollgate.stores.rules.account import RateState
 from tollgate.stores.rules.slices import (
     SLICES_MAX,
-    grown,
+    even_parts,
+    grown_count,
     is_closed,
-    level,
     rate_part,
     whole_rate,
 )
@@ -27,7 +27,7 @@ def test_parts_are_the_limit_and_leave_the_same_room(
     held = [of_slice for of_slice, _ in slices]
     committed = [of_slice + spent for of_slice, spent in slices]
 
-    parts = level(total, committed, held)
+    parts = even_parts(total, committed, held)
 
     assert sum(parts) == total
     assert min(parts) >= 0
@@ -68,4 +68,4 @@ def test_a_level_without_a_rate_has_slices_without_one() -> None:
 def test_items_that_are_too_many_holds_for_become_four_times_as_many_or_more(
     items: int, holds: int, then: int
 ) -> None:
-    assert grown(items, holds) == then <= SLICES_MAX
+    assert grown_count(items, holds) == then <= SLICES_MAX
