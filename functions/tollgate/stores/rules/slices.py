@@ -66,7 +66,7 @@ def even_parts(total: int, committed: Sequence[int], held: Sequence[int]) -> lis
 
 
 def _weighted_parts(amount: int, weights: Sequence[int]) -> list[int]:
-    """Return an amount in parts by weight, none above its weight; their sum is at least it."""
+    """Return an amount, at most the sum of all weights, in parts that are at most their weights."""
     parts, left, weight_left = [], amount, sum(weights)
     for weight in weights:
         share = -(-left * weight // weight_left) if weight_left else 0
