@@ -70,7 +70,8 @@ class ChunkPattern:
             return
         self._learned += 1
         before, found, after = chunk.partition(f'"{text}"'.encode())
-        if not found:
+        # The probe has to be another text. Another name would change which of two values counts.
+        if not found or text == _PROBE or after.lstrip().startswith(b":"):
             return
         before, after = before + b'"', b'"' + after
         try:

@@ -173,6 +173,34 @@ def test_what_stands_elsewhere_is_not_taken_for_the_text(elsewhere: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("delta", "text", "other"),
+    [
+        # Of two values of one name the last counts.
+        (
+            '{"content": "probe", "content": "probe"}',
+            "probe",
+            '{"content": "a", "content": "probe"}',
+        ),
+        # Without its second name, the first one counts.
+        (
+            r'{"\u0063ontent": "probe", "content": "content"}',
+            "content",
+            r'{"\u0063ontent": "probe", "a": "content"}',
+        ),
+    ],
+)
+def test_c37_a_server_that_knows_what_is_tried_is_read_as_it_writes(
+    delta: str, text: str, other: str
+) -> None:
+    around = written(chunk({"content": None}))
+    first, second = (around.replace(b'{"content": null}', it.encode()) for it in (delta, other))
+    assert CHUNKS.decode(first).plain_text == text
+    pattern = ChunkPattern()
+    pattern.learn(first, text)
+    assert pattern.find_text(second) in (None, CHUNKS.decode(second).plain_text)
+
+
+@pytest.mark.parametrize(
     "beside",
     [
         {"finish_reason": "stop"},
