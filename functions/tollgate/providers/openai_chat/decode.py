@@ -147,8 +147,9 @@ class ChatDecoder(ReadDecoder):
         return chunk
 
     def _chunk(self, chunk: Chunk, data: bytes) -> Iterator[StreamEvent]:
+        counted = chunk.counted
         # Azure's first chunk has neither choices nor an id: the stream starts with the next.
-        if not self._started and (chunk.choices or chunk.usage):
+        if not self._started and (chunk.choices or counted is not None):
             self._started = True
             yield Started(
                 upstream_id=chunk.id or None,
@@ -160,7 +161,7 @@ class ChatDecoder(ReadDecoder):
             self._notes += self._citations.of_chunk(chunk)
         for choice in chunk.choices or ():
             yield from self._choice(choice, data)
-        if (counted := chunk.counted) is not None:
+        if counted is not None:
             yield UsageReported(
                 usage=openai_usage_of(counted), raw=counted, service_tier=chunk.service_tier
             )

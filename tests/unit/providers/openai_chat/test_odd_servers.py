@@ -55,6 +55,11 @@ def test_q30_usage_is_read_from_a_choice_and_from_groqs_own_field() -> None:
     assert answer(chunk({"content": "Hi"}, x_groq=None)).usage.output_tokens is None
 
 
+@pytest.mark.parametrize("first", [{"usage": {}}, {"x_groq": {"usage": usage(9, 3)}}])
+def test_q30_usage_may_come_before_the_answer_begins(first: dict[str, Any]) -> None:
+    assert answer(chunk(**first), chunk({"content": "Hi"})).parts == (Text(text="Hi"),)
+
+
 def test_q31_groq_breaks_off_in_a_field_of_its_own() -> None:
     broken = chunk({"content": "Hi"}, x_groq={"id": "req_1", "error": "over_capacity"})
     with pytest.raises(UpstreamError):
