@@ -20,7 +20,7 @@ _TOGETHER_BYTES: Final = 64 * 1024
 class Reservation:
     """A request and the connection that it will leave on; nothing of it was sent."""
 
-    __slots__ = ("_pool", "connection", "head", "origin", "request", "was_kept")
+    __slots__ = ("_pool", "connection", "head", "kept_until_s", "origin", "request")
 
     def __init__(
         self,
@@ -30,14 +30,15 @@ class Reservation:
         origin: Origin,
         head: bytes,
         connection: Connection,
-        was_kept: bool,
+        kept_until_s: float | None,
     ) -> None:
         self._pool = pool
         self.request = request
         self.origin = origin
         self.head = head
         self.connection: Connection | None = connection
-        self.was_kept = was_kept
+        self.kept_until_s = kept_until_s
+        """The time at which its connection is closed unused; None for a new one."""
 
     def take(self) -> Connection:
         """Return the connection, once."""
@@ -49,7 +50,7 @@ class Reservation:
     def release(self) -> None:
         """Let the connection serve another request, if this one was not sent."""
         if self.connection is not None:
-            self._pool.take_back(self.origin, self.take())
+            self._pool.take_back(self.origin, self.take(), self.kept_until_s)
 
 
 class Pool:
@@ -98,16 +99,16 @@ class Pool:
         self._claim_loop()
         await self._enter(connect_s)
         try:
-            kept = None if fresh else self._take(origin)
-            connection = kept or await connect(
-                origin, self._buffer, timeout_s=connect_s, tls=self._tls
-            )
+            connection, until_s = (None, None) if fresh else self._take(origin)
+            if connection is None:
+                connection = await connect(
+                    origin, self._buffer, timeout_s=connect_s, tls=self._tls
+                )
         except BaseException:
             self._free.release()
             raise
-        was_kept = kept is not None
         return Reservation(
-            self, request, origin=origin, head=head, connection=connection, was_kept=was_kept
+            self, request, origin=origin, head=head, connection=connection, kept_until_s=until_s
         )
 
     async def send_reserved(
@@ -120,10 +121,10 @@ class Pool:
             reserved = await self.reserve(reserved.request, connect_s=connect_s, fresh=True)
         return await self._send(reserved)
 
-    def take_back(self, origin: Origin, unused: Connection) -> None:
-        """Keep a connection that was reserved in vain."""
+    def take_back(self, origin: Origin, unused: Connection, until_s: float | None) -> None:
+        """Keep a connection that was reserved in vain, not longer than before if it was kept."""
         self._free.release()
-        self._keep(origin, unused)
+        self._keep(origin, unused, until_s)
 
     async def _send(self, reserved: Reservation) -> Reply:
         origin, connection = reserved.origin, reserved.take()
@@ -133,7 +134,8 @@ class Pool:
                 await _exchange(connection, reserved.head, reserved.request)
             except ConnectionLost as lost:
                 soon = asyncio.get_running_loop().time() < forgotten_s
-                raise ConnectionLost(str(lost), was_kept=reserved.was_kept and soon) from lost
+                was_kept = reserved.kept_until_s is not None
+                raise ConnectionLost(str(lost), was_kept=was_kept and soon) from lost
         except BaseException:
             connection.abort()
             self._free.release()
@@ -171,32 +173,33 @@ class Pool:
         except TimeoutError as late:
             raise ConnectTimedOut("no connection was free in time") from late
 
-    def _take(self, origin: Origin) -> Connection | None:
-        """Return a kept connection that seems alive."""
+    def _take(self, origin: Origin) -> tuple[Connection, float] | tuple[None, None]:
+        """Return a kept connection that seems alive, and its time."""
         waiting = self._kept.get(origin)
         now_s = asyncio.get_running_loop().time()
         while waiting:
             connection, until_s = waiting.pop()
             self._kept_count -= 1
             if now_s < until_s and connection.is_quiet:
-                return connection
+                return connection, until_s
             connection.abort()
-        return None
+        return None, None
 
     def _release(self, origin: Origin, connection: Connection) -> None:
         self._free.release()
         if connection.finish():
             self._keep(origin, connection)
 
-    def _keep(self, origin: Origin, connection: Connection) -> None:
+    def _keep(self, origin: Origin, connection: Connection, until_s: float | None = None) -> None:
         if self._kept_count >= self._connections_max:
             connection.abort()
             return
         loop = asyncio.get_running_loop()
-        self._kept.setdefault(origin, []).append((connection, loop.time() + self._kept_s))
+        until_s = loop.time() + self._kept_s if until_s is None else until_s
+        self._kept.setdefault(origin, []).append((connection, until_s))
         self._kept_count += 1
         if self._closing is None:
-            self._closing = loop.call_later(self._kept_s, self._close_unused)
+            self._closing = loop.call_at(until_s, self._close_unused)
 
     def _close_unused(self) -> None:
         """Close what has not been used in time; a timer calls it while anything is kept."""

@@ -361,6 +361,19 @@ async def test_a_connection_reserved_in_vain_serves_the_next_request() -> None:
         assert (len(server.requests), server.connections) == (1, 1)
 
 
+async def test_a_connection_reserved_in_vain_is_kept_no_longer() -> None:
+    """Callers without credit could keep it for ever, until nobody on the way knows it."""
+    async with serving() as server, pooled() as pool:
+        times = []
+        for _ in range(4):
+            reserved = await pool.reserve(ask(server))
+            times.append(reserved.kept_until_s)
+            reserved.release()
+        new, *kept = times
+        assert (new, len(set(kept)), server.connections) == (None, 1, 1)
+        assert None not in kept
+
+
 async def test_a_reservation_counts_and_its_failure_does_not() -> None:
     async with serving(OK) as server, pooled(connections_max=1) as pool:
         nowhere = ask(server, url=f"http://127.0.0.1:{free_port()}/")
