@@ -1,6 +1,8 @@
 """Keep connections between requests."""
 
 import asyncio
+from collections.abc import Generator
+from types import coroutine
 from typing import Final
 
 from tollgate.http1.connecting import TlsContext, connect, make_buffer, tls_context
@@ -101,9 +103,7 @@ class Pool:
         try:
             connection, until_s = (None, None) if fresh else self._take(origin)
             if connection is None:
-                connection = await connect(
-                    origin, self._buffer, timeout_s=connect_s, tls=self._tls
-                )
+                connection = await connect(origin, self._buffer, timeout_s=connect_s, tls=self._tls)
         except BaseException:
             self._free.release()
             raise
@@ -115,7 +115,8 @@ class Pool:
         self, reserved: Reservation, *, connect_s: float | None = None
     ) -> Reply:
         """Send as `send` does, on another connection if the one that waited has ended meanwhile."""
-        if reserved.connection is not None and not reserved.connection.is_quiet:
+        connection = reserved.connection
+        if not (connection is None or connection.is_quiet or await _becomes_quiet(connection)):
             reserved.take().abort()
             self._free.release()
             reserved = await self.reserve(reserved.request, connect_s=connect_s, fresh=True)
@@ -222,6 +223,23 @@ class Pool:
                 del self._kept[origin]
         if next_s:
             self._closing = loop.call_at(min(next_s), self._close_unused)
+
+
+async def _becomes_quiet(connection: Connection) -> bool:
+    """Return whether what has come is nothing but TLS's own, such as tickets of sessions.
+
+    Tickets follow a handshake: where the event loop is busy, they wait when the request may leave.
+    """
+    # In its next turn the event loop sees what has come, behind what is ready; it is read then.
+    await _turn()
+    await _turn()
+    return connection.is_quiet
+
+
+@coroutine
+def _turn() -> Generator[None, None, None]:
+    """Let the event loop turn once."""
+    yield
 
 
 async def _exchange(connection: Connection, head: bytes, request: Request) -> None:

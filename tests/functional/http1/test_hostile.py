@@ -3,11 +3,19 @@
 import asyncio
 import socket
 import ssl
+import threading
 from pathlib import Path
 
 import pytest
 
-from tests.functional.http1.scripted_server import Answer, ask, pooled, serving, whole
+from tests.functional.http1.scripted_server import (
+    PATIENCE_S,
+    Answer,
+    ask,
+    pooled,
+    serving,
+    whole,
+)
 from tests.functional.http1.test_pool import OK, certificate
 from tollgate.http1.errors import BrokenReply, ConnectionLost
 from tollgate.http1.pool import Pool
@@ -74,6 +82,35 @@ async def test_what_came_before_a_request_is_not_its_reply(unasked: bytes) -> No
             (reply, second), fresh = await asyncio.gather(whole(pool, request), answer())
             with kept, fresh:
                 assert (reply.status, first, second) == (200, b"ok", b"ok")
+
+
+async def test_tickets_of_tls_are_no_reason_to_connect_again(tmp_path: Path) -> None:
+    """They came while the event loop was busy, so that nobody has read them yet."""
+    theirs, pem = certificate(tmp_path, "127.0.0.1")
+    ours = ssl.create_default_context(cadata=pem.decode())
+    tickets_sent = threading.Event()
+
+    def answer(listening: socket.socket) -> None:
+        taken, _ = listening.accept()
+        with theirs.wrap_socket(taken, server_side=True) as encrypted:
+            tickets_sent.set()
+            encrypted.recv(65_536)
+            encrypted.sendall(OK)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"https://127.0.0.1:{listening.getsockname()[1]}/"
+        async with pooled(tls=ours) as pool:
+            answering = asyncio.create_task(asyncio.to_thread(answer, listening))
+            reserved = await pool.reserve(Request(method="GET", url=url, headers={}))
+            connection = reserved.connection
+            # Without a turn of the event loop.
+            assert tickets_sent.wait(PATIENCE_S)
+            assert connection is not None
+            assert not connection.is_quiet
+            reply = await pool.send_reserved(reserved, connect_s=0.3)
+            await answering
+            assert await reply.read_all(2) == b"ok"
+            reply.close()
 
 
 async def test_a_trailer_may_announce_the_end_of_a_connection() -> None:
