@@ -79,6 +79,7 @@ class WatchedLedger:
         self.settled: list[GenerationRecord] = []
         self.settle_failure: Exception | None = None
         self.hold_takes_s = 0.0
+        self.hold_tries = 1
         self.settle_takes_s = 0.0
         self._ledger = ledger
         self._trace = trace
@@ -92,11 +93,10 @@ class WatchedLedger:
         meanwhile: Callable[[], None] | None = None,
         **limits: Any,
     ) -> Hold:
-        if meanwhile is not None:
-            # Twice, as for a hold that is written again under another id.
-            meanwhile()
-            meanwhile()
-        await asyncio.sleep(self.hold_takes_s)
+        for _ in range(self.hold_tries):
+            if meanwhile is not None:
+                meanwhile()
+            await asyncio.sleep(self.hold_takes_s)
         hold = await self._ledger.hold(principal, amount_nano_usd, first_id, **limits)
         self._trace.append("hold")
         return hold

@@ -389,21 +389,19 @@ async def test_a_reservation_counts_and_its_failure_does_not() -> None:
 async def test_a_reserved_connection_that_ends_is_replaced() -> None:
     ending = asyncio.Semaphore(0)
     first = Answer([OK, b""], "close", gate=ending)
-    # One at a time: that of the lost connection is free for the other one.
-    async with (
-        serving(first, Answer(then="close")) as server,
-        pooled(connections_max=1) as pool,
-    ):
+    close = Answer(then="close")
+    async with serving(first, close, OK) as server, pooled(connections_max=1) as pool:
         await whole(pool, ask(server))
         reserved = await pool.reserve(ask(server))
         ending.release()
         await server.gone.wait()
         await settled()
         with pytest.raises(ConnectionLost) as raised:
-            await pool.send_reserved(reserved, connect_s=5)
+            await pool.send_reserved(reserved, connect_s=SHORT_S)
         # The other connection was not kept, so that its request may have been read.
         assert not raised.value.was_kept
         assert (len(server.requests), server.connections) == (2, 2)
+        await whole(pool, ask(server))
 
 
 async def test_no_kept_connection_takes_the_place_of_a_reserved_one() -> None:

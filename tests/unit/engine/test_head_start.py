@@ -1,6 +1,7 @@
 """A request that is made ready while its hold is written, and sent to nobody before."""
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -21,24 +22,35 @@ HOLD_S = 5.0
 URL = "https://example.com/a.png"
 PICTURE = {"type": "image_url", "image_url": {"url": URL}}
 SEEING = {"acme/large": model(endpoint("near", "L"), input=("text", "image"))}
-BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It cannot be reached.")
 HELLO = answers("Hello", " world")
 
 
+def broken() -> UpstreamError:
+    return UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It cannot be reached.")
+
+
 class Watched(Scripted):
-    """Notes each request that is made ready, and what was released unsent; may be unreachable."""
+    """Notes each request that is made ready, and what was released unsent or given up before.
+
+    It may be unreachable.
+    """
 
     def __init__(self, *said: Answer) -> None:
         super().__init__(*said)
         self.ready: list[WireRequest] = []
         self.released: list[WireRequest] = []
+        self.given_up: list[WireRequest] = []
         self.unreachable: Exception | None = None
         self.connect_s = 0.0
 
     @override
     async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
         self.ready.append(request)
-        await asyncio.sleep(self.connect_s)
+        try:
+            await asyncio.sleep(self.connect_s)
+        except asyncio.CancelledError:
+            self.given_up.append(request)
+            raise
         if self.unreachable is not None:
             raise self.unreachable
         return ReadyRequest(
@@ -65,19 +77,45 @@ async def test_a_request_is_ready_during_the_hold_and_sent_after_it(stream: bool
     assert home.record.outcome == "ok"
 
 
-@pytest.mark.parametrize("unreachable", [None, BROKEN])
-async def test_what_is_refused_is_sent_to_nobody(unreachable: Exception | None) -> None:
+@pytest.mark.parametrize("is_reached", [True, False])
+async def test_what_is_refused_is_sent_to_nobody(is_reached: bool) -> None:
+    logged: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
     once = NewKey(workspace_id="acme", label="once", requests_per_minute=1, burst=1)
     near = Watched(HELLO)
     home = await house(near=near, key=once)
     await home.serve()
     home.ledger.hold_takes_s = HOLD_S
-    near.unreachable = unreachable
+    near.unreachable = None if is_reached else broken()
     with pytest.raises(AccessError):
         await home.serve()
     assert (len(near.ready), len(near.requests), near.open_count) == (2, 1, 0)
-    assert len(near.released) == (2 if unreachable is None else 1)
+    assert len(near.released) == (2 if is_reached else 1)
     assert len(asyncio.all_tasks()) == 1
+    # A failure that nobody has read is logged once its task is gone, which its traceback keeps.
+    near.unreachable = None
+    gc.collect()
+    assert logged == []
+
+
+async def test_a_connection_that_is_being_made_is_given_up_with_a_refusal() -> None:
+    once = NewKey(workspace_id="acme", label="once", requests_per_minute=1, burst=1)
+    near = Watched(HELLO)
+    home = await house(near=near, key=once)
+    await home.serve()
+    home.ledger.hold_takes_s, near.connect_s = HOLD_S, 2 * HOLD_S
+    with pytest.raises(AccessError):
+        await home.serve()
+    assert (len(near.ready), len(near.given_up), len(near.requests)) == (2, 1, 1)
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_hold_that_is_tried_again_makes_no_second_request_ready() -> None:
+    near = Watched(HELLO)
+    home = await slow_house(near)
+    home.ledger.hold_tries = 2
+    await home.serve()
+    assert (len(near.ready), len(near.requests)) == (1, 1)
 
 
 async def test_a_caller_that_leaves_during_the_hold_has_sent_nothing() -> None:
@@ -93,19 +131,21 @@ async def test_a_caller_that_leaves_during_the_hold_has_sent_nothing() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_another_endpoint_has_its_turn_where_the_first_one_rests() -> None:
+@pytest.mark.parametrize("connect_s", [0.0, 1e9])
+async def test_another_endpoint_has_its_turn_where_the_first_one_rests(connect_s: float) -> None:
     near = Watched(*[refuses(429)] * 3, HELLO)
     home = await house(near=near, far=Scripted(*[HELLO] * 3, [Silence(2.0), *HELLO]))
     while len(near.requests) < 3:
         await home.serve()
     near.ready.clear()
     near.released.clear()
-    home.ledger.hold_takes_s = HOLD_S
+    home.ledger.hold_takes_s, near.connect_s = HOLD_S, connect_s
     reply = home.reply()
     serving = home.begin(reply=reply)
     await asyncio.sleep(HOLD_S + 1.0)
     # Free for others while this answer goes on.
-    assert (near.released, reply.ended) == (near.ready, False)
+    assert (near.given_up if connect_s else near.released) == near.ready
+    assert not reply.ended
     await serving
     assert reply.headers["x-provider-used"] == "far"
     assert (len(near.ready), len(near.requests), near.open_count) == (1, 3, 0)
@@ -122,7 +162,7 @@ async def test_a_repeated_attempt_is_sent_anew() -> None:
 
 async def test_an_endpoint_that_was_not_reached_meanwhile_fails_in_its_turn() -> None:
     near = Watched(HELLO)
-    near.unreachable = BROKEN
+    near.unreachable = broken()
     home = await slow_house(near)
     assert (await home.serve(stream=False)).status == 200
     failed, served = home.record.attempts
