@@ -108,6 +108,22 @@ async def test_c62_a_request_that_is_ready_is_not_sent(
     ready.release()
 
 
+@pytest.mark.parametrize("transport", [CHAT, AWS, SAGEMAKER])
+async def test_a_ready_request_leaves_on_its_own_connection_or_frees_it(
+    transport: str, upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    upstream.enqueue(Script.json(200, {}), Script.json(200, {}))
+    carrier = provider.provider(transport).transport
+    wire = WireRequest(path="/any", body={"model": "m"})
+    unsent = await carrier.make_ready(wire, Timeouts())
+    unsent.release()
+    for ready in [await carrier.make_ready(wire, Timeouts()) for _ in range(2)]:
+        async with ready.open():
+            pass
+    assert [received.connection for received in upstream.received] == [1, 2]
+    assert upstream.connections == 2
+
+
 async def test_a_row_without_a_key_sends_none(
     upstream: FakeUpstream, provider: OneProvider
 ) -> None:
