@@ -22,9 +22,9 @@ else:
         def __init__(self, **stated: object) -> None:
             variables = {name.lower(): text for name, text in os.environ.items() if text}
             read = {
-                field: variables[name]
-                for field, name in environment_names(type(self)).items()
-                if name in variables
+                field: next(variables[name] for name in names if name in variables)
+                for field, names in environment_names(type(self)).items()
+                if any(name in variables for name in names)
             }
             super().__init__(**(read | stated))
 
@@ -51,7 +51,7 @@ _VariableGlob = Annotated[str, StringConstraints(pattern=r"^[A-Z*][A-Z0-9_*]*$")
 
 
 class Settings(BaseSettings):
-    """The settings of a deployment, each as `TOLLGATE_<FIELD>` unless it has an alias."""
+    """The settings of a deployment, each as its alias if it has one, else `TOLLGATE_<FIELD>`."""
 
     model_config = SettingsConfigDict(
         env_prefix="TOLLGATE_",

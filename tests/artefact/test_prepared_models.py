@@ -56,6 +56,8 @@ ENVIRONMENTS: Final[tuple[dict[str, str], ...]] = (
         "CLOUDSDK_CONFIG": "/g",
         "GOOGLE_APPLICATION_CREDENTIALS": "g.json",
     },
+    # What has an alias is read by its field's name too, behind the alias.
+    {"TOLLGATE_AWS_REGION": "a", "CLOUDSDK_CONFIG": "/g", "TOLLGATE_GCLOUD_FOLDER": "/other"},
     {"TOLLGATE_RECORD_DAYS": "29", "TOLLGATE_KEY_VARIABLES": "a b", "TOLLGATE_BODY_BYTES_MAX": "x"},
 )
 

@@ -220,13 +220,13 @@ def _defaults(model: type) -> dict[str, object]:
     return found
 
 
-def environment_names(settings: type[PreparedModel]) -> Mapping[str, str]:
-    """Return the variable of each field of settings, in lower case."""
+def environment_names(settings: type[PreparedModel]) -> Mapping[str, tuple[str, ...]]:
+    """Return the variables of each field of settings, in lower case, the one that wins first."""
     prefix = str(settings.model_config["env_prefix"])
     return {
-        field: (getattr(mark, "validation_alias", None) or prefix + field).lower()
+        field: tuple(name.lower() for name in (alias, prefix + field) if name)
         for field in get_annotations(settings)
-        for mark in (settings.__dict__.get(field),)
+        for alias in (getattr(settings.__dict__.get(field), "validation_alias", None),)
     }
 
 
