@@ -5,6 +5,7 @@ Keeps C4, C40, C41: also for what never becomes a request.
 
 import asyncio
 import json
+import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.deployment import PATIENCE_S
 from tollgate.cli.server.connections import ConnectionLimits
-from tollgate.cli.server.server import Server, listen_on
+from tollgate.cli.server.server import Server, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
 
@@ -110,6 +111,18 @@ async def test_a_small_answer_waits_for_no_acknowledgement() -> None:
         await reader.read()
         writer.close()
     assert delays == [1]
+
+
+async def test_c36_a_server_that_nohup_has_started_outlives_its_terminal() -> None:
+    server = Server(app, ids=IdSource(SystemClock()), drain_s=0)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signals(server):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 async def test_a_caller_on_this_machine_names_no_other_address() -> None:

@@ -82,14 +82,19 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
 def stop_on_signals(
     server: Server, signals: Collection[signal.Signals] = _ENDING
 ) -> Iterator[None]:
-    """Let the signals that end a process stop the server instead."""
+    """Let the signals that end a process stop the server instead.
+
+    SIGHUP is left alone where it is ignored: `nohup` starts what has to outlive its terminal.
+    """
     loop = asyncio.get_running_loop()
-    for number in signals:
+    outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    taken = [it for it in signals if not (it is signal.SIGHUP and outlives)]
+    for number in taken:
         loop.add_signal_handler(number, server.stop)
     try:
         yield
     finally:
-        for number in signals:
+        for number in taken:
             loop.remove_signal_handler(number)
 
 
