@@ -285,16 +285,30 @@ async def test_a_chore_that_cannot_be_done_is_told_in_lines_of_json_and_fails(
     )
 
 
-async def test_without_a_catalog_it_says_what_to_do() -> None:
+@pytest.mark.parametrize(
+    ("options", "variable", "value", "says"),
+    [
+        ([], "TOLLGATE_CATALOG_FILE", "/nowhere/routing.json", "`tollgate compile` writes it"),
+        ([], "TOLLGATE_CATALOG_FILE", "/", "/ is no catalog that can be served"),
+        ([], "TOLLGATE_CATALOG_FILE", "/etc/passwd", "/etc/passwd is no catalog"),
+        ([], "TOLLGATE_RECORD_DAYS", "x", "TOLLGATE_RECORD_DAYS: Input should be a valid integer"),
+        (["--host", "192.0.2.1"], "NO_COLOR", "1", "Nothing can listen on 192.0.2.1:0"),
+        (["--port", "65536"], "NO_COLOR", "1", "65536 is not in the range"),
+    ],
+)
+async def test_what_cannot_be_served_is_told_in_one_line(
+    options: list[str], variable: str, value: str, says: str
+) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(TOLLGATE, "serve", "--port", "0"),
-        env=plain() | {"TOLLGATE_CATALOG_FILE": "/nowhere/routing.json"},
+        *(TOLLGATE, "serve", "--port", "0", *options),
+        env=plain() | {variable: value},
         stdout=PIPE,
         stderr=STDOUT,
     )
     output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
-    assert process.returncode == 1
-    assert b"`tollgate compile` writes it" in output
+    assert process.returncode in (1, 2)
+    assert says in output.decode().splitlines()[-1]
+    assert b"Traceback" not in output
 
 
 BROKEN_SOUND = Script(

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.deployment import PATIENCE_S
 from tollgate.cli.server.connections import ConnectionLimits
-from tollgate.cli.server.server import Server, listen_on, stop_on_signals
+from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
 
@@ -111,6 +111,11 @@ async def test_a_small_answer_waits_for_no_acknowledgement() -> None:
         await reader.read()
         writer.close()
     assert delays == [1]
+
+
+def test_an_address_of_ipv6_is_written_as_in_urls() -> None:
+    assert address_text("::1", 80) == "[::1]:80"
+    assert address_text("127.0.0.1", 80) == "127.0.0.1:80"
 
 
 async def test_c36_a_server_that_nohup_has_started_outlives_its_terminal() -> None:

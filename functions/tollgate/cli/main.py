@@ -108,6 +108,19 @@ class _LazyGroup(click.Group):
             ) from None
 
     @override
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except ValueError as failure:
+            # Imported here, since commands that have no settings do without them.
+            from tollgate.cli.invalid_settings import explain_invalid_settings
+
+            explained = explain_invalid_settings(failure)
+            if explained is None:
+                raise
+            raise click.ClickException(explained) from failure
+
+    @override
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         from click.shell_completion import CompletionItem
 

@@ -57,7 +57,13 @@ class DevOptions(Struct, frozen=True, kw_only=True):
 
 
 @click.command()
-@click.option("--port", default=8787, show_default=True, help="Port on localhost; 0 picks one.")
+@click.option(
+    "--port",
+    default=8787,
+    show_default=True,
+    type=click.IntRange(0, 65_535),
+    help="Port on localhost; 0 picks one.",
+)
 @click.option(
     "--routing",
     default=Path("routing.yaml"),

@@ -14,15 +14,14 @@ from typing import Final
 import click
 
 from tollgate.cli.server.heartbeat import beat
-from tollgate.cli.server.served_app import open_app
-from tollgate.cli.server.server import Server, listen_on, stop_on_signals
+from tollgate.cli.server.served_app import check_catalog, open_app
+from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
 from tollgate.cli.server.supervisor import Patience, Supervisor
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.login.configuration import InvalidSignIn
 from tollgate.observability.log import configure_logging
-from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings, share_metrics
 
 # After the last request has settled.
@@ -31,11 +30,18 @@ _CLOSES_WITHIN_S: Final = 5.0
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8080, show_default=True, help="Port to listen on; 0 picks one.")
+@click.option(
+    "--port",
+    default=8080,
+    show_default=True,
+    type=click.IntRange(0, 65_535),
+    help="Port to listen on; 0 picks one.",
+)
 @click.option(
     "--drain-s",
     default=100,
     show_default=True,
+    type=click.IntRange(0),
     help="Seconds that streams have to end after SIGTERM.",
 )
 @click.option(
@@ -82,7 +88,7 @@ def _serve_several(
     settings: Settings, listener: socket.socket, *, drain_s: int, processes: int
 ) -> None:
     # A catalog that no process can serve is reported once, before any starts.
-    Catalog.from_json(settings.catalog_file.read_bytes())
+    check_catalog(settings.catalog_file)
     patience = Patience(ends_s=drain_s + SETTLE_BUDGET_S + _CLOSES_WITHIN_S)
     with TemporaryDirectory(prefix="tollgate-metrics-") as folder:
         share_metrics(Path(folder))
@@ -108,11 +114,6 @@ def _explain_failures() -> Iterator[None]:
     """Raise ClickException with the reason why nothing can be served."""
     try:
         yield
-    except FileNotFoundError as missing:
-        raise click.ClickException(
-            f"There is no {missing.filename}: `tollgate compile` writes it,"
-            " and TOLLGATE_CATALOG_FILE says where it is."
-        ) from missing
     except InvalidSignIn as invalid:
         raise click.ClickException(f"The sign-in file cannot be served: {invalid}") from invalid
 
@@ -120,4 +121,4 @@ def _explain_failures() -> Iterator[None]:
 def _announce(listener: socket.socket, processes: int = 1) -> None:
     name, number = listener.getsockname()[:2]
     several = f" with {processes} processes" if processes > 1 else ""
-    click.echo(f"Tollgate listens{several} on {name}:{number}.")
+    click.echo(f"Tollgate listens{several} on {address_text(name, number)}.")

@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from pathlib import Path
 
+import click
 from starlette.types import ASGIApp
 
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
@@ -20,14 +22,31 @@ from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.whole import wire_whole_app
 
 
+def check_catalog(file: Path) -> None:
+    """Raise ClickException if a file is no catalog that can be served.
+
+    An operator's file may be of another version; one that this code has built is not read whole.
+    """
+    try:
+        Catalog.from_json(file.read_bytes())
+    except FileNotFoundError as missing:
+        raise click.ClickException(
+            f"There is no {file}: `tollgate compile` writes it,"
+            " and TOLLGATE_CATALOG_FILE says where it is."
+        ) from missing
+    except (OSError, ValueError) as failure:
+        raise click.ClickException(
+            f"{file} is no catalog that can be served: {failure}. `tollgate compile` writes one."
+        ) from failure
+
+
 @asynccontextmanager
 async def open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASGIApp]:
     """Make the app; close what it has opened afterwards."""
     observation, metrics = wire_observation(settings, clock), ServerMetrics(metrics_folder())
     journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
-    # An operator's file may be of another version; one that this code has built is not read whole.
-    Catalog.from_json(settings.catalog_file.read_bytes())
+    check_catalog(settings.catalog_file)
 
     reader = wire_local_reader()
 

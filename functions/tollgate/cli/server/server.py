@@ -98,10 +98,16 @@ def stop_on_signals(
             loop.remove_signal_handler(number)
 
 
+def address_text(host: str, port: int) -> str:
+    """Return an address as URLs have it, with brackets around one of IPv6."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def listen_on(host: str, port: int, *, other_port: str = "`--port {}`") -> socket.socket:
     """Return a listening socket; port 0 picks a free port.
 
-    Raises ClickException if the port is taken; its message offers another one as `other_port`.
+    Raises ClickException if it cannot; for a port that is taken, its message offers another one as
+    `other_port`.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio turns Nagle's algorithm off only for sockets that name their protocol: with it, small
@@ -113,7 +119,9 @@ def listen_on(host: str, port: int, *, other_port: str = "`--port {}`") -> socke
     except OSError as failure:
         listener.close()
         if failure.errno != errno.EADDRINUSE:
-            raise
+            raise click.ClickException(
+                f"Nothing can listen on {address_text(host, port)}: {failure.strerror}."
+            ) from failure
         raise click.ClickException(
             f"Port {port} is taken; {other_port.format(port + 1)} uses another."
         ) from failure

@@ -1,0 +1,24 @@
+"""Say which variables of the environment hold no setting."""
+
+from pydantic import ValidationError
+
+from tollgate.settings import Settings
+
+
+def explain_invalid_settings(failure: ValueError) -> str | None:
+    """Return what is wrong with the variables of `Settings`, None for any other failure.
+
+    Values are left out, since some are secrets.
+    """
+    if not isinstance(failure, ValidationError) or failure.title != Settings.__name__:
+        return None
+    wrong = [
+        f"{_variable(str(error['loc'][0]))}: {error['msg']}."
+        for error in failure.errors(include_url=False, include_context=False, include_input=False)
+    ]
+    return "The environment has settings that cannot be read. " + " ".join(wrong)
+
+
+def _variable(named: str) -> str:
+    """Return the variable of a field that an error names by its name or by its alias."""
+    return f"TOLLGATE_{named.upper()}" if named in Settings.model_fields else named
