@@ -3,7 +3,6 @@
 A metric of `observability/emf.py` has the same meaning here, and a name made from its own.
 """
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,8 +20,8 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.multiprocess import MultiProcessCollector
 
+from tollgate.cli.server.shared_counts import render_sums
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Journal
@@ -93,10 +92,7 @@ class ServerMetrics:
         """Return all counts in Prometheus's text format."""
         if self._folder is None:
             return generate_latest(self._registry)
-        _forget_ended_processes(self._folder)
-        together = CollectorRegistry()
-        MultiProcessCollector(together, str(self._folder))  # type: ignore[no-untyped-call]
-        return generate_latest(together)
+        return render_sums(self._folder)
 
     def note_tasks(self, count: int) -> None:
         """Set how many tasks the event loop has at the moment."""
@@ -176,15 +172,6 @@ class ServerMetrics:
             return _OTHER
         known.add(value)
         return value
-
-
-def _forget_ended_processes(folder: Path) -> None:
-    """Delete the gauges of processes that have ended; their counters stay in the sums."""
-    for file in folder.glob("gauge_live*_*.db"):
-        try:
-            os.kill(int(file.stem.rpartition("_")[2]), 0)
-        except ProcessLookupError:
-            file.unlink(missing_ok=True)
 
 
 def prometheus_name(metric: Metric) -> str:

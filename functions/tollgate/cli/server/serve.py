@@ -7,8 +7,6 @@ import socket
 from collections.abc import Iterator
 from functools import partial
 from multiprocessing.connection import Connection
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
@@ -16,6 +14,7 @@ import click
 from tollgate.cli.server.heartbeat import beat
 from tollgate.cli.server.served_app import check_catalog, open_app
 from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
+from tollgate.cli.server.shared_counts import add_ended, open_shared_counts
 from tollgate.cli.server.supervisor import Patience, Supervisor
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
@@ -90,9 +89,11 @@ def _serve_several(
     # A catalog that no process can serve is reported once, before any starts.
     check_catalog(settings.catalog_file)
     patience = Patience(ends_s=drain_s + SETTLE_BUDGET_S + _CLOSES_WITHIN_S)
-    with TemporaryDirectory(prefix="tollgate-metrics-") as folder:
-        share_metrics(Path(folder))
-        supervisor = Supervisor(partial(_serve_as_one, drain_s), listener, patience)
+    with open_shared_counts() as folder:
+        share_metrics(folder)
+        supervisor = Supervisor(
+            partial(_serve_as_one, drain_s), listener, patience, partial(add_ended, folder)
+        )
         announce = partial(_announce, listener, processes)
         if not asyncio.run(supervisor.run(processes, announce)):
             raise click.ClickException("No process can serve; the lines above say why.")

@@ -41,7 +41,9 @@ class Patience(Struct, frozen=True, kw_only=True):
 class _Worker:
     """A process that serves, as its supervisor sees it."""
 
-    def __init__(self, serve: ServeAsOne, listener: socket.socket) -> None:
+    def __init__(
+        self, serve: ServeAsOne, listener: socket.socket, on_end: Callable[[int], None]
+    ) -> None:
         context = get_context("spawn")
         self._heart, beats = context.Pipe(duplex=False)
         self._process = context.Process(target=serve, args=(listener, beats))
@@ -49,6 +51,7 @@ class _Worker:
             self._process.start()
         beats.close()
         self.pid = self._process.pid or 0
+        self._on_end = on_end
         self._beats = 0
         self._loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[bool] = self._loop.create_future()
@@ -117,19 +120,27 @@ class _Worker:
         self._ended.set()
         if not self._opened.done():
             self._opened.set_result(False)
+        self._on_end(self.pid)
 
 
 class Supervisor:
     """Keeps so many processes serving; none waits for another.
 
     All accept from the one listener, so that none has a queue of its own that it could leave
-    behind.
+    behind. `on_end` is called with the pid of each that has ended.
     """
 
-    def __init__(self, serve: ServeAsOne, listener: socket.socket, patience: Patience) -> None:
+    def __init__(
+        self,
+        serve: ServeAsOne,
+        listener: socket.socket,
+        patience: Patience,
+        on_end: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self._serve = serve
         self._listener = listener
         self._patience = patience
+        self._on_end = on_end
         self._clock = SystemClock()
         self._reload = asyncio.Event()
         self._has_failed = False
@@ -213,7 +224,7 @@ class Supervisor:
     async def _start(self) -> _Worker | None:
         """Start a process and return it once it serves; None if it does not, or not in time."""
         try:
-            worker = _Worker(self._serve, self._listener)
+            worker = _Worker(self._serve, self._listener, self._on_end)
         except OSError as failure:
             # As without a free descriptor, or memory: those that serve are not to end for it.
             _LOGGER.error("no process can be made", extra={"fields": {"how": str(failure)}})
