@@ -1,5 +1,6 @@
 """Cursors of activity: the place behind which a page begins."""
 
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from typing import Final
@@ -11,6 +12,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 
 # A sort key of DynamoDB has 1,024.
 _PLACE_BYTES_MAX: Final = 1_000
+_DAY: Final = re.compile(r"[0-9]{8}", re.ASCII)
 # What the rows are summed by, and the place of the last one.
 _Cursor = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -42,9 +44,13 @@ def read_activity_cursor(
 
 
 def _is_row(place: str, days_s: Sequence[int]) -> bool:
-    """Return whether a text may be the place of a row of these days."""
-    days = {day_of(day_s).replace("-", "") for day_s in days_s}
-    return place.partition("#")[0] in days and len(place.encode()) <= _PLACE_BYTES_MAX
+    """Return whether a text may be the place of a row of these days, or of a day before them.
+
+    At midnight the period that is the default leaves a day behind, whose pages go on after it.
+    """
+    day = place.partition("#")[0]
+    known = _DAY.fullmatch(day) is not None and len(place.encode()) <= _PLACE_BYTES_MAX
+    return known and any(day <= day_of(day_s).replace("-", "") for day_s in days_s[-1:])
 
 
 def _no_such_cursor() -> RequestError:

@@ -187,6 +187,16 @@ async def test_c67_sums_are_of_what_the_filters_select() -> None:
     assert nano(found["total"]) == sum(1_000 * day + 1 for day in range(4))
 
 
+async def test_c67_pages_of_the_default_period_go_on_after_midnight() -> None:
+    rows = month(3, 2)
+    call = await serving(rows)
+    first = (await asked(call, limit=1)).json
+    [second] = (await asked(call, limit=1, cursor=first["next_cursor"])).json["data"]
+    assert second["key_id"] == rows[1].key_id
+    moved = await asked(call, limit=9, cursor=first["next_cursor"], since="2026-11-02T00:00:00Z")
+    assert moved.status == 200
+
+
 def cursor(content: str) -> str:
     return urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
@@ -200,6 +210,7 @@ def cursor(content: str) -> str:
         {"cursor": cursor('[["day"],["2026-11-01"]]')},
         {"cursor": cursor("[[],[]]")},
         {"cursor": cursor('[[],["20261201#a"]]')},
+        {"cursor": cursor('[[],["2026110#a"]]')},
         {"cursor": cursor('[[],["20261101#' + "a" * 999 + '"]]')},
         {"cursor": cursor('[[],["20261101#a"]]'), "by": "day"},
         {"cursor": cursor('[["day"],["2026-11-01"]]'), "by": "model"},
