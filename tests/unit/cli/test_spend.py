@@ -7,7 +7,11 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+import pytest
+from click.testing import CliRunner
+
 from tollgate.cli.gateway.spend import add_refunds, explain_freshness, group_activity
+from tollgate.cli.main import main
 
 
 def row(key_id: str, key_name: str, usage: str, **changes: Any) -> dict[str, Any]:
@@ -84,3 +88,10 @@ def test_c67_refunds_are_those_entered_on_these_days_and_no_other_entries() -> N
         )
     ]
     assert add_refunds(entries, date(2026, 11, 1), date(2026, 11, 3)) == 3
+
+
+@pytest.mark.parametrize("month", ["0000-01", "9999-12", "2026-13", "2999-01"])
+def test_a_month_that_does_not_exist_yet_or_at_all_is_refused(month: str) -> None:
+    environment = {"TOLLGATE_KEY": "sk-x", "TOLLGATE_URL": "http://127.0.0.1:1/v1"}
+    result = CliRunner().invoke(main, ["spend", "--month", month], env=environment)
+    assert (result.exit_code, "--month: " in result.output) == (2, True)

@@ -205,4 +205,7 @@ def _month(text: str) -> tuple[date, date]:
     if not _MONTH.fullmatch(text):
         raise click.UsageError(f"--month: write {text!r} as 2026-11.")
     year, month = int(text[:4]), int(text[5:])
-    return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
+    try:
+        return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
+    except ValueError as wrong:
+        raise click.UsageError(f"--month: {text} is no month of a calendar.") from wrong
