@@ -37,7 +37,7 @@ tools := $(patsubst %,.tools/%/stamp,ministack sam functions supply node)
 deployment := .venv/bin/python -m infra.deployment
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-books test-build test-programs unit soak soak-ledger bench check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always
+.PHONY: help run test test-books test-build test-programs unit soak soak-ledger bench scale check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
