@@ -21,13 +21,14 @@ GroupPlace = tuple[str, ...]
 class ActivityGroups:
     """Sums rows that agree in all that is named; keeps the sums and no row.
 
-    Rows are added oldest day first: a group of a key has its latest name.
+    Rows are added oldest day first: all groups of a key have its latest name.
     """
 
     def __init__(self, by: Sequence[str]) -> None:
         self._by = tuple(by)
         self._fields = [_FIELDS.get(name) for name in by]
         self._sums: dict[GroupPlace, _Sum] = {}
+        self._key_labels: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._sums)
@@ -43,6 +44,8 @@ class ActivityGroups:
         if found is None:
             found = self._sums[place] = _Sum()
         found.add(row)
+        if row.key_label and "key" in self._by:
+            self._key_labels[row.key_id] = row.key_label
 
     def rows(self, after: GroupPlace = ()) -> Iterator[tuple[GroupPlace, ActivityRow]]:
         """Yield the groups behind a place, in their order, each as a row without what it lacks."""
@@ -57,7 +60,7 @@ class ActivityGroups:
             model=named.get("model") or None,
             provider=named.get("provider") or None,
             key_id=named.get("key", ""),
-            key_label=found.key_label,
+            key_label=self._key_labels.get(named.get("key", ""), ""),
             labels={name: it for name, it in named.items() if it and name not in _FIELDS},
             requests=found.requests,
             failed=found.failed,
@@ -69,11 +72,10 @@ class ActivityGroups:
 class _Sum:
     """The sums of one group."""
 
-    __slots__ = ("cost_nano_usd", "failed", "key_label", "requests", "usage")
+    __slots__ = ("cost_nano_usd", "failed", "requests", "usage")
 
     def __init__(self) -> None:
         self.requests = self.failed = self.cost_nano_usd = 0
-        self.key_label = ""
         self.usage: dict[str, int] = {}
 
     def add(self, row: ActivityRow) -> None:
@@ -81,6 +83,5 @@ class _Sum:
         self.requests += row.requests
         self.failed += row.failed
         self.cost_nano_usd += row.cost_nano_usd
-        self.key_label = row.key_label or self.key_label
         for name, count in row.usage.reported():
             self.usage[name] = self.usage.get(name, 0) + count

@@ -180,6 +180,15 @@ async def test_c67_pages_have_the_rows_that_the_filters_select() -> None:
     assert nano(found[0]["total"]) == sum(1_000 * day + 1 for day in range(4))
 
 
+@pytest.mark.parametrize("by", [["day", "key"], ["model", "key"], ["key", "model"]])
+async def test_c67_a_renamed_key_has_one_name_in_all_sums(by: list[str]) -> None:
+    before = replace(ROW, model="acme/zoom", key_label="ci")
+    after = replace(ROW, day="2026-11-02", model="acme/able", key_label="nightly")
+    call = await serving([before, after])
+    found = (await asked(call, by=by)).json["data"]
+    assert [row["key_name"] for row in found] == ["nightly", "nightly"]
+
+
 async def test_c67_sums_are_of_what_the_filters_select() -> None:
     call = await serving(month(4, 4))
     found = (await asked(call, by="day", team="t-1")).json
