@@ -8,9 +8,10 @@ import gzip
 import json
 import re
 import signal
-from asyncio.subprocess import PIPE, STDOUT, Process
+import socket
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -283,6 +284,31 @@ async def test_a_chore_that_cannot_be_done_is_told_in_lines_of_json_and_fails(
     assert [json.loads(line)["message"] for line in output.decode().splitlines()][-1] == (
         "sweep failed"
     )
+
+
+async def test_a_full_disk_of_logs_keeps_no_server_from_its_start(deployment: Deployment) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", 'exec "$@" >/dev/full', "sh", TOLLGATE, "serve", "--port", port),
+        env=variables(deployment),
+        stderr=DEVNULL,
+    )
+    try:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S)) as http:
+            # Before it listens there is nobody to ask.
+            while process.returncode is None:
+                with suppress(aiohttp.ClientConnectorError):
+                    async with http.get(f"http://127.0.0.1:{port}/v1/health/live") as reply:
+                        assert reply.status == 200
+                        break
+                await asyncio.sleep(0.05)
+            assert process.returncode is None
+            process.terminate()
+            await asyncio.wait_for(process.wait(), PATIENCE_S)
+    finally:
+        if process.returncode is None:
+            process.kill()
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def serve(host: str, port: int, drain_s: int, processes: int) -> None:
             asyncio.run(_serve(Settings(), listener, drain_s))
         else:
             _serve_several(Settings(), listener, drain_s=drain_s, processes=processes)
-    click.echo("Stopped.")
+    _tell("Stopped.")
 
 
 async def _serve(
@@ -122,4 +122,10 @@ def _explain_failures() -> Iterator[None]:
 def _announce(listener: socket.socket, processes: int = 1) -> None:
     name, number = listener.getsockname()[:2]
     several = f" with {processes} processes" if processes > 1 else ""
-    click.echo(f"Tollgate listens{several} on {address_text(name, number)}.")
+    _tell(f"Tollgate listens{several} on {address_text(name, number)}.")
+
+
+def _tell(line: str) -> None:
+    # A full disk of logs, or a terminal that is closed, keeps no request from its answer.
+    with contextlib.suppress(OSError):
+        click.echo(line)
