@@ -185,6 +185,18 @@ async def test_a_hold_takes_the_slice_that_has_enough(honest: DynamoStores) -> N
     assert (await team(honest)).spending.remaining_nano_usd == {"day": 120}
 
 
+async def test_c62_a_hold_takes_the_rest_of_no_slice_while_another_has_the_whole(
+    honest: DynamoStores,
+) -> None:
+    """A part would pass the limit by what the answer costs beyond it."""
+    _, principal = await teamed(honest, LevelSettings(limits_nano_usd={"day": 400}))
+    await honest.ledger.hold(principal, 90)
+    for _ in range(16):
+        hold = await honest.ledger.hold(principal, 60)
+        assert hold.levels[0].nano_usd == 60
+        await settle(honest, hold, 0)
+
+
 async def test_c61_what_slices_count_is_shown_as_one(honest: DynamoStores) -> None:
     _, principal = await teamed(honest, LevelSettings(limits_nano_usd={"day": 400, "month": 900}))
     holds = [await honest.ledger.hold(principal, 30) for _ in range(9)]
