@@ -17,12 +17,13 @@ from tests.contract.test_slices import (
     hold_all,
     rooms,
     settle,
+    team,
     teamed,
 )
 from tests.contract.test_workspaces import maintenance
 from tests.metered import Metered
 from tests.stores import TESTER, DynamoStores, dynamo_stores
-from tollgate.core.errors import GatewayError, LedgerError
+from tollgate.core.errors import ErrorCode, GatewayError, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
@@ -133,6 +134,19 @@ async def test_c61_requests_that_overtake_a_lower_concurrency_count_against_it(
         ACME, "search", lambda it: replace(it, concurrency=8), by=TESTER
     )
     assert len((await hold_all(honest, principal))[0]) == 3
+
+
+async def test_what_the_wallet_refuses_is_released_on_the_slice_that_took_it(
+    honest: DynamoStores,
+) -> None:
+    _, principal = await teamed(honest, LevelSettings(concurrency=40))
+    for place in range(4):
+        id_ = next(ids_of_slice(honest, place))
+        with pytest.raises(GatewayError) as refused:
+            await honest.ledger.hold(principal, 10**13, id_, covered=True)
+        assert refused.value.code is ErrorCode.INSUFFICIENT_CREDITS
+    assert (await team(honest)).spending.held_nano_usd == 0
+    await assert_books(honest)
 
 
 async def test_the_parts_of_a_slice_that_is_missing_are_given_to_no_other(
