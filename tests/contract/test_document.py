@@ -155,7 +155,6 @@ def test_c6_a_fuzzer_finds_no_500_and_nothing_that_is_not_in_the_document(
     answered = Counter[str]()
     document = schemathesis.openapi.from_asgi("/v1/openapi.json", app)
     for operation in document.get_all_operations():
-
         # Making them costs two minutes with 20, ten times what answering them does.
         @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
         @given(case=operation.ok().as_strategy(generation_mode=mode))
