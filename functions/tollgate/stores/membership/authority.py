@@ -19,7 +19,7 @@ from tollgate.stores.membership.level_items import (
     read_team_settings,
     slices_of,
 )
-from tollgate.stores.rules.level_settings import LevelSettings
+from tollgate.stores.rules.level_settings import LevelSettings, counts_holds
 
 # Returns the row with a key among those that were read, None if it was not found.
 _Find = Callable[[Item], Item | None]
@@ -101,8 +101,7 @@ def _level(level: AboveKey, level_id: str, settings: LevelSettings, slices: int)
     return LimitLevel(
         level=level,
         id=level_id,
-        # Slices are counted for good: none of them could be begun anew while others are held on.
-        limited=settings.is_limited or slices > 1,
+        limited=counts_holds(settings, slices),
         models=settings.models,
         slices=slices,
     )

@@ -60,7 +60,7 @@ from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.rules.audit_entries import AuditedChange
-from tollgate.stores.rules.level_settings import LevelSettings, state_settings
+from tollgate.stores.rules.level_settings import LevelSettings, counts_holds, state_settings
 from tollgate.stores.rules.periods import PERIODS, bucket_names
 
 # Other writers may change a level in between, but not for ever.
@@ -237,10 +237,10 @@ class Levels(Generic[_Settings, _Shown]):
     ) -> None:
         """Write a change with its entry, and the state that its first limit needs."""
         was = read_number(row, LevelItem.REVISION)
-        counted = old.is_limited or slices_of(row) > 1
+        counted = counts_holds(old, slices_of(row))
         pending = (
             counted
-            and (new.is_limited or slices_of(row) > 1)
+            and counts_holds(new, slices_of(row))
             and state_settings(new) != state_settings(old)
         )
         write = LEVEL_CHANGE_PENDING if pending else LEVEL_CHANGE

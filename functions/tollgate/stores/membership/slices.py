@@ -25,7 +25,7 @@ from tollgate.stores.membership.level_items import (
 from tollgate.stores.membership.pending import READERS
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange
-from tollgate.stores.rules.level_settings import state_settings
+from tollgate.stores.rules.level_settings import counts_holds, state_settings
 from tollgate.stores.rules.slices import SLICES_MAX, grown_count, is_uneven, may_be_hot
 
 
@@ -59,7 +59,7 @@ class LevelSlices:
         owner = LimitOwner(level=level, id=id_of_row(row), workspace_id=workspace_of_row(row))
         slices, holds, settings = slices_of(row), crowded.get(owner, 0), READERS[level](row)
         # A level that has lost its limits may have holds of before, and a state with old limits.
-        counted = slices > 1 or settings.is_limited
+        counted = counts_holds(settings, slices)
         if holds and counted and slices < SLICES_MAX and may_be_hot(settings):
             return await self.grow(level, row, holds)
         if slices > 1:

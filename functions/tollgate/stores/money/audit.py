@@ -48,6 +48,7 @@ from tollgate.stores.membership.pending import READERS
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.rules.account import UNLIMITED
+from tollgate.stores.rules.level_settings import counts_holds
 from tollgate.stores.rules.periods import PERIODS, TOTAL_BUCKET, day_name
 from tollgate.stores.rules.reports import BrokenInvariant
 from tollgate.stores.rules.slices import whole_limit
@@ -183,7 +184,7 @@ class Audit:
                 self._client, self._tables.core, f"W#{workspace_id}", level_rows_prefix(level)
             )
             if not (is_tombstone(row) or LevelItem.PENDING in row)
-            and (READERS[level](row).is_limited or slices_of(row) > 1)
+            and counts_holds(READERS[level](row), slices_of(row))
         ]
         keys = [key for row in rows for key in state_keys(level, row)]
         states = {

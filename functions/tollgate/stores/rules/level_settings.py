@@ -72,6 +72,14 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
         return bool(self.limits_nano_usd) or any(it is not None for it in counted)
 
 
+def counts_holds(settings: LevelSettings, slices: int) -> bool:
+    """Return whether a hold counts against a level whose state has so many slices.
+
+    Several are counted for good: none of them could be begun anew while others are held on.
+    """
+    return settings.is_limited or slices > 1
+
+
 class MemberSettings(LevelSettings, frozen=True, kw_only=True):
     """The settings of a member."""
 
