@@ -30,8 +30,8 @@ class Patience(Struct, frozen=True, kw_only=True):
 
     ends_s: float
     """From SIGTERM until it is killed."""
-    starts_s: float = 20.0
-    """Until its app is open."""
+    starts_s: float = 60.0
+    """Until its app is open: 2 s of imports take long where several share a small CPU quota."""
     silent_s: float = 20.0
     """Without a beat of its event loop."""
     pause_s: float = 10.0
