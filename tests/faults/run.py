@@ -75,6 +75,7 @@ _ROOT = Path(__file__).parent.parent.parent
 
 
 _FAULT_RATE = 0.25
+_FAULTS_WITHIN_S = 180
 _CALLED_OFF = (GatewayError, StoreError, Killed)
 
 
@@ -153,7 +154,9 @@ async def run(
     for counts in await asyncio.gather(*map(run_order, processes, orders)):
         findings.counts.update(counts)
     done.set()
-    await asyncio.gather(*around)
+    # They go on until each write has met every fault.
+    async with asyncio.timeout(_FAULTS_WITHIN_S):
+        await asyncio.gather(*around)
     await faults.all_delivered()
     await network.close()
     findings.counts.update(faults.hits)

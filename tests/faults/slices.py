@@ -5,6 +5,8 @@ import itertools
 from collections.abc import Sequence
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from tests.faults.checks import Findings
 from tests.faulty_client import FaultyAwsJson, Killed
 from tests.stores import DynamoStores
@@ -14,6 +16,7 @@ from tollgate.core.limits import AboveKey, LimitOwner
 from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.failures import StoreError
 from tollgate.stores.aws.tables import get_item, level_row_key
+from tollgate.stores.keys.rows import state_revision
 from tollgate.stores.keys.slice_writes import Division, SliceWrites
 from tollgate.stores.membership.level_items import slices_of
 from tollgate.stores.membership.pending import READERS
@@ -49,15 +52,18 @@ async def divide(
                 # Whether it grew may stay unknown; what grew is seen by the checks.
                 await care.grow(level, row, 1)
                 continue
-            findings.counts["divided"] += await writes.divide(
-                Division(
-                    owner=owner,
-                    settings=state_settings(READERS[level](row)),
-                    revision=read_number(row, "rev"),
-                    was=slices,
-                    slices=slices,
-                )
+            division = Division(
+                owner=owner,
+                settings=state_settings(READERS[level](row)),
+                revision=read_number(row, "rev"),
+                was=slices,
+                slices=slices,
             )
+            if done.is_set():
+                # Slices are even now that nobody holds on them, so that only a change writes.
+                first, *_ = await writes.read(owner, slices)
+                division = replace(division, revision=state_revision(first) + 1, changes=True)
+            findings.counts["divided"] += await writes.divide(division)
 
 
 def owed(stores: DynamoStores, site: str) -> bool:
