@@ -77,7 +77,7 @@ def stoppable_ministack(
     """A fresh, empty DynamoDB on a loopback port."""
     command = ministack_command()
     if command is None:
-        raise FileNotFoundError("ministack is not installed: run `make tools`")
+        raise FileNotFoundError("ministack is not installed: run `make .tools/ministack/stamp`")
     port = port or free_port()
     environment = {
         "PATH": os.environ["PATH"],
@@ -146,6 +146,6 @@ def wait_until_it_answers(url: str, process: "subprocess.Popen[bytes]") -> None:
 def ministack_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The endpoint of the session's DynamoDB."""
     if ministack_command() is None:
-        pytest.skip("ministack is not installed: run `make tools`")
+        pytest.skip("ministack is not installed: run `make .tools/ministack/stamp`")
     with running_ministack(tmp_path_factory.mktemp("ministack")) as url:
         yield url
