@@ -18,7 +18,7 @@ BUCKET: Final = "tollgate-objects"
 async def deployed_with_bucket(folder: Path) -> AsyncIterator[Deployment]:
     """Deploy the functions with a bucket; skip the test where no stand-in is installed."""
     if ministack_command() is None:
-        pytest.skip("ministack is not installed: run `make tools`")
+        pytest.skip("ministack is not installed: run `make .tools/ministack/stamp`")
     with running_ministack(folder, services="dynamodb,s3") as url:
         create_bucket(url, BUCKET)
         async with deployed(url, folder, bucket=BUCKET) as running:

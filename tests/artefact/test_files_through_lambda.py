@@ -23,7 +23,7 @@ async def keeping(
 ) -> AsyncIterator[Deployment]:
     """The artefacts with a bucket."""
     if ministack_command() is None:
-        pytest.skip("ministack is not installed: run `make tools`")
+        pytest.skip("ministack is not installed: run `make .tools/ministack/stamp`")
     folder = tmp_path_factory.mktemp("keeping")
     code = Code(
         chat=for_host / "ChatFunction",

@@ -130,7 +130,7 @@ async def test_a_store_that_stops_in_mid_request_leaves_an_error_and_no_charge(
     tmp_path: Path,
 ) -> None:
     if ministack_command() is None:
-        pytest.skip("ministack is not installed: run `make tools`")
+        pytest.skip("ministack is not installed: run `make .tools/ministack/stamp`")
     clock = HandClock()
     with running_ministack(tmp_path) as url:
         client = aws_client(url, clock=clock)

@@ -58,7 +58,7 @@ def signed_client(service: str, url: str, access_key_id: str) -> Any:
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """A bucket, a topic, and every secret."""
     if ministack_command() is None:
-        pytest.skip("ministack is not installed: run `make tools`")
+        pytest.skip("ministack is not installed: run `make .tools/ministack/stamp`")
     services = "dynamodb,s3,secretsmanager,sns"
     with running_ministack(tmp_path_factory.mktemp("account"), services=services) as url:
         objects, secrets, alerts = (

@@ -56,7 +56,7 @@ BUDGET_S = SETTLE_BUDGET_S + 4
 def ministack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ministack]:
     """A DynamoDB of this module's own."""
     if ministack_command() is None:
-        pytest.skip("ministack is not installed: run `make tools`")
+        pytest.skip("ministack is not installed: run `make .tools/ministack/stamp`")
     with stoppable_ministack(tmp_path_factory.mktemp("ministack")) as running:
         yield running
 

@@ -29,7 +29,7 @@ BUCKET: Final = "tollgate-objects"
 async def storing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Deployment]:
     """A deployment with a bucket."""
     if ministack_command() is None:
-        pytest.skip("ministack is not installed: run `make tools`")
+        pytest.skip("ministack is not installed: run `make .tools/ministack/stamp`")
     folder = tmp_path_factory.mktemp("storing")
     with running_ministack(folder, services="dynamodb,s3") as url:
         create_bucket(url, BUCKET)

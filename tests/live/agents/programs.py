@@ -1,4 +1,4 @@
-"""The agents' programs, which `make tools` does not install."""
+"""The agents' programs, which `make test` does not install."""
 
 import os
 import shutil
