@@ -75,7 +75,7 @@ _ROOT = Path(__file__).parent.parent.parent
 
 
 _FAULT_RATE = 0.25
-_FAULTS_WITHIN_S = 180
+_FAULTS_WITHIN_S = 600
 _CALLED_OFF = (GatewayError, StoreError, Killed)
 
 
