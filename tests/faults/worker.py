@@ -22,6 +22,7 @@ from tollgate.stores.aws.tables import Tables
 _PAUSE_MAX_S = 0.8
 # A slow machine works on for so long until every write has met every fault.
 OVERTIME_MAX_S = 60.0
+_SELDOM = ("workspace_locked", "vanished", "settled twice")
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -57,8 +58,8 @@ async def main(order: Order) -> dict[str, int]:
 
     def working() -> bool:
         late = time.monotonic() - ends_s
-        # A lock is short, so that a process of a busy machine may not have met one yet.
-        is_owed = bool(faults.owed(order.sites)) or not counts["workspace_locked"]
+        # These are seldom or short, so that a process of a busy machine may not have met one yet.
+        is_owed = bool(faults.owed(order.sites)) or not all(counts[it] for it in _SELDOM)
         return late < 0 or (late < OVERTIME_MAX_S and is_owed)
 
     await asyncio.gather(
