@@ -51,28 +51,45 @@ def test_every_page_is_linked_from_the_readme_or_the_map() -> None:
     assert {page.name for page in pages - linked} == set()
 
 
-def test_every_decision_is_once_in_the_list_of_decisions_by_its_number() -> None:
+def test_every_decision_is_once_in_the_index_of_decisions() -> None:
     linked = links_of(DOCS / "decisions" / "README.md")
-    records = sorted(path.name for path in (DOCS / "decisions").glob("[0-9]*.md"))
-    assert [link for link in linked if link in records] == records
+    assert sorted(link for link in linked if link[0].isdigit()) == records()
 
 
-def test_a_decision_that_supersedes_another_and_that_one_name_each_other() -> None:
-    """Readers of the older one have to learn of the newer one, and the other way round."""
-    statuses = {
-        path.name[:4]: path.read_text(encoding="utf-8").partition("## Context")[0].lower()
-        for path in (DOCS / "decisions").glob("[0-9]*.md")
+def test_a_merged_number_leads_to_a_record_and_has_none() -> None:
+    listed = merged_numbers()
+    numbers = {name[:4] for name in records()}
+    assert set(listed.values()) <= numbers
+    assert set(listed) & numbers == set()
+
+
+def test_the_index_lists_what_a_record_says_was_merged_into_it() -> None:
+    listed = merged_numbers()
+    named = {
+        number: name[:4]
+        for name in records()
+        for status in re.findall(
+            r"^Status: .*?(?=\n\n)", (DOCS / "decisions" / name).read_text("utf-8"), re.M | re.S
+        )
+        for number in re.findall(r"\d{4}", status.partition("Merges ")[2])
     }
-    older, newer = (
-        {
-            (number, other)
-            for number, status in statuses.items()
-            for other in re.findall(rf"{verb}\s+\[?(\d{{4}})", status)
-        }
-        for verb in ("superseded by", "supersedes")
-    )
-    assert len(newer) > 5
-    assert older == {(old, new) for new, old in newer}
+    assert len(named) > 50
+    assert {number: listed.get(number) for number in named} == named
+
+
+def merged_numbers() -> dict[str, str]:
+    """Return the merged numbers of the index with the number that each leads to."""
+    index = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    return {
+        old: new
+        for group in index.partition("Merged numbers: ")[2].rstrip(".\n").split(";")
+        for olds, new in [map(str.strip, group.split("→"))]
+        for old in re.split(r",\s+", olds)
+    }
+
+
+def records() -> list[str]:
+    return sorted(path.name for path in (DOCS / "decisions").glob("[0-9]*.md"))
 
 
 def test_every_page_that_is_named_in_code_exists() -> None:

@@ -1,6 +1,6 @@
 """Reads the documents of a request for endpoints that do not read them, before any money is held.
 
-The hold is of the size that is found, as with recordings (decision 154).
+The hold is of the size that is found, as with recordings (decision 153).
 """
 
 import asyncio

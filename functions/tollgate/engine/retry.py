@@ -7,7 +7,7 @@ from msgspec import Struct
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.routing.planning.plan import Retry
 
-# If the endpoint is busy, another one answers sooner than this one recovers (decision 0023).
+# If the endpoint is busy, another one answers sooner than this one recovers (decision 0011).
 _BUSY: Final = frozenset({ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.PROVIDER_OVERLOADED})
 _PASSING: Final = _BUSY | {ErrorCode.PROVIDER_UNAVAILABLE}
 

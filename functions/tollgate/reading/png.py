@@ -1,4 +1,4 @@
-"""Write pictures as PNG with the standard library (decision 158).
+"""Write pictures as PNG with the standard library (decision 157).
 
 Pages are mostly white: a grey one of text is a quarter of its JPEG. A noisy scan is written with
 16 levels of each colour, which a reader does not miss, and is as small as its JPEG then.

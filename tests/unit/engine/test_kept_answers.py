@@ -53,7 +53,7 @@ SERVED = ServedBy(
     provider="openai",
     adapted=("seed",),
 )
-# The form of every version before decision 0100.
+# The form of kept answers before 2026-11-22 (decision 60).
 BEFORE_TAGS = (
     b'{"generation_id": "a", "created_s": 1, "model": "m", "provider": "p", "adapted": []}\n'
     b'[[[0, {"$": "Ended", "finish": "stop", "raw_finish": null}]], null, null]'
