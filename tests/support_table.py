@@ -4,12 +4,13 @@
 of a request that wants the one thing, or of frames that answer with it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, get_args
 
 from msgspec.structs import replace
 
+from tests.grouped_table import grouped_table
 from tests.unit.providers.request_options import (
     HI,
     OPTIONS,
@@ -173,18 +174,15 @@ OF_A_PROVIDER: Final[Mapping[str, Probe]] = {
 }
 
 
-OTHER_KINDS = tuple(kind for kind in get_args(WorkKind) if kind != "chat")
-
-
 def _formats() -> str:
-    rows = [
-        [f"answers: {case}", *(_understood(wire, case) for wire in EVERY_WIRE)] for case in ANSWERS
-    ]
-    rows += [
-        [name, *(probe(wire.codec, wire.target) for wire in EVERY_WIRE)]
-        for name, probe in REQUESTS.items()
-    ]
-    return _table(["", *(wire.name for wire in EVERY_WIRE)], rows)
+    columns = {
+        wire.name: [
+            *(_understood(wire, case) for case in ANSWERS),
+            *(probe(wire.codec, wire.target) for probe in REQUESTS.values()),
+        ]
+        for wire in EVERY_WIRE
+    }
+    return grouped_table("", [*(f"answers: {case}" for case in ANSWERS), *REQUESTS], columns)
 
 
 def _understood(wire: Wire, case: str) -> str:
@@ -205,21 +203,22 @@ def _providers() -> str:
         if (chain := chains.get(slug)) is not None
         for offer in chain.offers[slug]
     ]
-    rows = []
+    lines: list[str] = []
+    chatting: dict[str, list[str]] = {}
     for slug, row in sorted(catalog.providers.items()):
-        by_kind: dict[str, list[Target]] = {"chat": [], **{kind: [] for kind in OTHER_KINDS}}
+        by_kind: dict[str, list[Target]] = {kind: [] for kind in get_args(WorkKind)}
         for target in targets:
             if target.provider == slug:
                 by_kind[catalog.models[target.model].kind].append(target)
-        load, own = WIRE_FORMATS[row.codec].load, by_kind["chat"]
-        cells = [
-            _of_all(_taken(name, load(), target) for target in own) if load else "-"
-            for name in OF_A_PROVIDER
-        ]
-        others = [str(len(by_kind[kind]) or "-") for kind in OTHER_KINDS]
-        rows.append([slug, row.codec, row.transport, str(len(own)), *others, *cells])
-    head = ["provider", "codec", "transport", "endpoints of chat", *OTHER_KINDS, *OF_A_PROVIDER]
-    return _table(head, rows)
+        counts = ", ".join(f"{len(served)} {kind}" for kind, served in by_kind.items() if served)
+        lines.append(f"- `{slug}` ({row.codec}, {row.transport}): {counts}")
+        if (load := WIRE_FORMATS[row.codec].load) and (own := by_kind["chat"]):
+            chatting[slug] = [
+                _of_all(_taken(name, load(), target) for target in own) for name in OF_A_PROVIDER
+            ]
+    cells = [[chatting[slug][number] for slug in chatting] for number in range(len(OF_A_PROVIDER))]
+    columns = dict(zip(OF_A_PROVIDER, cells, strict=True))
+    return "\n".join(lines) + "\n\n" + grouped_table("provider", list(chatting), columns)
 
 
 def _taken(name: str, codec: Codec, target: Target) -> str:
@@ -232,11 +231,6 @@ def _taken(name: str, codec: Codec, target: Target) -> str:
 
 def _of_all(cells: Iterable[str]) -> str:
     return " / ".join(sorted({*cells})) or "-"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

@@ -67,9 +67,9 @@ def test_every_number_that_is_cited_is_defined(
 ) -> None:
     defined = {
         *stated,
-        *defined_in("providers.md", r"^\| (Q[0-9]+) \|"),
+        *defined_in("providers.md", r"^- \*\*(Q[0-9]+)\*\* "),
         *defined_in("ledger.md", r"^\| (I[0-9]+) \|"),
-        *defined_in("routing.md", r"^\| (R[0-9]{3}) \|"),
+        *defined_in("routing-reference.md", r"^- \*\*(R[0-9]{3})\*\* "),
         *DECISIONS,
     }
     assert len(cited) > 150

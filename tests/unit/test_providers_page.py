@@ -37,4 +37,4 @@ def test_a_quirk_is_documented_and_has_a_test_that_names_it(
     number: int, named_in_tests: set[str]
 ) -> None:
     assert str(number) in named_in_tests
-    assert re.search(rf"^\| Q{number} \|", WRITTEN, re.MULTILINE)
+    assert re.search(rf"^- \*\*Q{number}\*\* ", WRITTEN, re.MULTILINE)
