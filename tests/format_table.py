@@ -1,7 +1,7 @@
-"""The tables of docs/formats/: what becomes of each thing that a client says, at each codec.
+"""The lists of docs/formats/: what becomes of each thing that a client says, at each codec.
 
-`python -m tests.format_table` writes them. Nothing in them is stated: a cell is the difference that
-the one thing makes in the provider's request, and in the names of what was left out.
+`python -m tests.format_table` writes them. Nothing in them is stated: an outcome is the difference
+that the one thing makes in the provider's request, and in the names of what was left out.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import msgspec
 from tests.clocks import FixedClock
 from tests.format_features import PICTURE, Feature, features_of
 from tests.gateways import ShelvedMedia
-from tests.grouped_table import grouped_table
+from tests.outcome_list import outcome_list
 from tests.unit.engine.client_formats import CLIENT_FORMATS, ClientFormat
 from tests.unit.engine.same_conversations import Json
 from tests.unit.ingress.media_samples import PNG
@@ -46,21 +46,21 @@ def path(client: ClientFormat) -> Path:
 
 
 def page(client: ClientFormat, written: str) -> str:
-    """Return the page of a client format with its table made anew."""
+    """Return the page of a client format with its list made anew."""
     before, rest = written.split(BEGIN)
     _, after = rest.split(END)
     ingress = Ingresses(IdSource(FixedClock()))[client.name]
-    return f"{before}{BEGIN}\n\n{_table(client, ingress)}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{_list(client, ingress)}\n\n{END}{after}"
 
 
-def _table(client: ClientFormat, ingress: Ingress) -> str:
-    """Return the table of a client format; what all wires treat alike shares a row or a column."""
+def _list(client: ClientFormat, ingress: Ingress) -> str:
+    """Return the list of a client format; wires that treat everything alike share a line."""
     features = features_of(client.name)
     columns = {
         wire.name: [cell(ingress, client.limit, feature, wire) for feature in features]
         for wire in EVERY_WIRE
     }
-    return grouped_table(client.row.tag.capitalize(), [each.name for each in features], columns)
+    return outcome_list([each.name for each in features], columns)
 
 
 @dataclass(frozen=True, kw_only=True)

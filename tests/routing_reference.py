@@ -35,6 +35,7 @@ def _sections(schema: Node) -> Iterator[str]:
     waiting: list[tuple[str, Node]] = [(TOP, schema)]
     seen: set[str] = set()
     written: list[Node] = []
+    described: dict[str, str] = {}
     while waiting:
         path, section = waiting.pop(0)
         below: list[tuple[str, Node]] = []
@@ -47,7 +48,7 @@ def _sections(schema: Node) -> Iterator[str]:
         waiting = below + waiting
         if not any(section["properties"].items() <= whole.items() for whole in written):
             written.append(section["properties"])
-            yield _section(path, section)
+            yield _section(path, section, described)
 
 
 def _in_order(path: str, section: Node) -> list[tuple[str, Node]]:
@@ -56,19 +57,28 @@ def _in_order(path: str, section: Node) -> list[tuple[str, Node]]:
     return sorted(fields, key=lambda field: field[0] != "defaults") if path == TOP else fields
 
 
-def _section(path: str, section: Node) -> str:
-    """Return a heading, what the section is, and a line for each key that says more."""
+def _section(path: str, section: Node, known: dict[str, str]) -> str:
+    """Return a heading, what the section is, and a line for each key that says more.
+
+    `known` has the section that first describes a key, by its line.
+    """
     required = frozenset(section.get("required", ()))
-    described, bare = [], []
+    described: list[str] = []
+    bare: list[str] = []
+    alike: dict[str, list[str]] = {}
     for key, field in section["properties"].items():
         words = " ".join(filter(None, (field.get("description"), _values(field))))
         shown = f"`{key}`*" if key in required else f"`{key}`"
-        if words:
-            described.append(f"- {shown}: {words}")
+        line = f"- {shown}: {words}"
+        if words and known.setdefault(line, path) != path:
+            alike.setdefault(known[line], []).append(shown)
+        elif words:
+            described.append(line)
         else:
             bare.append(shown)
     title = path if path == TOP else f"`{path}`"
     lines = [f"### {title}", "", section["description"].partition("\n")[0], "", *described]
+    lines += [f"- as in `{other}`: {', '.join(keys)}" for other, keys in alike.items()]
     if bare:
         lines.append(f"- {', '.join(bare)}")
     return "\n".join(lines)

@@ -1,7 +1,7 @@
-"""The tables of docs/providers.md: what each format and provider can do, by trying its codec.
+"""The lists of docs/providers.md: what each format and provider can do, by trying its codec.
 
-`python -m tests.support_table` writes them. Nothing in them is stated: a cell is what a codec made
-of a request that wants the one thing, or of frames that answer with it.
+`python -m tests.support_table` writes them. Nothing in them is stated: an outcome is what a codec
+made of a request that wants the one thing, or of frames that answer with it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import Final, get_args
 
 from msgspec.structs import replace
 
-from tests.grouped_table import grouped_table
+from tests.outcome_list import departure_list, outcome_list
 from tests.unit.providers.request_options import (
     HI,
     OPTIONS,
@@ -53,7 +53,7 @@ STRICT = SchemaOutput(name="city", schema=SCHEMA | {"additionalProperties": Fals
 
 
 def page(written: str) -> str:
-    """Return the page with its tables made anew."""
+    """Return the page with its lists made anew."""
     before, rest = written.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n\n{_formats()}\n\n{_providers()}\n\n{END}{after}"
@@ -151,7 +151,7 @@ REQUESTS: Final[Mapping[str, Probe]] = {
     "audio": AUDIO,
     "PDF as data": PDF_FILE,
     "JSON schema": JSON_SCHEMA,
-    "JSON schema beside tools": _formed(replace(PLAIN, output_format=STRICT)),
+    "JSON schema next to tools": _formed(replace(PLAIN, output_format=STRICT)),
     "JSON object": _formed(replace(PLAIN, tools=(), output_format=JsonOutput())),
     "`suffix`": _carried(replace(as_one_text(PLAIN), suffix="The end."), "The end."),
     "`guided_choice`": _guided("guided_choice", ["yes", "no"]),
@@ -182,7 +182,7 @@ def _formats() -> str:
         ]
         for wire in EVERY_WIRE
     }
-    return grouped_table("", [*(f"answers: {case}" for case in ANSWERS), *REQUESTS], columns)
+    return outcome_list([*(f"answers: {case}" for case in ANSWERS), *REQUESTS], columns)
 
 
 def _understood(wire: Wire, case: str) -> str:
@@ -203,22 +203,21 @@ def _providers() -> str:
         if (chain := chains.get(slug)) is not None
         for offer in chain.offers[slug]
     ]
-    lines: list[str] = []
+    served: dict[str, list[str]] = {}
     chatting: dict[str, list[str]] = {}
     for slug, row in sorted(catalog.providers.items()):
         by_kind: dict[str, list[Target]] = {kind: [] for kind in get_args(WorkKind)}
         for target in targets:
             if target.provider == slug:
                 by_kind[catalog.models[target.model].kind].append(target)
-        counts = ", ".join(f"{len(served)} {kind}" for kind, served in by_kind.items() if served)
-        lines.append(f"- `{slug}` ({row.codec}, {row.transport}): {counts}")
+        counts = ", ".join(f"{len(found)} {kind}" for kind, found in by_kind.items() if found)
+        served.setdefault(f"{row.codec}, {row.transport}", []).append(f"`{slug}` {counts}")
         if (load := WIRE_FORMATS[row.codec].load) and (own := by_kind["chat"]):
             chatting[slug] = [
                 _of_all(_taken(name, load(), target) for target in own) for name in OF_A_PROVIDER
             ]
-    cells = [[chatting[slug][number] for slug in chatting] for number in range(len(OF_A_PROVIDER))]
-    columns = dict(zip(OF_A_PROVIDER, cells, strict=True))
-    return "\n".join(lines) + "\n\n" + grouped_table("provider", list(chatting), columns)
+    lines = [f"- **{codec}**: {'; '.join(rows)}." for codec, rows in served.items()]
+    return "\n".join(lines) + "\n\n" + departure_list([*OF_A_PROVIDER], chatting)
 
 
 def _taken(name: str, codec: Codec, target: Target) -> str:

@@ -7,9 +7,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+FOLDERS = ("docs", "functions", "infra", "bench", "tests", ".github")
 PAGES = sorted(
     path
-    for place in (ROOT, DOCS, ROOT / "infra", ROOT / "bench", ROOT / "tests", ROOT / ".github")
+    for place in (ROOT, *(ROOT / name for name in FOLDERS))
     for path in (place.glob("*.md") if place == ROOT else place.rglob("*.md"))
 )
 # Neither pictures nor code: `[text](target)`, without a title.

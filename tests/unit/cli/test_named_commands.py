@@ -53,7 +53,7 @@ _PAGES = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "formats").glob("*.md")),
-    *sorted((ROOT / "infra").glob("*.md")),
+    *sorted((ROOT / "infra").rglob("*.md")),
     *sorted((ROOT / "functions" / "tollgate").rglob("*.py")),
 ]
 
