@@ -1,4 +1,4 @@
-"""Measure the gateways and print the table: `make bench`, described in docs/performance.md."""
+"""Measure the gateways and print the table: `make bench`, described in bench/README.md."""
 
 import argparse
 import asyncio

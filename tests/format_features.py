@@ -1,4 +1,4 @@
-"""What a client of each format can say, one thing at a time, for the tables of docs/formats.md."""
+"""What a client of each format can say, one thing at a time, for the lists of docs/formats/."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

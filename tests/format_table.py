@@ -1,7 +1,7 @@
-"""The tables of docs/formats.md: what becomes of each thing that a client says, at each codec.
+"""The lists of docs/formats/: what becomes of each thing that a client says, at each codec.
 
-`python -m tests.format_table` writes them. Nothing in them is stated: a cell is the difference that
-the one thing makes in the provider's request, and in the names of what was left out.
+`python -m tests.format_table` writes them. Nothing in them is stated: an outcome is the difference
+that the one thing makes in the provider's request, and in the names of what was left out.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ import msgspec
 from tests.clocks import FixedClock
 from tests.format_features import PICTURE, Feature, features_of
 from tests.gateways import ShelvedMedia
+from tests.outcome_list import outcome_list
 from tests.unit.engine.client_formats import CLIENT_FORMATS, ClientFormat
 from tests.unit.engine.same_conversations import Json
 from tests.unit.ingress.media_samples import PNG
@@ -30,7 +31,7 @@ from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.providers.unwrapping import encode_request
 
 ROOT: Final = Path(__file__).parents[1]
-PAGE: Final = ROOT / "docs" / "formats.md"
+FOLDER: Final = ROOT / "docs" / "formats"
 BEGIN: Final = "<!-- made by python -m tests.format_table -->"
 END: Final = "<!-- end -->"
 
@@ -39,31 +40,27 @@ IN_PART = "in part"
 FANNED_OUT, FETCHED, NOT_SENT, REFUSED = "fanned out", "fetched", "not sent", "400"
 
 
-def page(written: str) -> str:
-    """Return the page with its tables made anew."""
+def path(client: ClientFormat) -> Path:
+    """Return the page of a client format."""
+    return FOLDER / f"{client.name.replace('_', '-')}.md"
+
+
+def page(client: ClientFormat, written: str) -> str:
+    """Return the page of a client format with its list made anew."""
     before, rest = written.split(BEGIN)
     _, after = rest.split(END)
-    ingresses = Ingresses(IdSource(FixedClock()))
-    tables = "\n\n".join(
-        _table(client, ingresses[client.name]) for client in CLIENT_FORMATS.values()
-    )
-    return f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}"
+    ingress = Ingresses(IdSource(FixedClock()))[client.name]
+    return f"{before}{BEGIN}\n\n{_list(client, ingress)}\n\n{END}{after}"
 
 
-def _table(client: ClientFormat, ingress: Ingress) -> str:
-    """Return the table of a client format; wires without a difference share a column."""
+def _list(client: ClientFormat, ingress: Ingress) -> str:
+    """Return the list of a client format; wires that treat everything alike share a line."""
     features = features_of(client.name)
-    columns: dict[tuple[str, ...], list[str]] = {}
-    for wire in EVERY_WIRE:
-        cells = tuple(cell(ingress, client.limit, feature, wire) for feature in features)
-        columns.setdefault(cells, []).append(wire.name)
-    head = [client.row.tag.capitalize(), *(", ".join(names) for names in columns.values())]
-    rows = [
-        [feature.name, *(cells[number] for cells in columns)]
-        for number, feature in enumerate(features)
-    ]
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    columns = {
+        wire.name: [cell(ingress, client.limit, feature, wire) for feature in features]
+        for wire in EVERY_WIRE
+    }
+    return outcome_list([each.name for each in features], columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,4 +154,6 @@ def _one_text(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for each in CLIENT_FORMATS.values():
+        file = path(each)
+        file.write_text(page(each, file.read_text(encoding="utf-8")), encoding="utf-8")

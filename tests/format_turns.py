@@ -1,4 +1,4 @@
-"""Turns of earlier answers that a client sends back, for the tables of docs/formats.md."""
+"""Turns of earlier answers that a client sends back, for the lists of docs/formats/."""
 
 from tests.unit.engine.same_conversations import TEXT, Json
 from tollgate.core.signers import OPENAI

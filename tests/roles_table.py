@@ -1,8 +1,9 @@
-"""The table of docs/people.md: what each role may do, from the table of access.
+"""The list of docs/people.md: what each role may do, from the table of access.
 
 `python -m tests.roles_table` writes it.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, get_args
 
@@ -17,44 +18,35 @@ _ROLES: Final[tuple[Role, ...]] = (*get_args(MemberRole), *get_args(KeyRole))
 
 
 def page(written: str) -> str:
-    """Return the page with its table made anew."""
+    """Return the page with its list made anew."""
     before, rest = written.split(BEGIN)
     _, after = rest.split(END)
-    return f"{before}{BEGIN}\n\n{_table()}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{_list()}\n\n{END}{after}"
 
 
-def _table() -> str:
-    """Return a line for each set of roles, with the routes that serve them."""
-    served: dict[tuple[str, ...], dict[str, list[str]]] = {}
+def _list() -> str:
+    """Return a line for each set of roles, with the routes that serve them by their methods."""
+    served: dict[str, dict[str, list[str]]] = {}
     for (method, path), access in ACCESS.items():
         if access.roles:
-            routes = served.setdefault(_cells(access), {})
+            routes = served.setdefault(_roles(access), {})
             routes.setdefault(path.removeprefix("/v1"), []).append(method)
-    lines = [
-        f"| route | {' | '.join(_ROLES)} |",
-        f"|---|{'---|' * len(_ROLES)}",
-    ]
-    for cells, routes in served.items():
-        listed = ", ".join(
-            f"{' '.join(methods)} `{path}`" for path, methods in sorted(routes.items())
-        )
-        lines.append(f"| {listed} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return "\n".join(f"- **{roles}**: {_by_methods(routes)}" for roles, routes in served.items())
 
 
-def _cells(access: Access) -> tuple[str, ...]:
-    return tuple(_cell(access, role) for role in _ROLES)
+def _by_methods(routes: Mapping[str, Sequence[str]]) -> str:
+    paths: dict[str, list[str]] = {}
+    for path, methods in sorted(routes.items()):
+        paths.setdefault(" ".join(methods), []).append(f"`{path}`")
+    return "; ".join(f"{methods} {', '.join(named)}" for methods, named in paths.items())
 
 
-def _cell(access: Access, role: Role) -> str:
-    """Return what a role reaches on a route: all of the workspace, its own things, or nothing."""
-    if role not in access.roles:
-        return ""
-    if access.operator:
-        return "operator"
-    if role in access.own:
-        return "own" if role in get_args(MemberRole) else "own*"
-    return "yes"
+def _roles(access: Access) -> str:
+    """Return the roles that a route serves, those that reach their own things marked."""
+    shown = ", ".join(
+        f"{role} (own)" if role in access.own else role for role in _ROLES if role in access.roles
+    )
+    return f"operator: {shown}" if access.operator else shown
 
 
 if __name__ == "__main__":

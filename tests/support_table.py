@@ -1,15 +1,16 @@
-"""The tables of docs/providers.md: what each format and provider can do, by trying its codec.
+"""The lists of docs/providers.md: what each format and provider can do, by trying its codec.
 
-`python -m tests.support_table` writes them. Nothing in them is stated: a cell is what a codec made
-of a request that wants the one thing, or of frames that answer with it.
+`python -m tests.support_table` writes them. Nothing in them is stated: an outcome is what a codec
+made of a request that wants the one thing, or of frames that answer with it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, get_args
 
 from msgspec.structs import replace
 
+from tests.outcome_list import departure_list, outcome_list
 from tests.unit.providers.request_options import (
     HI,
     OPTIONS,
@@ -52,7 +53,7 @@ STRICT = SchemaOutput(name="city", schema=SCHEMA | {"additionalProperties": Fals
 
 
 def page(written: str) -> str:
-    """Return the page with its tables made anew."""
+    """Return the page with its lists made anew."""
     before, rest = written.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n\n{_formats()}\n\n{_providers()}\n\n{END}{after}"
@@ -150,7 +151,7 @@ REQUESTS: Final[Mapping[str, Probe]] = {
     "audio": AUDIO,
     "PDF as data": PDF_FILE,
     "JSON schema": JSON_SCHEMA,
-    "JSON schema beside tools": _formed(replace(PLAIN, output_format=STRICT)),
+    "JSON schema next to tools": _formed(replace(PLAIN, output_format=STRICT)),
     "JSON object": _formed(replace(PLAIN, tools=(), output_format=JsonOutput())),
     "`suffix`": _carried(replace(as_one_text(PLAIN), suffix="The end."), "The end."),
     "`guided_choice`": _guided("guided_choice", ["yes", "no"]),
@@ -173,18 +174,15 @@ OF_A_PROVIDER: Final[Mapping[str, Probe]] = {
 }
 
 
-OTHER_KINDS = tuple(kind for kind in get_args(WorkKind) if kind != "chat")
-
-
 def _formats() -> str:
-    rows = [
-        [f"answers: {case}", *(_understood(wire, case) for wire in EVERY_WIRE)] for case in ANSWERS
-    ]
-    rows += [
-        [name, *(probe(wire.codec, wire.target) for wire in EVERY_WIRE)]
-        for name, probe in REQUESTS.items()
-    ]
-    return _table(["", *(wire.name for wire in EVERY_WIRE)], rows)
+    columns = {
+        wire.name: [
+            *(_understood(wire, case) for case in ANSWERS),
+            *(probe(wire.codec, wire.target) for probe in REQUESTS.values()),
+        ]
+        for wire in EVERY_WIRE
+    }
+    return outcome_list([*(f"answers: {case}" for case in ANSWERS), *REQUESTS], columns)
 
 
 def _understood(wire: Wire, case: str) -> str:
@@ -205,21 +203,21 @@ def _providers() -> str:
         if (chain := chains.get(slug)) is not None
         for offer in chain.offers[slug]
     ]
-    rows = []
+    served: dict[str, list[str]] = {}
+    chatting: dict[str, list[str]] = {}
     for slug, row in sorted(catalog.providers.items()):
-        by_kind: dict[str, list[Target]] = {"chat": [], **{kind: [] for kind in OTHER_KINDS}}
+        by_kind: dict[str, list[Target]] = {kind: [] for kind in get_args(WorkKind)}
         for target in targets:
             if target.provider == slug:
                 by_kind[catalog.models[target.model].kind].append(target)
-        load, own = WIRE_FORMATS[row.codec].load, by_kind["chat"]
-        cells = [
-            _of_all(_taken(name, load(), target) for target in own) if load else "-"
-            for name in OF_A_PROVIDER
-        ]
-        others = [str(len(by_kind[kind]) or "-") for kind in OTHER_KINDS]
-        rows.append([slug, row.codec, row.transport, str(len(own)), *others, *cells])
-    head = ["provider", "codec", "transport", "endpoints of chat", *OTHER_KINDS, *OF_A_PROVIDER]
-    return _table(head, rows)
+        counts = ", ".join(f"{len(found)} {kind}" for kind, found in by_kind.items() if found)
+        served.setdefault(f"{row.codec}, {row.transport}", []).append(f"`{slug}` {counts}")
+        if (load := WIRE_FORMATS[row.codec].load) and (own := by_kind["chat"]):
+            chatting[slug] = [
+                _of_all(_taken(name, load(), target) for target in own) for name in OF_A_PROVIDER
+            ]
+    lines = [f"- **{codec}**: {'; '.join(rows)}." for codec, rows in served.items()]
+    return "\n".join(lines) + "\n\n" + departure_list([*OF_A_PROVIDER], chatting)
 
 
 def _taken(name: str, codec: Codec, target: Target) -> str:
@@ -232,11 +230,6 @@ def _taken(name: str, codec: Codec, target: Target) -> str:
 
 def _of_all(cells: Iterable[str]) -> str:
     return " / ".join(sorted({*cells})) or "-"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

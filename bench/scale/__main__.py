@@ -1,4 +1,4 @@
-"""Measure how cost grows, and print it: `make scale`, described in docs/growth.md."""
+"""Measure how cost grows, and print it: `make scale`, described in bench/README.md."""
 
 import argparse
 import asyncio
@@ -31,7 +31,7 @@ from bench.scale.store_parts import measure_keys, measure_records, measure_works
 
 _RESULT: Final = TOP / "dist" / "scale.json"
 _PICTURE: Final = TOP / "dist" / "growth.svg"
-# The simulated rates of docs/scale.md: they take minutes, and run only where PART names them.
+# The simulated rates of docs/performance.md: they take minutes, and run only where PART names them.
 _LIMITS: Final = "limits"
 # A run of sixteen shards simulates 40,000 requests: `python -m tests.capacity.report` has them.
 _LIMITED_SHARDS_MAX: Final = 4

@@ -1,4 +1,4 @@
-"""The restore drill of docs/security.md: its commands run against moto, as they stand.
+"""The restore drill of infra/restore.md: its commands run against moto, as they stand.
 
 Keeps C64. Moto restores the present, whichever second it is given, so the damage is done after it.
 """
@@ -27,10 +27,9 @@ from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.stores import wire_stores
 
 REGION: Final = "us-east-1"
-PAGE: Final = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-DRILL: Final = PAGE.partition("\n## Restore drill\n")[2].partition("\n## ")[0]
+PAGE: Final = (ROOT / "infra" / "restore.md").read_text(encoding="utf-8")
 STEPS: Final[dict[str, str]] = dict(
-    re.findall(r"^\*\*(\d)\..*?```sh\n(.*?)```", DRILL, re.DOTALL | re.MULTILINE)
+    re.findall(r"^\*\*(\d)\..*?```sh\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
 )
 FUNCTIONS: Final = tuple(
     f"{name}_FUNCTION" for name in ("CHAT", "API", "LOGIN", "SWEEPER", "ROLLUP")

@@ -1,6 +1,6 @@
 """The benchmark itself: that a small run of it makes its table, of whole answers only.
 
-Keeps no contract statement: what it measures is in docs/performance.md.
+Keeps no contract statement: what it measures is in bench/README.md.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""docs/security.md against the code: how long data stays, and commands that exist.
+"""docs/security.md and infra/restore.md against the code: times, and commands that exist.
 
 Keeps C60, C64, C68, C69: their times, as the page states them.
 """
@@ -26,6 +26,7 @@ from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 PAGE: Final = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 GOOD: Final = "for good"
+RESTORE: Final = (ROOT / "infra" / "restore.md").read_text(encoding="utf-8")
 STORED: Final = PAGE.partition("\n## What is stored")[2].partition("\n## ")[0]
 ROWS: Final = {
     data: (where, stays)
@@ -35,11 +36,11 @@ ROWS: Final = {
 COMMANDS: Final = sorted(
     {
         line.partition("#")[0].partition(" > ")[0].strip()
-        for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+        for block in re.findall(r"```sh\n(.*?)```", PAGE + RESTORE, re.DOTALL)
         for line in block.splitlines()
         if line.startswith("tollgate ")
     }
-    | set(re.findall(r"`(tollgate [a-z][^`]*)`", PAGE))
+    | set(re.findall(r"`(tollgate [a-z][^`]*)`", PAGE + RESTORE))
 )
 # The row of the page for each kind of item; the kinds that share attributes are no items.
 ROW_OF_ITEM: Final[Mapping[str, str]] = {
@@ -146,7 +147,7 @@ def test_times_are_those_of_code_and_template(stack: Stack) -> None:
 
 def test_moments_of_the_runbook_are_those_of_the_code() -> None:
     assert f"within {lookup.FOUND_FOR_S:g} s" in PAGE
-    assert f"{-(-HOLD_LIFETIME_S // 60)} minutes after it was made" in PAGE
+    assert f"{-(-HOLD_LIFETIME_S // 60)} minutes after it was made" in RESTORE
 
 
 def test_c64_the_restore_stops_and_starts_every_function(stack: Stack) -> None:
@@ -155,7 +156,7 @@ def test_c64_the_restore_stops_and_starts_every_function(stack: Stack) -> None:
     named = {it.removesuffix("Function").upper() + "_FUNCTION" for it in writers}
     for call in ("put", "delete"):
         command = rf"^aws lambda {call}-function-concurrency --function-name (\w+)"
-        assert set(re.findall(command, PAGE, re.MULTILINE)) == named
+        assert set(re.findall(command, RESTORE, re.MULTILINE)) == named
 
 
 @pytest.mark.parametrize("line", COMMANDS)

@@ -34,7 +34,7 @@ def sources() -> list[Path]:
 
 
 def defined_in(page: str, pattern: str) -> set[str]:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     numbers = re.findall(pattern, text, re.MULTILINE)
     assert len(numbers) == len(set(numbers)), f"{page} defines a number twice"
     return set(numbers)
@@ -42,7 +42,7 @@ def defined_in(page: str, pattern: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def stated() -> set[str]:
-    return defined_in("contract.md", r"^- \*\*(C[0-9]+)\*\* ")
+    return defined_in("docs/contract.md", r"^- \*\*(C[0-9]+)\*\* ")
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +67,9 @@ def test_every_number_that_is_cited_is_defined(
 ) -> None:
     defined = {
         *stated,
-        *defined_in("providers.md", r"^\| (Q[0-9]+) \|"),
-        *defined_in("ledger.md", r"^\| (I[0-9]+) \|"),
-        *defined_in("routing.md", r"^\| (R[0-9]{3}) \|"),
+        *defined_in("functions/tollgate/providers/README.md", r"^- \*\*(Q[0-9]+)\*\* "),
+        *defined_in("docs/ledger.md", r"^\| (I[0-9]+) \|"),
+        *defined_in("docs/routing-reference.md", r"^- \*\*(R[0-9]{3})\*\* "),
         *DECISIONS,
     }
     assert len(cited) > 150

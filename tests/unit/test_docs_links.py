@@ -7,9 +7,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+FOLDERS = ("docs", "functions", "infra", "bench", "tests", ".github")
 PAGES = sorted(
     path
-    for place in (ROOT, DOCS, ROOT / "infra", ROOT / "bench", ROOT / "tests", ROOT / ".github")
+    for place in (ROOT, *(ROOT / name for name in FOLDERS))
     for path in (place.glob("*.md") if place == ROOT else place.rglob("*.md"))
 )
 # Neither pictures nor code: `[text](target)`, without a title.
@@ -44,10 +45,11 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
 def test_every_page_is_linked_from_the_readme_or_the_map() -> None:
     linked = {
         (start.parent / link.partition("#")[0]).resolve()
-        for start in (ROOT / "README.md", DOCS / "architecture.md")
+        for start in (ROOT / "README.md", DOCS / "architecture.md", DOCS / "formats.md")
         for link in links_of(start)
     }
-    pages = {path for path in PAGES if path.parent in (ROOT, DOCS)} - {ROOT / "README.md"}
+    folders = (ROOT, DOCS, DOCS / "formats")
+    pages = {path for path in PAGES if path.parent in folders} - {ROOT / "README.md"}
     assert {page.name for page in pages - linked} == set()
 
 

@@ -9,7 +9,7 @@ from tests.roles_table import PAGE, page
 from tollgate.core.principal import MemberRole
 
 
-def test_c91_the_table_of_roles_is_made_from_the_table_of_access() -> None:
+def test_c91_the_list_of_roles_is_made_from_the_table_of_access() -> None:
     written = PAGE.read_text(encoding="utf-8")
     assert page(written) == written, "python -m tests.roles_table writes it"
 

@@ -117,6 +117,6 @@ def test_the_template_has_the_function_and_the_logs_that_are_probed(stack: Stack
 
 
 def test_the_page_has_each_question_with_what_is_expected_and_what_to_do() -> None:
-    page = (ROOT / "docs" / "account-check.md").read_text()
+    page = (ROOT / "infra" / "account_check" / "README.md").read_text()
     table = [line for line in page.splitlines() if line.startswith("| ")][1:]
     assert table == [f"| {it.name} | {it.expected} | {it.otherwise} |" for it, _ in PROBES]

@@ -28,7 +28,7 @@ def codex() -> str:
 
 
 def config(home: Path, base_url: str, key: str) -> None:
-    """Write Codex's settings, as docs/formats.md shows them.
+    """Write Codex's settings, as docs/coding-agents.md shows them.
 
     With `auth` it asks `GET /models`, without whose answer it offers no `apply_patch`.
     """

@@ -52,6 +52,8 @@ _PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "formats").glob("*.md")),
+    *sorted((ROOT / "infra").rglob("*.md")),
     *sorted((ROOT / "functions" / "tollgate").rglob("*.py")),
 ]
 

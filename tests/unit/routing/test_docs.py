@@ -1,58 +1,40 @@
-"""docs/routing.md names every key and every code of the check; what guides show passes it."""
+"""docs/routing-reference.md has every key and problem of the file; what guides show passes it."""
 
+import json
 import re
 from pathlib import Path
 
-from pydantic import BaseModel
-
-from tollgate.providers.dialect import ClaudeDialect, Dialect, GeminiDialect
-from tollgate.routing import (
-    chains,
-    plugin_sections,
-    routing_file,
-    scalars,
-    schema,
-    tool_sections,
-)
+from tests import routing_reference
 from tollgate.routing.file.load import inspect
-from tollgate.routing.scalars import Strict
 
 ROOT = Path(__file__).parents[3]
-GUIDE = (ROOT / "docs" / "routing.md").read_text(encoding="utf-8")
+REFERENCE = routing_reference.PAGE.read_text(encoding="utf-8")
+CODE = re.compile(r"^- \*\*(R\d{3})\*\* ", re.MULTILINE)
 
 
-def sections() -> list[type[BaseModel]]:
-    named = {
-        each
-        for module in (schema, chains, scalars, routing_file, tool_sections, plugin_sections)
-        for each in vars(module).values()
-        if isinstance(each, type)
-    }
-    own = [Dialect, ClaudeDialect, GeminiDialect]
-    return [*own, *(each for each in named if issubclass(each, Strict))]
+def test_the_reference_is_made_from_the_schema() -> None:
+    made = routing_reference.page(REFERENCE)
+    assert made == REFERENCE, "the page is stale: run python -m tests.routing_reference"
 
 
 def test_every_key_is_documented() -> None:
-    keys = {
-        field.alias or name
-        for section in sections()
-        for name, field in section.model_fields.items()
-    }
-    assert len(keys) > 40
-    assert {key for key in keys if f"`{key}`" not in GUIDE} == set()
+    schema = json.loads(routing_reference.SCHEMA.read_text(encoding="utf-8"))
+    keys = {key for section in (schema, *schema["$defs"].values()) for key in section["properties"]}
+    assert len(keys) > 150
+    assert {key for key in keys if f"`{key}`" not in REFERENCE} == set()
 
 
 def test_every_error_code_is_documented_and_every_documented_one_is_raised() -> None:
     sources = (ROOT / "functions" / "tollgate" / "routing").rglob("*.py")
     raised = {code for path in sources for code in re.findall(r'"(R\d{3})"', path.read_text())}
-    documented = set(re.findall(r"^\| (R\d{3}) ", GUIDE, re.MULTILINE))
+    documented = set(CODE.findall(REFERENCE))
     assert documented == raised
 
 
 def test_every_error_code_has_a_bad_file_that_shows_it() -> None:
     bad = (ROOT / "tests" / "unit" / "routing" / "bad").glob("*.txt")
     shown = {code for path in bad for code in re.findall(r"\[(R\d{3})\]", path.read_text())}
-    assert shown == set(re.findall(r"^\| (R\d{3}) ", GUIDE, re.MULTILINE))
+    assert shown == set(CODE.findall(REFERENCE))
 
 
 def test_the_provider_and_the_model_that_the_guide_adds_pass_the_check(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The mapping of errors to what clients of Responses understand.
 
-What Codex does at each of them is in docs/formats.md.
+What Codex does at each of them is in docs/formats/responses.md.
 """
 
 from collections.abc import Mapping

@@ -29,7 +29,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     file: str
     line: int
     column: int
-    code: str  # R001 to R072: docs/routing.md lists them
+    code: str  # R001 to R072: docs/routing-reference.md lists them
     message: str
     severity: Severity = "error"
     hint: str = ""  # the text to write instead, printed beside the caret
