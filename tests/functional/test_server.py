@@ -7,6 +7,7 @@ import asyncio
 import json
 import signal
 import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -64,6 +65,11 @@ class Running:
         client.writer.write(sent)
         self._clients.append(client)
         return client
+
+    def reset(self) -> None:
+        """Connect, and reset the connection at once."""
+        with socket.create_connection(self._address) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def close(self) -> None:
         for client in self._clients:
@@ -289,6 +295,21 @@ async def test_connections_that_have_closed_do_not_count_as_waiting() -> None:
         kept.writer.write(GET)
         assert (await kept.head()).startswith("1\r\n/\r\n0\r\n\r\n")
         assert "200 ok" in await kept.head()
+
+
+async def test_connections_that_their_clients_reset_disturb_no_other() -> None:
+    failures: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, failure: failures.append(failure))
+    try:
+        async with serving(ConnectionLimits(waiting_max=2)) as server:
+            for _ in range(20):
+                # All are in the queue of the listener before the first is accepted.
+                server.reset()
+            assert "200 ok" in await (await server.connect(GET)).head()
+    finally:
+        loop.set_exception_handler(None)
+    assert failures == []
 
 
 async def test_a_connection_that_never_sends_anything_delays_the_end_little() -> None:

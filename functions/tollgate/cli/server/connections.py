@@ -1,4 +1,4 @@
-"""Guards of the web server: heads have a size, bodies one length, and connections a request."""
+"""Limit the heads of requests and the time that connections wait for one."""
 
 import asyncio
 import contextlib
@@ -24,25 +24,40 @@ _GONE_WITHIN_S: Final = 1.0
 
 
 class ConnectionLimits(Struct, frozen=True, kw_only=True):
-    """Limits of what has not become a request yet."""
+    """Limits of heads, and of connections without a request."""
 
     head_bytes_max: int = 16_384
     """Bytes of the request line and the headers."""
     waiting_s: float = 75
-    """Seconds until the head of a request has arrived, from the last answer or the first packet.
+    """Seconds that a new connection, or one whose last request was answered, waits for a head.
 
-    More than the 60 s after which load balancers close an idle connection, so that no load balancer
-    sends a request into a connection that is being closed (ELB user guide, "Connection idle
-    timeout", 2026-11-21).
+    Load balancers close an idle connection after 60 s. With more, no load balancer sends a request
+    into a connection that is being closed (ELB user guide, "Connection idle timeout", 2026-11-21).
     """
     waiting_max: int = 500
-    """Connections without a request. Beyond it, the one that has waited longest is closed."""
+    """Connections that may wait. One more, and the connection that has waited longest is closed."""
+
+
+class _Connection(socket.socket):
+    """An accepted connection that reports its close."""
+
+    requests = 0
+
+    def __init__(self, handle: int, client: Any, on_close: "Callable[[_Connection], None]") -> None:
+        super().__init__(fileno=handle)
+        self.client = client
+        self._on_close = on_close
+
+    @override
+    def close(self) -> None:
+        self._on_close(self)
+        super().close()
 
 
 class GuardedListener(socket.socket):
-    """A listening socket whose connections are closed unless a request arrives in time.
+    """A listening socket that closes connections on which no request arrives in time.
 
-    The server tells the listener by `begin_request` and `end_request` when requests run.
+    `RequestGuard` reports when requests begin and end.
     """
 
     def __init__(self, family: int, limits: ConnectionLimits) -> None:
@@ -56,9 +71,8 @@ class GuardedListener(socket.socket):
     @override
     def accept(self) -> tuple[socket.socket, Any]:
         accepted, address = super().accept()
-        client = address[:2]
-        connection = _Connection(accepted.detach(), lambda: self._forget(client))
-        self._open[client] = connection
+        connection = _Connection(accepted.detach(), address[:2], self._forget)
+        self._open[connection.client] = connection
         self._wait(connection)
         return connection, address
 
@@ -69,45 +83,33 @@ class GuardedListener(socket.socket):
             self._stop_waiting(connection)
 
     def end_request(self, client: Any) -> None:
-        """Note that a request has been answered. The next one may have begun before."""
+        """Note that a request has been answered; its successor may have begun before."""
         if (connection := self._open.get(client)) is not None:
             connection.requests -= 1
             if not connection.requests:
                 self._wait(connection)
 
-    def _wait(self, connection: "_Connection") -> None:
+    def _wait(self, connection: _Connection) -> None:
         loop, limits = asyncio.get_running_loop(), self.limits
         self._waiting[connection] = loop.call_later(limits.waiting_s, self._end, connection)
         if len(self._waiting) > limits.waiting_max:
             self._end(next(iter(self._waiting)))
 
-    def _end(self, connection: "_Connection") -> None:
+    def _end(self, connection: _Connection) -> None:
         self._stop_waiting(connection)
-        # The server reads the end of the stream, and closes once its last answer is sent.
-        connection.shutdown(socket.SHUT_RD)
+        # uvicorn reads the end of the stream, and closes the connection after its last answer. A
+        # connection that its client has reset meanwhile cannot be shut down.
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RD)
 
-    def _stop_waiting(self, connection: "_Connection") -> None:
+    def _stop_waiting(self, connection: _Connection) -> None:
         if (deadline := self._waiting.pop(connection, None)) is not None:
             deadline.cancel()
 
-    def _forget(self, client: Any) -> None:
-        if (connection := self._open.pop(client, None)) is not None:
-            self._stop_waiting(connection)
-
-
-class _Connection(socket.socket):
-    """An accepted connection that says when it is closed."""
-
-    requests = 0
-
-    def __init__(self, handle: int, on_close: Callable[[], None]) -> None:
-        super().__init__(fileno=handle)
-        self._on_close = on_close
-
-    @override
-    def close(self) -> None:
-        self._on_close()
-        super().close()
+    def _forget(self, connection: _Connection) -> None:
+        self._stop_waiting(connection)
+        if self._open.get(connection.client) is connection:
+            del self._open[connection.client]
 
 
 class RequestGuard:
@@ -128,7 +130,7 @@ class RequestGuard:
             try:
                 await send(message)
             except h11.LocalProtocolError as refused:
-                # uvicorn answers a body that breaks off in nonsense, and closes the connection.
+                # uvicorn has answered 400 to a malformed body, and closes the connection.
                 if await _is_gone(receive):
                     raise ClientGone from refused
                 raise
@@ -147,8 +149,8 @@ class RequestGuard:
         if size > self._head_bytes_max:
             limit = f"{self._head_bytes_max} bytes"
             return self._refuse(f"The request line and the headers have more than {limit}.")
-        # A proxy that goes by the other length sees another request in the same bytes (RFC 9112,
-        # 6.1 and 11.2).
+        # A proxy that uses the other length sees another request in the same bytes (RFC 9112, 6.1
+        # and 11.2).
         if {_CONTENT_LENGTH, _TRANSFER_ENCODING} <= {name for name, _ in headers}:
             return self._refuse(
                 "Content-Length and Transfer-Encoding exclude each other; send one of them."
@@ -165,6 +167,7 @@ class RequestGuard:
 
 
 async def _is_gone(receive: Receive) -> bool:
+    """Return whether the connection closes within a moment; else the refusal is a defect."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_GONE_WITHIN_S):
             while (await receive())["type"] != "http.disconnect":

@@ -36,7 +36,7 @@ class Server(uvicorn.Server):
             RequestGuard(app, listener, ids),
             http="h11",
             h11_max_incomplete_event_size=listener.limits.head_bytes_max,
-            # The listener ends connections that wait; uvicorn must not do so before.
+            # The listener closes idle connections first: uvicorn spares those with a slow head.
             timeout_keep_alive=int(listener.limits.waiting_s) + 1,
             lifespan="off",
             loop="asyncio",
