@@ -29,10 +29,6 @@ else:
             super().__init__(**(read | stated))
 
 
-# Prometheus's client reads it as it is imported.
-_METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-
-
 def _separated(value: object) -> object:
     if not isinstance(value, str):
         return value
@@ -168,14 +164,3 @@ def lambda_runtime_api() -> str | None:
 def environment_variable(name: str) -> str | None:
     """Return a variable that routing.yaml names, a provider's key; None if unset or empty."""
     return os.environ.get(name) or None
-
-
-def share_metrics(folder: Path) -> None:
-    """Let the processes that this one starts count their metrics in a folder, to be added up."""
-    os.environ[_METRICS_FOLDER] = str(folder)
-
-
-def metrics_folder() -> Path | None:
-    """Return the folder in which several processes count their metrics; None for one process."""
-    folder = environment_variable(_METRICS_FOLDER)
-    return None if folder is None else Path(folder)

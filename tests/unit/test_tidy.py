@@ -6,13 +6,16 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.tidy import layers, shape, words
+from tests.tidy import layers, private_names, shape, words
 from tests.tidy.names import names_have_one_meaning
 from tests.tidy.source import Finding, Rule, Source
 
 TOP = Path(__file__).parents[2]
 CHECKED = ("functions", "infra", "bench", "tests")
-RULES = {rule.__name__: rule for rule in (*layers.RULES, *shape.RULES, *words.RULES)}
+RULES = {
+    rule.__name__: rule
+    for rule in (*layers.RULES, *private_names.RULES, *shape.RULES, *words.RULES)
+}
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +214,18 @@ BROKEN = [
     ),
     ("words_are_plain", "tollgate/core/money.py", '"""A.\n\nIt makes no sense."""', [3]),
     ("comments_promise_nothing", "tollgate/core/money.py", "\n# FIXME", [2]),
+    (
+        "libraries_are_used_by_public_names",
+        "tollgate/cli/server/server.py",
+        "from uvicorn.protocols.http.h11_impl import H11Protocol\nfrom uvicorn import _types",
+        [1, 2],
+    ),
+    (
+        "private_attributes_are_of_their_own_object",
+        "tollgate/cli/server/server.py",
+        "server._tasks\nimport uvicorn\nclass A(uvicorn.Server): b = lambda self: self._tasks",
+        [1, 3],
+    ),
 ]
 KEPT = [
     (

@@ -5,13 +5,13 @@ import contextlib
 import json
 import logging
 import os
-import socket
 from pathlib import Path
 from typing import Final
 
 import click
 from msgspec import Struct
 
+from tollgate.cli.server.connections import GuardedListener
 from tollgate.cli.server.dev_journal import TerminalJournal
 from tollgate.cli.server.measured_app import MeasuredApp, MetricsAccess
 from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
@@ -108,7 +108,7 @@ async def _serve(
     source: RoutingSource,
     catalog: Catalog,
     *,
-    listener: socket.socket,
+    listener: GuardedListener,
     store: Ministack,
 ) -> None:
     clock, metrics = SystemClock(), ServerMetrics()
@@ -135,7 +135,7 @@ async def _serve(
             settings, stores, gateways, catalogs, files=files, clock=clock, journal=journal
         )
         app = MeasuredApp(app, metrics, MetricsAccess(loopback=True))
-        server = Server(app, ids=IdSource(clock), drain_s=_STOP_S)
+        server = Server(app, listener, ids=IdSource(clock), drain_s=_STOP_S)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         beside = (
             asyncio.create_task(source.watch(clock, (gateways.replace, catalogs.replace))),
@@ -184,7 +184,7 @@ async def _wait_for_store(stores: Stores, clock: Clock, store: Ministack) -> Non
 def _announce(
     options: DevOptions,
     catalog: Catalog,
-    listener: socket.socket,
+    listener: GuardedListener,
     *,
     keys: LocalKeys,
     providers: str,

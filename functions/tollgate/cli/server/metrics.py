@@ -5,7 +5,6 @@ A metric of `observability/emf.py` has the same meaning here, and a name made fr
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from msgspec.structs import fields
@@ -21,7 +20,6 @@ from prometheus_client import (
     generate_latest,
 )
 
-from tollgate.cli.server.shared_counts import render_sums
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Journal
@@ -45,21 +43,15 @@ _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ServerMetrics:
-    """The counts of one process since its start.
+    """The counts of this process since its start."""
 
-    Several processes count in files of a `folder`, and each of them renders the sums.
-    """
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         # The moments of first use double the size of the reply, and nobody draws them.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
-        if folder is None:
-            # They are of one process, and a reader of several cannot choose which of them replies.
-            ProcessCollector(registry=self._registry)
-            PlatformCollector(registry=self._registry)
-            GCCollector(registry=self._registry)
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+        GCCollector(registry=self._registry)
         self._made: dict[str, Counter | Histogram] = {}
         self._values: dict[str, set[str]] = {}
         self._requests = self._counter(
@@ -79,20 +71,16 @@ class ServerMetrics:
             "tollgate_requests_in_flight",
             "Metered requests that are being answered, each of which has a hold.",
             registry=self._registry,
-            multiprocess_mode="livesum",
         )
         self._tasks = Gauge(
             "tollgate_tasks",
             "Tasks of the event loop that have not ended.",
             registry=self._registry,
-            multiprocess_mode="liveall",
         )
 
     def render(self) -> bytes:
         """Return all counts in Prometheus's text format."""
-        if self._folder is None:
-            return generate_latest(self._registry)
-        return render_sums(self._folder)
+        return generate_latest(self._registry)
 
     def note_tasks(self, count: int) -> None:
         """Set how many tasks the event loop has at the moment."""

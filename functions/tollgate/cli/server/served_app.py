@@ -12,7 +12,7 @@ from tollgate.cli.server.metrics import MeasuringJournal, ServerMetrics
 from tollgate.core.clock import SystemClock
 from tollgate.engine.gateway import Gateway
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.settings import Settings, metrics_folder
+from tollgate.settings import Settings
 from tollgate.wiring.catalog import wire_catalog_follower
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream
@@ -22,7 +22,7 @@ from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.whole import wire_whole_app
 
 
-def check_catalog(file: Path) -> None:
+def _check_catalog(file: Path) -> None:
     """Raise ClickException if a file is no catalog that can be served.
 
     An operator's file may be of another version; one that this code has built is not read whole.
@@ -43,10 +43,10 @@ def check_catalog(file: Path) -> None:
 @asynccontextmanager
 async def open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASGIApp]:
     """Make the app; close what it has opened afterwards."""
-    observation, metrics = wire_observation(settings, clock), ServerMetrics(metrics_folder())
+    observation, metrics = wire_observation(settings, clock), ServerMetrics()
     journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
-    check_catalog(settings.catalog_file)
+    _check_catalog(settings.catalog_file)
 
     reader = wire_local_reader()
 

@@ -6,7 +6,7 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import click
@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from typing_extensions import override
 
-from tollgate.cli.server.connections import BoundedConfig, ConnectionLimits
+from tollgate.cli.server.connections import ConnectionLimits, GuardedListener, RequestGuard
 from tollgate.core.ids import IdSource
 from tollgate.engine.generate import SETTLE_BUDGET_S
 
@@ -30,17 +30,14 @@ class Server(uvicorn.Server):
     """
 
     def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        ids: IdSource,
-        drain_s: int,
-        limits: ConnectionLimits = _LIMITS,
+        self, app: ASGIApp, listener: GuardedListener, *, ids: IdSource, drain_s: int
     ) -> None:
-        config = BoundedConfig(
-            app,
-            limits=limits,
-            ids=ids,
+        config = uvicorn.Config(
+            RequestGuard(app, listener, ids),
+            http="h11",
+            h11_max_incomplete_event_size=listener.limits.head_bytes_max,
+            # The listener closes idle connections first: uvicorn spares those with a slow head.
+            timeout_keep_alive=int(listener.limits.waiting_s) + 1,
             lifespan="off",
             loop="asyncio",
             # By default it takes a caller's word from this machine for any other address.
@@ -50,7 +47,6 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=drain_s,
         )
         super().__init__(config)
-        self._bounded = config
         logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
 
     @override
@@ -61,11 +57,6 @@ class Server(uvicorn.Server):
     def stop(self) -> None:
         """Let running requests end, then return from `serve`."""
         self.should_exit = True
-
-    @override
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._bounded.is_stopping = True
-        await super().shutdown(sockets)
 
     async def until_settled(self) -> None:
         """Wait until cancelled requests have settled."""
@@ -79,16 +70,14 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
 
 
 @contextlib.contextmanager
-def stop_on_signals(
-    server: Server, signals: Collection[signal.Signals] = _ENDING
-) -> Iterator[None]:
+def stop_on_signals(server: Server) -> Iterator[None]:
     """Let the signals that end a process stop the server instead.
 
     SIGHUP is left alone where it is ignored: `nohup` starts what has to outlive its terminal.
     """
     loop = asyncio.get_running_loop()
     outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    taken = [it for it in signals if not (it is signal.SIGHUP and outlives)]
+    taken = [it for it in _ENDING if not (it is signal.SIGHUP and outlives)]
     for number in taken:
         loop.add_signal_handler(number, server.stop)
     try:
@@ -103,16 +92,19 @@ def address_text(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def listen_on(host: str, port: int, *, other_port: str = "`--port {}`") -> socket.socket:
+def listen_on(
+    host: str,
+    port: int,
+    *,
+    limits: ConnectionLimits = _LIMITS,
+    other_port: str = "`--port {}`",
+) -> GuardedListener:
     """Return a listening socket; port 0 picks a free port.
 
     Raises ClickException if it cannot; for a port that is taken, its message offers another one as
     `other_port`.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio turns Nagle's algorithm off only for sockets that name their protocol: with it, small
-    # answers on a kept connection wait 40 ms for the client's delayed acknowledgement.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = GuardedListener(socket.AF_INET6 if ":" in host else socket.AF_INET, limits)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

@@ -3,7 +3,7 @@
 https://platform.openai.com/docs/api-reference/responses/create (2026-11-22) and what Codex sends.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from tollgate.core.content import ServerToolId
 from tollgate.core.models import Discriminator, Field, Tag
@@ -28,7 +28,7 @@ LeftOutType = Literal[
     "mcp_list_tools",
     "tool_search_call",
 ]
-LEFT_OUT: Final = frozenset(LeftOutType.__args__)  # type: ignore[attr-defined]
+LEFT_OUT: Final = frozenset(get_args(LeftOutType))
 
 
 class InputText(Wire):
