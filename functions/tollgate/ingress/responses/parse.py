@@ -54,6 +54,11 @@ def parse_response_request(body: bytes, headers: Mapping[str, str]) -> ParsedCal
     return parse_response_object(decode_object(body), headers, size_bytes=len(body))
 
 
+def parse_response_count(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
+    """Parse a request whose tokens are counted; raise RequestError with the field at fault."""
+    return parse_response_request(body, headers).request
+
+
 def parse_response_object(
     body: Mapping[str, JsonValue],
     headers: Mapping[str, str],
