@@ -211,9 +211,9 @@ def _providers() -> str:
         for target in targets:
             if target.provider == slug:
                 by_kind[catalog.models[target.model].kind].append(target)
-        load, own = WIRE_FORMATS[row.codec].load, by_kind["chat"]
+        codec, own = WIRE_FORMATS[row.codec].make_codec(), by_kind["chat"]
         cells = [
-            _of_all(_taken(name, load(), target) for target in own) if load else "-"
+            _of_all(_taken(name, codec, target) for target in own) if codec else "-"
             for name in OF_A_PROVIDER
         ]
         others = [str(len(by_kind[kind]) or "-") for kind in OTHER_KINDS]

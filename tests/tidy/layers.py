@@ -19,7 +19,7 @@ LAYERS = (
         "providers.parameters",
         "providers.shared",
         "providers.unwrapping",
-        "providers.work_codecs",
+        "providers.wire_format",
         "stores.administration",
         "stores.base",
         "stores.credit",

@@ -134,8 +134,8 @@ def _is_read_here(gateway: Gateway, request: GenerationRequest, attempt: Attempt
 
 def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
     row = planner.catalog.providers[attempt.target.provider]
-    load = WIRE_FORMATS[row.codec].load_counter
-    return load() if load is not None else None
+    counter = WIRE_FORMATS[row.codec].counter
+    return counter() if counter is not None else None
 
 
 async def _ask(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> int | None:

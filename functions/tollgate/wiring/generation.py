@@ -17,9 +17,10 @@ from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
-from tollgate.providers.registry import CatalogProviders, ProviderServices, Registry
+from tollgate.providers.registry import CatalogProviders, Registry
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
+from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.unread_sections import NO_SECTION, UnreadPlugins
