@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.clock import Clock
+from tollgate.core.documents import RecognitionFailed
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
@@ -180,7 +181,6 @@ class _LaterRecognizer:
         self, document: "InlineMedia", pages: Sequence["DocumentPage"]
     ) -> Mapping[int, str]:
         """Return the text of each page; raise RecognitionFailed."""
-        from tollgate.core.documents import RecognitionFailed
         from tollgate.providers.transports.engine_calls import PooledEngineCalls
         from tollgate.tools.recognize import EngineRecognizer
 

@@ -19,6 +19,7 @@ from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.responses.items import parse_input
 from tollgate.ingress.responses.repeated import repeated_fields
+from tollgate.ingress.responses.returned_runs import read_run
 from tollgate.ingress.responses.server_tools import parse_response_reading, parse_response_tools
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
 from tollgate.ingress.responses.tools import CallableTools, parse_tool_choice, parse_tools
@@ -211,9 +212,6 @@ def _unknown_of_item(item: input_items.Item) -> Iterator[str]:
             yield f"input[]:{item.type}"
             return
         case input_items.SearchItem() | input_items.ToolRunItem():
-            # Imported with the first run that comes back: most starts do without.
-            from tollgate.ingress.responses.returned_runs import read_run
-
             if read_run(item) is None:
                 yield f"input[]:{item.type}"
             return
