@@ -6,13 +6,15 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.tidy import layers, shape, words
+from tests.tidy import imports, layers, shape, words
 from tests.tidy.names import names_have_one_meaning
 from tests.tidy.source import Finding, Rule, Source
 
 TOP = Path(__file__).parents[2]
 CHECKED = ("functions", "infra", "bench", "tests")
-RULES = {rule.__name__: rule for rule in (*layers.RULES, *shape.RULES, *words.RULES)}
+RULES = {
+    rule.__name__: rule for rule in (*layers.RULES, *imports.RULES, *shape.RULES, *words.RULES)
+}
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +119,30 @@ BROKEN = [
         "tollgate/providers/formats.py",
         "import tollgate.providers.bedrock.decode",
         [1],
+    ),
+    (
+        "implementations_are_imported_by_wiring_alone",
+        "tollgate/providers/formats.py",
+        "def load():\n from tollgate.providers.bedrock.decode import X",
+        [2],
+    ),
+    (
+        "implementations_are_imported_by_wiring_alone",
+        "tollgate/engine/attempts.py",
+        'X = DottedName("tollgate.providers.bedrock.decode:X")',
+        [1],
+    ),
+    (
+        "imports_run_one_way",
+        "tollgate/engine/attempts.py",
+        'A = 1\nX = DottedName[Codec]("tollgate.web.auth:X")',
+        [2],
+    ),
+    (
+        "deferred_imports_have_a_reason",
+        "tollgate/core/money.py",
+        "def f():\n    import json\n\n    return json",
+        [2],
     ),
     (
         "formats_and_providers_never_meet",
@@ -238,6 +264,16 @@ KEPT = [
     ),
     (
         "imports_run_one_way",
+        "tollgate/engine/meter.py",
+        'X = DottedName("tollgate.engine.withheld:X"), DottedName("google.auth:Y")',
+    ),
+    (
+        "deferred_imports_have_a_reason",
+        "tollgate/core/money.py",
+        "import json\ndef f():\n    # Few need these.\n    import csv\n    import zlib",
+    ),
+    (
+        "imports_run_one_way",
         "tollgate/routing/planning/plan.py",
         "from tollgate.providers.base import Target",
     ),
@@ -256,7 +292,7 @@ KEPT = [
     (
         "implementations_are_imported_by_wiring_alone",
         "tollgate/providers/formats.py",
-        "def load():\n from tollgate.providers.bedrock.decode import X",
+        'X = DottedName[Codec]("tollgate.providers.bedrock.decode:X")',
     ),
     (
         "implementations_are_imported_by_wiring_alone",

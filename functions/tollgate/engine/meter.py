@@ -36,7 +36,6 @@ from tollgate.core.generation import (
 )
 from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
-from tollgate.core.work import Work
 from tollgate.engine.gateway import Call
 from tollgate.engine.round_account import RoundAccount, weakest_source
 from tollgate.routing.planning.plan import Attempt, Plan
@@ -44,9 +43,7 @@ from tollgate.routing.price import bill, bill_fees
 from tollgate.stores.base import Hold
 
 # A function whose providers are well never needs it.
-_WITHHOLD_PROMPT: Final = DottedName[Callable[[str, Work], str]](
-    "tollgate.engine.withheld:withhold_prompt"
-)
+_WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")
 
 # Strings and usage of a provider are stored in the record, which must fit into an item: a larger
 # one could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
@@ -390,7 +387,7 @@ class Meter:
         """Return a provider's words as the record may have them, while the record has room."""
         kept = sum(len(attempt.provider_words) for attempt in self._attempts)
         room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - kept)
-        return _WITHHOLD_PROMPT()(words, self._call.parsed.request)[:room]
+        return _WITHHOLD()(words, self._call.parsed.request)[:room]
 
     def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
         """Return the cost of reported usage at an attempt's price, 0 if none was reported."""

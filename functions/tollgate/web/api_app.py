@@ -94,6 +94,7 @@ def _render_errors(app: FastAPI) -> None:
     def reply(request: Request, error: GatewayError) -> Response:
         render: Callable[[GatewayError, str], ErrorReply] = openai_reply
         if _is_of_anthropic(request):
+            # Most processes answer no client of Anthropic's.
             from tollgate.ingress.messages.errors import anthropic_reply
 
             render = anthropic_reply

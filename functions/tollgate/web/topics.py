@@ -24,7 +24,7 @@ class Topic(Struct, frozen=True):
     routers: tuple[DottedName[Callable[..., APIRouter]], ...]
     steps: frozenset[str]
     has_large_bodies: bool = False
-    """Whether a body may be as large as one of the metered routes, `body_bytes_max`."""
+    """True if a body may be as large as one of the metered routes, `body_bytes_max`."""
 
 
 # In the order of the OpenAPI document.

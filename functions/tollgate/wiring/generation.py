@@ -181,6 +181,7 @@ class _LaterRecognizer:
         self, document: "InlineMedia", pages: Sequence["DocumentPage"]
     ) -> Mapping[int, str]:
         """Return the text of each page; raise RecognitionFailed."""
+        # Imported with the first document that an engine reads.
         from tollgate.providers.transports.engine_calls import PooledEngineCalls
         from tollgate.tools.recognize import EngineRecognizer
 
@@ -216,6 +217,7 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> "RequestTools":
         """Return the tools of one request, which leads to models by a route or by none."""
+        # Imported with the first server tool that runs.
         from tollgate.wiring.tools import WiredTools
 
         tools = WiredTools(
@@ -244,6 +246,7 @@ class _InvokedDocuments:
     async def read(self, content: bytes, media_type: str, task: "ReadingTask") -> "ReadDocument":
         """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
         if self._made is None:
+            # Imported with the first document that another function reads.
             from tollgate.stores.documents.invoked_reader import InvokedReader
 
             settings = self._settings

@@ -58,6 +58,7 @@ def load_google_credentials(info: object, role: AwsRole, *, is_secret: bool) -> 
     `role` is what a federation from AWS proves. A federation that comes as a secret may read
     nothing of this machine. ValueError if the JSON lacks something.
     """
+    # google-auth is imported with the first token.
     from google.auth.credentials import with_scopes_if_required
 
     if not isinstance(info, dict):

@@ -81,6 +81,7 @@ class GoogleToken:
 
     def _refreshed(self) -> tuple[str, float]:
         """Return a new token, and its end in Unix seconds."""
+        # google-auth is imported with the first token.
         from google.auth import exceptions
 
         try:
@@ -169,6 +170,7 @@ def _over_http(
     **options: Any,
 ) -> _Reply:
     """Send one request for google-auth, whose own clients need packages that we do not ship."""
+    # google-auth calls this function, and so is imported.
     from google.auth.exceptions import TransportError
 
     address = urlsplit(url or "")
