@@ -28,7 +28,7 @@ from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
-from tollgate.providers.formats import WIRE_FORMATS, WireFormat, codec_of
+from tollgate.providers.formats import WIRE_FORMATS, codec_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.administration import NewKey
@@ -198,10 +198,10 @@ class Directory:
 
     transports: Mapping[str, Scripted]
     codecs: Mapping[str, Codec]
-    of_works: WireFormat = WIRE_FORMATS["openai_chat"]
+    of_works: str = "openai_chat"
 
     def provider(self, slug: str) -> Provider:
-        own, works = (self.codecs[slug], self.transports[slug]), self.of_works
+        own, works = (self.codecs[slug], self.transports[slug]), WIRE_FORMATS[self.of_works]
         return Provider(*own, works.batch_codecs, works.stream_codecs)
 
 
@@ -254,7 +254,7 @@ class House:
         return RequestServices(
             keys=self.stores.keys,
             ingresses={
-                **{each.name: each.make(gateway.ids) for each in FORMATS},
+                **{each.name: each.make()(gateway.ids) for each in FORMATS},
                 CHAT_COMPLETIONS.name: self.ingress,
             },
             clock=gateway.clock,
@@ -340,7 +340,7 @@ async def house(
     near, far = near or Scripted(answers("Hello")), far or Scripted(answers("Hi"))
     catalog = small_catalog(**sections)
     codec = codec or codec_of("openai_chat")
-    works = [WIRE_FORMATS[row.codec] for slug, row in catalog.providers.items() if slug == "near"]
+    works = [row.codec for slug, row in catalog.providers.items() if slug == "near"]
     ledger, journal = WatchedLedger(stores.ledger, trace), RecordedJournal(trace)
     gateway = Gateway(
         ledger=ledger,

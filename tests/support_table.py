@@ -212,11 +212,12 @@ def _providers() -> str:
                 by_kind[catalog.models[target.model].kind].append(target)
         counts = ", ".join(f"{len(found)} {kind}" for kind, found in by_kind.items() if found)
         served.setdefault(f"{row.codec}, {row.transport}", []).append(f"`{slug}` {counts}")
-        if (load := WIRE_FORMATS[row.codec].load) and (own := by_kind["chat"]):
+        codec, own = WIRE_FORMATS[row.codec].make_codec(), by_kind["chat"]
+        if codec and own:
             chatting[slug] = [
-                _of_all(_taken(name, load(), target) for target in own) for name in OF_A_PROVIDER
+                _of_all(_taken(name, codec, target) for target in own) for name in OF_A_PROVIDER
             ]
-    lines = [f"- **{codec}**: {'; '.join(rows)}." for codec, rows in served.items()]
+    lines = [f"- **{spoken}**: {'; '.join(rows)}." for spoken, rows in served.items()]
     return "\n".join(lines) + "\n\n" + departure_list([*OF_A_PROVIDER], chatting)
 
 

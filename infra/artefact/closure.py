@@ -1,7 +1,7 @@
 """Find the modules that an entry file can reach, by reading sources: nothing is imported.
 
-Imports inside functions count. Modules that are not reached are not shipped, so no list has to
-leave out the command line or the checks of routing.yaml.
+Imports inside functions count, and so do dotted names. Modules that are not reached are not
+shipped, so no list has to leave out the command line or the checks of routing.yaml.
 """
 
 import ast
@@ -64,6 +64,11 @@ def _imported(file: Path, module: str) -> Iterator[str]:
                 yield base
                 # A name taken from a package may be a module of it.
                 yield from (f"{base}.{it.name}" for it in names)
+            case ast.Call(args=[ast.Constant(value=str(named))], func=function):
+                # Either `DottedName(…)` or `DottedName[…](…)`.
+                callee = function.value if isinstance(function, ast.Subscript) else function
+                if isinstance(callee, ast.Name) and callee.id == "DottedName":
+                    yield named.partition(":")[0]
             case _:
                 pass
 

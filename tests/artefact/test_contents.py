@@ -204,6 +204,18 @@ def test_an_import_within_a_function_is_reached(tmp_path: Path) -> None:
     assert found.elsewhere == {"os.path", "elsewhere.part"}
 
 
+@pytest.mark.parametrize(
+    "call", ['DottedName("package.late:X")', 'DottedName[X]("package.late:X")']
+)
+def test_a_dotted_name_is_reached(named: str, tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "late.py").write_text("")
+    (tmp_path / "entry.py").write_text(f"ROWS = {{1: {named}('package.late:X')}}")
+    found = find_closure(tmp_path, ["entry"])
+    assert tmp_path / "package" / "late.py" in found.files
+
+
 def test_a_lock_that_needs_markers_is_not_built_from_unseen() -> None:
     # pip reads markers for the interpreter that runs it, not for the one that it installs for.
     # Both are CPython, and on Linux.

@@ -49,9 +49,9 @@ from tollgate.ingress.formats import (
     MODERATIONS,
     RERANK,
     SPEECH,
+    TRANSCRIPTIONS,
 )
 from tollgate.ingress.formats import RESPONSES as RESPONSES_FORMAT
-from tollgate.ingress.sound_formats import TRANSCRIPTIONS
 from tollgate.routing.file.compile import canonical_json, compile_catalog
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.scalars import merge_section

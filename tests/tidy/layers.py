@@ -19,7 +19,7 @@ LAYERS = (
         "providers.parameters",
         "providers.shared",
         "providers.unwrapping",
-        "providers.work_codecs",
+        "providers.wire_format",
         "stores.administration",
         "stores.base",
         "stores.credit",
@@ -60,9 +60,6 @@ HOMES = {
     "tinytag": ("ingress",),
     "trafilatura": ("reading",),
 }
-
-# The table of formats is read by routing, below the codecs that its loaders import when called.
-_LOADERS = {"providers.formats", "providers.work_codecs"}
 
 _ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
 _CHANCE_MODULES = {"random", "secrets"}
@@ -129,25 +126,30 @@ def imports_run_one_way(source: Source) -> Iterator[Finding]:
         yield source.finding(1, f"{part} is in no layer: give it a place in tests/tidy/layers.py")
         return
     for found in source.imports:
-        if part in _LOADERS and found.is_deferred:
-            continue
         target = part_of(found.name)
         target_rank = None if target is None else _rank(target)
         if target_rank is not None and target_rank > rank:
             yield source.finding(found.line, f"{part} lies below {target} and may not import it")
+    for name, line in source.dotted_names:
+        target = part_of(name.partition(":")[0])
+        target_rank = None if target is None else _rank(target)
+        # The table of formats lies below the codecs that it names, in the folder of both.
+        if target_rank is not None and target_rank > rank and not _share_folder(part, target):
+            yield source.finding(line, f"{part} lies below {target} and may not name its objects")
 
 
 def implementations_are_imported_by_wiring_alone(source: Source) -> Iterator[Finding]:
     part = part_of(source.module)
     if part in {None, "wiring", "providers.registry"}:
         return
-    for found in source.imports:
-        if part in _LOADERS and found.is_deferred:
+    named = [(name.partition(":")[0], line) for name, line in source.dotted_names]
+    for name, line in [*((found.name, found.line) for found in source.imports), *named]:
+        target = part_of(name)
+        if target is None or not _is_concrete(target) or target == part:
             continue
-        target = part_of(found.name)
-        if target is not None and _is_concrete(target) and target != part:
+        if (name, line) not in named or not _share_folder(part, target):
             yield source.finding(
-                found.line, f"{part} may not import {target}: only wiring knows implementations"
+                line, f"{part} may not import {target}: only wiring knows implementations"
             )
 
 
@@ -191,6 +193,10 @@ def time_and_chance_come_from_core(source: Source) -> Iterator[Finding]:
         reads_clock = name.partition(".")[0] == "time" and name not in _TIME_FORMATS
         if reads_clock or name in _TIME_AND_CHANCE:
             yield source.finding(line, f"{name}: {rule}")
+
+
+def _share_folder(part: str | None, other: str | None) -> bool:
+    return (part or "").partition(".")[0] == (other or "").partition(".")[0]
 
 
 def _is_concrete(part: str) -> bool:

@@ -90,6 +90,11 @@ class Source:
         `import datetime as dt`, `dt.date.today` is `datetime.date.today`."""
         return tuple(sorted(self._uses(), key=lambda use: use[1]))
 
+    @cached_property
+    def dotted_names(self) -> tuple[tuple[str, int], ...]:
+        """The objects that `DottedName(…)` and `DottedName[…](…)` name, with their lines."""
+        return tuple(self._dotted_names())
+
     def finding(self, line: int, rule: str) -> Finding:
         return Finding(self.path, line, rule)
 
@@ -140,6 +145,15 @@ class Source:
                 for alias in node.names:
                     name = f"{self._imported_from(node)}.{alias.name}"
                     yield Import(name, alias.asname or alias.name, name, node.lineno, late)
+
+    def _dotted_names(self) -> Iterator[tuple[str, int]]:
+        for node in self.nodes(ast.Call):
+            callee = node.func.value if isinstance(node.func, ast.Subscript) else node.func
+            match callee, node.args:
+                case ast.Name(id="DottedName"), [ast.Constant(value=str(name))]:
+                    yield name, node.lineno
+                case _:
+                    pass
 
     def _within_functions(self) -> set[ast.AST]:
         functions = self.nodes(ast.FunctionDef, ast.AsyncFunctionDef)

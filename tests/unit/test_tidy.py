@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.tidy import layers, private_names, shape, words
+from tests.tidy import imports, layers, private_names, shape, words
 from tests.tidy.names import names_have_one_meaning
 from tests.tidy.source import Finding, Rule, Source
 
@@ -14,7 +14,13 @@ TOP = Path(__file__).parents[2]
 CHECKED = ("functions", "infra", "bench", "tests")
 RULES = {
     rule.__name__: rule
-    for rule in (*layers.RULES, *private_names.RULES, *shape.RULES, *words.RULES)
+    for rule in (
+        *imports.RULES,
+        *layers.RULES,
+        *private_names.RULES,
+        *shape.RULES,
+        *words.RULES,
+    )
 }
 
 
@@ -120,6 +126,30 @@ BROKEN = [
         "tollgate/providers/formats.py",
         "import tollgate.providers.bedrock.decode",
         [1],
+    ),
+    (
+        "implementations_are_imported_by_wiring_alone",
+        "tollgate/providers/formats.py",
+        "def load():\n from tollgate.providers.bedrock.decode import X",
+        [2],
+    ),
+    (
+        "implementations_are_imported_by_wiring_alone",
+        "tollgate/engine/attempts.py",
+        'X = DottedName("tollgate.providers.bedrock.decode:X")',
+        [1],
+    ),
+    (
+        "imports_run_one_way",
+        "tollgate/engine/attempts.py",
+        'A = 1\nX = DottedName[Codec]("tollgate.web.auth:X")',
+        [2],
+    ),
+    (
+        "deferred_imports_have_a_reason",
+        "tollgate/core/money.py",
+        "def f():\n    import json\n\n    return json",
+        [2],
     ),
     (
         "formats_and_providers_never_meet",
@@ -253,6 +283,16 @@ KEPT = [
     ),
     (
         "imports_run_one_way",
+        "tollgate/engine/meter.py",
+        'X = DottedName("tollgate.engine.withheld:X"), DottedName("google.auth:Y")',
+    ),
+    (
+        "deferred_imports_have_a_reason",
+        "tollgate/core/money.py",
+        "import json\ndef f():\n    # Few need these.\n    import csv\n    import zlib",
+    ),
+    (
+        "imports_run_one_way",
         "tollgate/routing/planning/plan.py",
         "from tollgate.providers.base import Target",
     ),
@@ -271,7 +311,7 @@ KEPT = [
     (
         "implementations_are_imported_by_wiring_alone",
         "tollgate/providers/formats.py",
-        "def load():\n from tollgate.providers.bedrock.decode import X",
+        'X = DottedName[Codec]("tollgate.providers.bedrock.decode:X")',
     ),
     (
         "implementations_are_imported_by_wiring_alone",

@@ -1,14 +1,22 @@
 """The command `tollgate`. A subcommand's module is imported when it runs, not before."""
 
-from importlib import import_module
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import click
+from click.shell_completion import CompletionItem
 from msgspec import Struct
 from typing_extensions import override
 
+from tollgate.core.dotted_names import DottedName, import_object
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+# Commands that have no settings do without it.
+_EXPLAIN_INVALID_SETTINGS: Final = DottedName[Callable[[ValueError], str | None]](
+    "tollgate.cli.invalid_settings:explain_invalid_settings"
+)
 
 
 class _Entry(Struct, frozen=True):
@@ -90,7 +98,7 @@ class _LazyGroup(click.Group):
         entry = _ENTRIES.get(cmd_name)
         if entry is None:
             return None
-        command = getattr(import_module(f"tollgate.cli.{entry.module}"), entry.attribute)
+        command = import_object(f"tollgate.cli.{entry.module}:{entry.attribute}")
         if not isinstance(command, click.Command):
             raise TypeError(f"{entry.module}.{entry.attribute} is not a command")
         return command
@@ -112,18 +120,13 @@ class _LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except ValueError as failure:
-            # Imported here, since commands that have no settings do without them.
-            from tollgate.cli.invalid_settings import explain_invalid_settings
-
-            explained = explain_invalid_settings(failure)
+            explained = _EXPLAIN_INVALID_SETTINGS()(failure)
             if explained is None:
                 raise
             raise click.ClickException(explained) from failure
 
     @override
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        from click.shell_completion import CompletionItem
-
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         commands = [CompletionItem(name, help=_ENTRIES[name].summary) for name in names]
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]

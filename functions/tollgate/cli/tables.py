@@ -40,6 +40,7 @@ def show(
     """
     listed = list(rows)
     if style == "csv" and shape is not None and isinstance(data, list):
+        # pydantic takes longer to import than a command, and CSV alone needs it.
         from tollgate.web.csv_columns import cell_text, csv_columns
 
         columns = csv_columns(shape())
@@ -135,6 +136,7 @@ def _delimited(rows: Iterable[TableRow], columns: Sequence[str], dialect: str) -
 
 
 def _table(rows: Sequence[TableRow], columns: Sequence[str]) -> None:
+    # Only a terminal gets a table, and rich takes longer to import than a command.
     from rich.console import Console
     from rich.table import Table
 

@@ -6,16 +6,17 @@ attempt may serve; a failure after it is the generation's.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import reduce
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.clock import Deadline
 from tollgate.core.content import ToolCall
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, MissingCredentials, RequestError, UpstreamError
 from tollgate.core.events import (
     ChosenGroup,
@@ -29,6 +30,7 @@ from tollgate.core.events import (
     PartStart,
     UsageReported,
 )
+from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import describe_remedy
 from tollgate.core.usage import Usage
 from tollgate.core.work import InputWork
@@ -41,8 +43,16 @@ from tollgate.engine.head_start import HeadStart
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.ingress.base import ServedBy
-from tollgate.providers.base import Target
+from tollgate.providers.base import Provider, Target
 from tollgate.routing.planning.plan import Attempt, Plan
+
+# Most processes serve no request of these kinds.
+_LEAVE_TO_PROVIDER: Final = DottedName[Callable[[GenerationRequest, Target], GenerationRequest]](
+    "tollgate.engine.native_tools:leave_to_provider"
+)
+_ENCODE_WORK: Final = DottedName[Callable[[Provider, Attempt, InputWork], Encoded]](
+    "tollgate.engine.batches:encode_work"
+)
 
 
 class CommittedAttempt(Struct, frozen=True, kw_only=True):
@@ -179,15 +189,9 @@ async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
     work = await context.media.inline(attempt.target)
     if not isinstance(work, InputWork):
         if work.server_tools:
-            # Imported with the first such request: most processes serve none.
-            from tollgate.engine.native_tools import leave_to_provider
-
-            work = leave_to_provider(work, attempt.target)
+            work = _LEAVE_TO_PROVIDER()(work, attempt.target)
         return encode_attempt(provider, attempt, work)
-    # Imported with the first request of such a kind: most processes serve none.
-    from tollgate.engine.batches import encode_work
-
-    return encode_work(provider, attempt, work)
+    return _ENCODE_WORK()(provider, attempt, work)
 
 
 async def _ready(

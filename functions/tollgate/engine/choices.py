@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import (
     ChosenGroup,
@@ -44,6 +45,11 @@ from tollgate.providers.base import (
 )
 from tollgate.providers.unwrapping import encode_request, make_decoder
 from tollgate.routing.planning.plan import Attempt
+
+# A function whose providers are well never needs it.
+_REDACT_BODY: Final = DottedName[Callable[[bytes], str]](
+    "tollgate.providers.shared.refusals:redact_body"
+)
 
 # Reads in the queue of a fan-out; reading from providers stops while it is full, so that a slow
 # caller cannot fill the memory.
@@ -202,11 +208,8 @@ def error_of(
     target: Target,
 ) -> UpstreamError:
     """Return the public error of an error reply, with the provider's words."""
-    # Imported here, as codecs are: a function that is well never needs it.
-    from tollgate.providers.shared.refusals import redact_body
-
     error = translate(refused, target)
-    error.provider_words = error.provider_words or redact_body(refused.body)
+    error.provider_words = error.provider_words or _REDACT_BODY()(refused.body)
     return error
 
 

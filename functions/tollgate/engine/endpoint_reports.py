@@ -9,6 +9,7 @@ from typing import Final
 from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.generation import GenerationRecord
+from tollgate.core.speed import AnswerTime
 from tollgate.engine.gateway import Journal
 from tollgate.providers.base import Target
 from tollgate.stores.base import CooldownStore
@@ -54,9 +55,6 @@ class EndpointReports:
         """
         if self._serving is None or record.outcome != "ok":
             return
-        # Imported here: the first answer is under way before a process needs it.
-        from tollgate.core.speed import AnswerTime
-
         target, first_token_ms = self._serving
         trace = record.trace
         is_single = trace.kind == "chat" and trace.choices == 1 and not trace.prompts

@@ -1,13 +1,14 @@
 """One generation from plan to settlement; every exit after the hold settles."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec.structs import replace
 
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import (
     ErrorCode,
     GatewayError,
@@ -24,7 +25,7 @@ from tollgate.engine.delivery import deliver_metered, end_uncovered
 from tollgate.engine.endpoint_reports import EndpointReports
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.head_start import HeadStart
-from tollgate.engine.media import RequestMedia, fetch_awaited
+from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
 from tollgate.routing.planning.plan import Plan
@@ -32,7 +33,25 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.base import Hold
 
 if TYPE_CHECKING:
+    from tollgate.engine.server_tools import OfferedTools
     from tollgate.engine.tool_injection import InjectedTools
+
+# The preparations and the rounds of requests that most processes never serve.
+_FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
+    "tollgate.engine.named_files:fetch_awaited"
+)
+_FIND_FILES_OF: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
+    "tollgate.engine.named_files:find_files_of"
+)
+_OFFER_SERVER_TOOLS: Final = DottedName[Callable[..., "OfferedTools"]](
+    "tollgate.engine.server_tools:offer_server_tools"
+)
+_READ_DOCUMENTS: Final = DottedName[
+    Callable[[Gateway, PlanningRequest, Plan, RequestMedia], Awaitable[Plan]]
+]("tollgate.engine.document_reading:read_documents")
+_STREAM_ROUNDS: Final = DottedName[
+    Callable[[AttemptContext, EventSink, Coverage, "InjectedTools"], Awaitable[None]]
+]("tollgate.engine.rounds:stream_rounds")
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
 SETTLE_BUDGET_S: Final = 8.0
@@ -47,20 +66,14 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     comes before the last byte: the platform may freeze the process as soon as that byte has left.
     """
     if call.parsed.awaits is not None:
-        call = await fetch_awaited(gateway, call)
+        call = await _FETCH_AWAITED()(gateway, call)
     if call.parsed.request.names_files:
-        # Imported with the first such request: most processes serve none.
-        from tollgate.engine.named_files import find_files_of
-
-        call = await find_files_of(gateway, call)
+        call = await _FIND_FILES_OF()(gateway, call)
     tools: InjectedTools | None = None
     left_out: tuple[str, ...] = ()
     request = call.parsed.request
     if isinstance(request, GenerationRequest) and request.server_tools:
-        # Imported here, as the rounds are: most requests use no tool of the gateway's.
-        from tollgate.engine.server_tools import offer_server_tools
-
-        offer = offer_server_tools(gateway.tools, gateway.planner, request, call.principal)
+        offer = _OFFER_SERVER_TOOLS()(gateway.tools, gateway.planner, request, call.principal)
         tools, left_out = offer.injected, offer.left_out
         call = replace(call, parsed=replace(call.parsed, request=offer.request))
     rounds = tools.bound if tools else None
@@ -68,10 +81,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     plan = gateway.planner.plan(wanted, now_s=gateway.clock.now_s())
     media = RequestMedia(gateway.media, call.parsed.request, gateway.files)
     if call.parsed.request.has_documents:
-        # Imported with the first such request: most processes serve none.
-        from tollgate.engine.document_reading import read_documents
-
-        plan = await read_documents(gateway, wanted, plan, media)
+        plan = await _READ_DOCUMENTS()(gateway, wanted, plan, media)
     async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as ahead:
         (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan, ahead.begin))
         if left_out:
@@ -145,9 +155,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: "InjectedTool
         output_limited=context.plan.trace.output_tokens_max is not None,
     )
     if tools is not None:
-        from tollgate.engine.rounds import stream_rounds
-
-        await stream_rounds(context, sink, coverage, tools)
+        await _STREAM_ROUNDS()(context, sink, coverage, tools)
         return
     attempt = await commit_first(context)
     async with attempt.connection:

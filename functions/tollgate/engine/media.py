@@ -24,6 +24,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.media_types import detect_media_type, kind_of
+from tollgate.core.picture_files import find_picture_fault
 from tollgate.core.request import (
     AssistantMessage,
     GenerationRequest,
@@ -33,7 +34,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.work import InputWork, Work
-from tollgate.engine.gateway import Call, FileReader, Gateway
+from tollgate.engine.gateway import FileReader
 from tollgate.providers.base import FetchedMedia, MediaFetcher, Target
 
 if TYPE_CHECKING:
@@ -47,33 +48,6 @@ SOUND_FORMATS: Final[Mapping[str, Literal["wav", "mp3", "webm"]]] = {
     "audio/mpeg": "mp3",
     "audio/webm": "webm",
 }
-
-
-async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
-    """Return a call with the media that it names elsewhere, by which its work is measured.
-
-    This is before any money is held: the hold is of the size that is found.
-    """
-    parsed = call.parsed
-    awaited = parsed.awaits
-    if awaited is None:
-        return call
-    if isinstance(awaited.source, MediaUrl):
-        fetched = await gateway.media.fetch(
-            awaited.source.url, field=awaited.field, bytes_max=awaited.bytes_max
-        )
-        content = fetched.content
-    else:
-        # Imported with the first such request: most processes serve none.
-        from tollgate.engine.named_files import load_named_file
-
-        content = await load_named_file(
-            gateway.files,
-            call.principal.workspace_id,
-            awaited.source,
-            bytes_max=awaited.bytes_max,
-        )
-    return replace(call, parsed=replace(parsed, request=awaited.complete(content), awaits=None))
 
 
 def replace_parts(
@@ -203,9 +177,6 @@ class RequestMedia:
         has_room = work.kind != "image" or target.dialect.images.edits == "reference_images"
         if not work.addresses or (has_room and "image" in target.dialect.fetches_urls):
             return work
-        # Imported with the first such request: most processes serve none.
-        from tollgate.core.picture_files import find_picture_fault
-
         await self._fetch(set(work.addresses))
         found = {url: self._inline(url) for url in work.addresses}
         for url in found:

@@ -1,7 +1,7 @@
 """Observes a generation and makes its record: usage, timing, outcome, bill."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Final, assert_never
 
@@ -10,6 +10,7 @@ from pydantic_core import to_json
 
 from tollgate.core.clock import Clock
 from tollgate.core.content import ToolCall
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError, UpstreamError
 from tollgate.core.events import (
     Ended,
@@ -40,6 +41,9 @@ from tollgate.engine.round_account import RoundAccount, weakest_source
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import bill, bill_fees
 from tollgate.stores.base import Hold
+
+# A function whose providers are well never needs it.
+_WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")
 
 # Strings and usage of a provider are stored in the record, which must fit into an item: a larger
 # one could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
@@ -381,12 +385,9 @@ class Meter:
 
     def _keep_words(self, words: str) -> str:
         """Return a provider's words as the record may have them, while the record has room."""
-        # Imported here: a function that is well never needs it.
-        from tollgate.engine.withheld import withhold_prompt
-
         kept = sum(len(attempt.provider_words) for attempt in self._attempts)
         room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - kept)
-        return withhold_prompt(words, self._call.parsed.request)[:room]
+        return _WITHHOLD()(words, self._call.parsed.request)[:room]
 
     def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
         """Return the cost of reported usage at an attempt's price, 0 if none was reported."""

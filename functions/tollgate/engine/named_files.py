@@ -1,4 +1,4 @@
-"""Files that requests name by their ids: found before anything is planned or held."""
+"""Files and addresses that requests name: found before anything is planned or held."""
 
 import asyncio
 import base64
@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tollgate.core.content import Document, FileReference, Image, InlineMedia, UserContent
+from tollgate.core.content import Document, FileReference, Image, InlineMedia, MediaUrl, UserContent
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files import FoundFile
 from tollgate.core.media_types import detect_media_type, kind_of
@@ -31,6 +31,30 @@ from tollgate.engine.media import (
 _TEXT_PICTURES: Final = {"image/svg+xml": "text/xml"}
 # Different ones, each of which is looked up.
 NAMED_FILES_MAX: Final = 64
+
+
+async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
+    """Return a call with the media that it names elsewhere, by which its work is measured.
+
+    This is before any money is held: the hold is of the size that is found.
+    """
+    parsed = call.parsed
+    awaited = parsed.awaits
+    if awaited is None:
+        return call
+    if isinstance(awaited.source, MediaUrl):
+        fetched = await gateway.media.fetch(
+            awaited.source.url, field=awaited.field, bytes_max=awaited.bytes_max
+        )
+        content = fetched.content
+    else:
+        content = await load_named_file(
+            gateway.files,
+            call.principal.workspace_id,
+            awaited.source,
+            bytes_max=awaited.bytes_max,
+        )
+    return replace(call, parsed=replace(parsed, request=awaited.complete(content), awaits=None))
 
 
 async def find_files_of(gateway: Gateway, call: Call) -> Call:

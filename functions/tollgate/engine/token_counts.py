@@ -14,8 +14,10 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.work import InputWork
 from tollgate.engine.choices import EncodedAttempt, encode_attempt
+from tollgate.engine.document_reading import reads_itself
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.media import RequestMedia
+from tollgate.engine.named_files import find_named_files
 from tollgate.providers.base import Frame, TokenCounter, UpstreamRefused, WireRequest
 from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.providers.shared.counts import Counts
@@ -74,9 +76,6 @@ async def count_tokens(
     provider that fails or is slow leaves the estimate.
     """
     if request.names_files:
-        # Imported with the first such request: most processes serve none.
-        from tollgate.engine.named_files import find_named_files
-
         request = await find_named_files(gateway.files, principal.workspace_id, request)
     estimate = TokenCount(tokens=PromptSize.of(request).estimate, is_exact=False)
     try:
@@ -126,16 +125,13 @@ def _is_read_here(gateway: Gateway, request: GenerationRequest, attempt: Attempt
     """Return whether the endpoint would get the pages of a document, which no count has read."""
     if gateway.reader is None or not request.has_documents:
         return False
-    # Imported with the first such request: most processes serve none.
-    from tollgate.engine.document_reading import reads_itself
-
     return not reads_itself(attempt.target, request)
 
 
 def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
     row = planner.catalog.providers[attempt.target.provider]
-    load = WIRE_FORMATS[row.codec].load_counter
-    return load() if load is not None else None
+    counter = WIRE_FORMATS[row.codec].counter
+    return counter() if counter is not None else None
 
 
 async def _ask(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> int | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.ids import IdSource
 from tollgate.core.models import BaseModel
 from tollgate.core.request import GenerationRequest
@@ -11,30 +12,32 @@ from tollgate.ingress.base import Ingress
 
 
 class FormatModels(Struct, frozen=True, kw_only=True):
-    """The models that the OpenAPI document shows of a format."""
+    """The models that the OpenAPI document shows of a format; no request imports them by this."""
 
-    request: type[BaseModel]
-    reply: type[BaseModel] | None
+    request: DottedName[type[BaseModel]]
+    reply: DottedName[type[BaseModel]] | None = None
     """The body of a reply that is not streamed; None if it is no JSON."""
-    error: type[BaseModel]
-    form: type[BaseModel] | None = None
+    error: DottedName[type[BaseModel]] = DottedName(
+        "tollgate.ingress.shared.wire.reply_models:ErrorEnvelope"
+    )
+    form: DottedName[type[BaseModel]] | None = None
     """The fields of a request that is a form; None if none may be one."""
-    media_types: tuple[str, ...] = ()
-    """The types of replies that are neither JSON nor events."""
-    event: type[BaseModel] | None = None
+    media_types: DottedName[Mapping[str, str]] | None = None
+    """The types of replies that are neither JSON nor events, by the option that requests them."""
+    event: DottedName[type[BaseModel]] | None = None
     """The data of one server-sent event; None if no reply is streamed."""
-    failure: type[BaseModel] | None = None
+    failure: DottedName[type[BaseModel]] | None = None
     """The data of the event that ends a broken stream."""
-    count_request: type[BaseModel] | None = None
+    count_request: DottedName[type[BaseModel]] | None = None
     """The body of the route that counts tokens, None without one."""
-    count_reply: type[BaseModel] | None = None
+    count_reply: DottedName[type[BaseModel]] | None = None
 
 
 class TokenCounting(Struct, frozen=True, kw_only=True):
     """The route of a format that counts the tokens of a request."""
 
     path: str
-    parse: Callable[[bytes, Mapping[str, str]], GenerationRequest]
+    parse: DottedName[Callable[[bytes, Mapping[str, str]], GenerationRequest]]
     """Parse a request; RequestError with the field at fault."""
     render: Callable[[int], bytes]
     """Return the body of a reply with the count."""
@@ -57,9 +60,8 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     """As records of generations write it."""
     path: str
     """Of the metered route, as `canonical_path` spells it."""
-    make: Callable[[IdSource], Ingress]
-    load_models: Callable[[], FormatModels]
-    """A function, for the streaming function starts without these models."""
+    make: DottedName[Callable[[IdSource], Ingress]]
+    models: FormatModels
     tag: str
     summary: str
     description: str

@@ -1,135 +1,65 @@
 """The client formats that are served, one row for each.
 
 The wiring makes them, `web/chat_app.py` gives each its route, `web/openapi.py` describes it: a new
-format is its folder and a row here (and the path's method in infra/template.yaml).
+format is its folder and a row here (and the path's method in infra/template.yaml). A row names the
+format's class and models, so that a process imports a format with its first request.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.ids import IdSource
-from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.format_row import FormatModels, IngressFormat, PathAlias, TokenCounting
-from tollgate.ingress.image_formats import IMAGE_EDITS, IMAGE_GENERATIONS
-from tollgate.ingress.sound_formats import SPEECH, TRANSCRIPTIONS, TRANSLATIONS
 
 # The header that clients of Anthropic's Messages send with every request.
 ANTHROPIC_VERSION: Final = "anthropic-version"
 
-
-def _make_chat_completions(ids: IdSource) -> Ingress:
-    # Not imported by the functions that serve no generations.
-    from tollgate.ingress.chat_completions import ChatCompletions
-
-    return ChatCompletions(ids)
-
-
-def _load_chat_completions_models() -> FormatModels:
-    from tollgate.ingress.chat_completions.wire.plugins import ChatRequest
-    from tollgate.ingress.chat_completions.wire.response import (
-        ChatCompletion,
-        ChatCompletionChunk,
-        ChatCompletionFailure,
-    )
-    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
-
-    return FormatModels(
-        request=ChatRequest,
-        reply=ChatCompletion,
-        event=ChatCompletionChunk,
-        failure=ChatCompletionFailure,
-        error=ErrorEnvelope,
-    )
-
-
-def _load_completions_models() -> FormatModels:
-    from tollgate.ingress.completions.wire.completion_reply import (
-        Completion,
-        CompletionChunk,
-        CompletionFailure,
-    )
-    from tollgate.ingress.completions.wire.completion_request import CompletionRequest
-    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
-
-    return FormatModels(
-        request=CompletionRequest,
-        reply=Completion,
-        event=CompletionChunk,
-        failure=CompletionFailure,
-        error=ErrorEnvelope,
-    )
-
-
 CHAT_COMPLETIONS: Final = IngressFormat(
     name="chat_completions",
     path="/v1/chat/completions",
-    make=_make_chat_completions,
-    load_models=_load_chat_completions_models,
+    make=DottedName("tollgate.ingress.chat_completions:ChatCompletions"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.chat_completions.wire.plugins:ChatRequest"),
+        reply=DottedName("tollgate.ingress.chat_completions.wire.response:ChatCompletion"),
+        event=DottedName("tollgate.ingress.chat_completions.wire.response:ChatCompletionChunk"),
+        failure=DottedName("tollgate.ingress.chat_completions.wire.response:ChatCompletionFailure"),
+    ),
     tag="chat",
     summary="Create Chat Completion",
     description="Generate an answer, whole or streamed; it is billed to the key.",
     operation_id="create_chat_completion",
 )
-
-
-def _make_completions(ids: IdSource) -> Ingress:
-    # Imported with its first request: most deployments start without it.
-    from tollgate.ingress.completions import Completions
-
-    return Completions(ids)
-
-
 COMPLETIONS: Final = IngressFormat(
     name="completions",
     path="/v1/completions",
-    make=_make_completions,
-    load_models=_load_completions_models,
+    make=DottedName("tollgate.ingress.completions:Completions"),
+    models=FormatModels(
+        request=DottedName(
+            "tollgate.ingress.completions.wire.completion_request:CompletionRequest"
+        ),
+        reply=DottedName("tollgate.ingress.completions.wire.completion_reply:Completion"),
+        event=DottedName("tollgate.ingress.completions.wire.completion_reply:CompletionChunk"),
+        failure=DottedName("tollgate.ingress.completions.wire.completion_reply:CompletionFailure"),
+    ),
     tag="completions",
     summary="Create Completion",
     description="Complete one prompt or several in OpenAI's legacy format; billed to the key.",
     operation_id="create_completion",
 )
-
-
-def _make_messages(ids: IdSource) -> Ingress:
-    from tollgate.ingress.messages import Messages
-
-    return Messages(ids)
-
-
-def _load_messages_models() -> FormatModels:
-    from tollgate.ingress.messages.wire.reply import (
-        ErrorEvent,
-        MessageReply,
-        MessagesErrorEnvelope,
-        MessageStreamEvent,
-        MessageTokensCount,
-    )
-    from tollgate.ingress.messages.wire.request import CountTokensRequest, MessagesRequest
-
-    return FormatModels(
-        request=MessagesRequest,
-        reply=MessageReply,
-        event=MessageStreamEvent,
-        failure=ErrorEvent,
-        error=MessagesErrorEnvelope,
-        count_request=CountTokensRequest,
-        count_reply=MessageTokensCount,
-    )
-
-
-def _parse_message_count(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
-    from tollgate.ingress.messages.parse import parse_count_request
-
-    return parse_count_request(body, headers)
-
-
 MESSAGES: Final = IngressFormat(
     name="messages",
     path="/v1/messages",
-    make=_make_messages,
-    load_models=_load_messages_models,
+    make=DottedName("tollgate.ingress.messages:Messages"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.messages.wire.request:MessagesRequest"),
+        reply=DottedName("tollgate.ingress.messages.wire.reply:MessageReply"),
+        event=DottedName("tollgate.ingress.messages.wire.reply:MessageStreamEvent"),
+        failure=DottedName("tollgate.ingress.messages.wire.reply:ErrorEvent"),
+        error=DottedName("tollgate.ingress.messages.wire.reply:MessagesErrorEnvelope"),
+        count_request=DottedName("tollgate.ingress.messages.wire.request:CountTokensRequest"),
+        count_reply=DottedName("tollgate.ingress.messages.wire.reply:MessageTokensCount"),
+    ),
     tag="messages",
     summary="Create Message",
     description="Generate an answer in Anthropic's format, whole or streamed; it is billed to the "
@@ -138,51 +68,29 @@ MESSAGES: Final = IngressFormat(
     id_header="request-id",
     counting=TokenCounting(
         path="/v1/messages/count_tokens",
-        parse=_parse_message_count,
+        parse=DottedName("tollgate.ingress.messages.parse:parse_count_request"),
         render=lambda tokens: b'{"input_tokens":%d}' % tokens,
         summary="Count Message Tokens",
         operation_id="count_message_tokens",
     ),
 )
-
-
-def _make_responses(ids: IdSource) -> Ingress:
-    from tollgate.ingress.responses import Responses
-
-    return Responses(ids)
-
-
-def _load_responses_models() -> FormatModels:
-    from tollgate.ingress.responses.wire.response_events import ResponseEvent, ResponseFailed
-    from tollgate.ingress.responses.wire.response_reply import (
-        ResponseInputTokens,
-        ResponseObject,
-        ResponsesErrorEnvelope,
-    )
-    from tollgate.ingress.responses.wire.response_request import ResponsesRequest
-
-    return FormatModels(
-        request=ResponsesRequest,
-        reply=ResponseObject,
-        event=ResponseEvent,
-        failure=ResponseFailed,
-        error=ResponsesErrorEnvelope,
-        count_request=ResponsesRequest,
-        count_reply=ResponseInputTokens,
-    )
-
-
-def _parse_response_count(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
-    from tollgate.ingress.responses.parse import parse_response_request
-
-    return parse_response_request(body, headers).request
-
-
 RESPONSES: Final = IngressFormat(
     name="responses",
     path="/v1/responses",
-    make=_make_responses,
-    load_models=_load_responses_models,
+    make=DottedName("tollgate.ingress.responses:Responses"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.responses.wire.response_request:ResponsesRequest"),
+        reply=DottedName("tollgate.ingress.responses.wire.response_reply:ResponseObject"),
+        event=DottedName("tollgate.ingress.responses.wire.response_events:ResponseEvent"),
+        failure=DottedName("tollgate.ingress.responses.wire.response_events:ResponseFailed"),
+        error=DottedName("tollgate.ingress.responses.wire.response_reply:ResponsesErrorEnvelope"),
+        count_request=DottedName(
+            "tollgate.ingress.responses.wire.response_request:ResponsesRequest"
+        ),
+        count_reply=DottedName(
+            "tollgate.ingress.responses.wire.response_reply:ResponseInputTokens"
+        ),
+    ),
     tag="responses",
     summary="Create Response",
     description="Generate an answer in OpenAI's Responses format, whole or streamed; it is billed "
@@ -190,59 +98,33 @@ RESPONSES: Final = IngressFormat(
     operation_id="create_response",
     counting=TokenCounting(
         path="/v1/responses/input_tokens",
-        parse=_parse_response_count,
+        parse=DottedName("tollgate.ingress.responses.parse:parse_response_count"),
         render=lambda tokens: b'{"object":"response.input_tokens","input_tokens":%d}' % tokens,
         summary="Count Response Input Tokens",
         operation_id="count_response_input_tokens",
     ),
 )
-
-
-def _make_embeddings(ids: IdSource) -> Ingress:
-    from tollgate.ingress.embeddings import Embeddings
-
-    return Embeddings(ids)
-
-
-def _load_embeddings_models() -> FormatModels:
-    from tollgate.ingress.embeddings.wire.embedding_reply import EmbeddingsReply
-    from tollgate.ingress.embeddings.wire.embedding_request import EmbeddingsRequest
-    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
-
-    return FormatModels(request=EmbeddingsRequest, reply=EmbeddingsReply, error=ErrorEnvelope)
-
-
 EMBEDDINGS: Final = IngressFormat(
     name="embeddings",
     path="/v1/embeddings",
-    make=_make_embeddings,
-    load_models=_load_embeddings_models,
+    make=DottedName("tollgate.ingress.embeddings:Embeddings"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.embeddings.wire.embedding_request:EmbeddingsRequest"),
+        reply=DottedName("tollgate.ingress.embeddings.wire.embedding_reply:EmbeddingsReply"),
+    ),
     tag="embeddings",
     summary="Create Embeddings",
     description="Turn texts or token ids into vectors, in OpenAI's format; billed to the key.",
     operation_id="create_embeddings",
 )
-
-
-def _make_rerank(ids: IdSource) -> Ingress:
-    from tollgate.ingress.rerank import Rerank
-
-    return Rerank(ids)
-
-
-def _load_rerank_models() -> FormatModels:
-    from tollgate.ingress.rerank.wire.rerank_reply import RerankReply
-    from tollgate.ingress.rerank.wire.rerank_request import RerankBody
-    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
-
-    return FormatModels(request=RerankBody, reply=RerankReply, error=ErrorEnvelope)
-
-
 RERANK: Final = IngressFormat(
     name="rerank",
     path="/v1/rerank",
-    make=_make_rerank,
-    load_models=_load_rerank_models,
+    make=DottedName("tollgate.ingress.rerank:Rerank"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.rerank.wire.rerank_request:RerankBody"),
+        reply=DottedName("tollgate.ingress.rerank.wire.rerank_reply:RerankReply"),
+    ),
     tag="rerank",
     summary="Rank Documents",
     description="Rank documents by their relevance to a query; billed to the key.",
@@ -255,31 +137,112 @@ RERANK: Final = IngressFormat(
         operation_id="rerank_documents_v2",
     ),
 )
-
-
-def _make_moderations(ids: IdSource) -> Ingress:
-    from tollgate.ingress.moderations import Moderations
-
-    return Moderations(ids)
-
-
-def _load_moderations_models() -> FormatModels:
-    from tollgate.ingress.moderations.wire.moderation_reply import ModerationReply
-    from tollgate.ingress.moderations.wire.moderation_request import ModerationBody
-    from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
-
-    return FormatModels(request=ModerationBody, reply=ModerationReply, error=ErrorEnvelope)
-
-
 MODERATIONS: Final = IngressFormat(
     name="moderations",
     path="/v1/moderations",
-    make=_make_moderations,
-    load_models=_load_moderations_models,
+    make=DottedName("tollgate.ingress.moderations:Moderations"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.moderations.wire.moderation_request:ModerationBody"),
+        reply=DottedName("tollgate.ingress.moderations.wire.moderation_reply:ModerationReply"),
+    ),
     tag="moderations",
     summary="Create Moderation",
     description="Judge texts by what they contain, in OpenAI's format; billed to the key.",
     operation_id="create_moderation",
+)
+IMAGE_GENERATIONS: Final = IngressFormat(
+    name="image_generations",
+    path="/v1/images/generations",
+    make=DottedName("tollgate.ingress.images:ImageGenerations"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.images.wire.image_request:GenerationBody"),
+        reply=DottedName("tollgate.ingress.images.wire.image_reply:ImagesReply"),
+        event=DottedName("tollgate.ingress.images.wire.image_reply:ImageEvent"),
+        failure=DottedName("tollgate.ingress.images.wire.image_reply:ImageFailure"),
+    ),
+    tag="images",
+    summary="Create Images",
+    description="Make pictures of a text, in OpenAI's format, whole or streamed; billed to the "
+    "key.",
+    operation_id="create_images",
+)
+IMAGE_EDITS: Final = IngressFormat(
+    name="image_edits",
+    path="/v1/images/edits",
+    make=DottedName("tollgate.ingress.images:ImageEdits"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.images.wire.image_request:EditBody"),
+        form=DottedName("tollgate.ingress.images.wire.image_request:EditForm"),
+        reply=DottedName("tollgate.ingress.images.wire.image_reply:ImagesReply"),
+        event=DottedName("tollgate.ingress.images.wire.image_reply:ImageEvent"),
+        failure=DottedName("tollgate.ingress.images.wire.image_reply:ImageFailure"),
+    ),
+    tag="images",
+    summary="Edit Images",
+    description="Make pictures of other pictures and a text, in OpenAI's format, whole or "
+    "streamed; billed to the key.",
+    operation_id="edit_images",
+)
+SPEECH: Final = IngressFormat(
+    name="speech",
+    path="/v1/audio/speech",
+    make=DottedName("tollgate.ingress.speech:Speech"),
+    models=FormatModels(
+        request=DottedName("tollgate.ingress.speech.wire.speech_request:SpeechBody"),
+        media_types=DottedName("tollgate.ingress.speech.parse:MEDIA_TYPES"),
+        event=DottedName("tollgate.ingress.speech.wire.speech_events:SpeechEvent"),
+        failure=DottedName("tollgate.ingress.speech.wire.speech_events:SpeechFailure"),
+    ),
+    tag="speech",
+    summary="Create Speech",
+    description="Speak a text; the sound leaves as it comes, and is billed to the key.",
+    operation_id="create_speech",
+)
+TRANSCRIPTIONS: Final = IngressFormat(
+    name="transcriptions",
+    path="/v1/audio/transcriptions",
+    make=DottedName("tollgate.ingress.transcription:Transcriptions"),
+    models=FormatModels(
+        request=DottedName(
+            "tollgate.ingress.transcription.wire.transcription_request:TranscriptionBody"
+        ),
+        form=DottedName(
+            "tollgate.ingress.transcription.wire.transcription_request:TranscriptionForm"
+        ),
+        reply=DottedName("tollgate.ingress.transcription.wire.transcription_reply:TranscriptReply"),
+        media_types=DottedName("tollgate.ingress.transcription.parse:TEXT_TYPES"),
+        event=DottedName("tollgate.ingress.transcription.wire.transcription_reply:TranscriptEvent"),
+        failure=DottedName(
+            "tollgate.ingress.transcription.wire.transcription_reply:TranscriptFailure"
+        ),
+    ),
+    tag="transcription",
+    summary="Create Transcription",
+    description="Write down what a recording says, in OpenAI's format; billed to the key.",
+    operation_id="create_transcription",
+)
+TRANSLATIONS: Final = IngressFormat(
+    name="translations",
+    path="/v1/audio/translations",
+    make=DottedName("tollgate.ingress.transcription:Translations"),
+    models=FormatModels(
+        request=DottedName(
+            "tollgate.ingress.transcription.wire.transcription_request:TranslationBody"
+        ),
+        form=DottedName(
+            "tollgate.ingress.transcription.wire.transcription_request:TranslationForm"
+        ),
+        reply=DottedName("tollgate.ingress.transcription.wire.transcription_reply:TranscriptReply"),
+        media_types=DottedName("tollgate.ingress.transcription.parse:TEXT_TYPES"),
+        event=DottedName("tollgate.ingress.transcription.wire.transcription_reply:TranscriptEvent"),
+        failure=DottedName(
+            "tollgate.ingress.transcription.wire.transcription_reply:TranscriptFailure"
+        ),
+    ),
+    tag="transcription",
+    summary="Create Translation",
+    description="Write in English what a recording says, in OpenAI's format; billed to the key.",
+    operation_id="create_translation",
 )
 
 FORMATS: Final = (
@@ -307,5 +270,5 @@ class Ingresses(dict[str, Ingress]):
 
     def __missing__(self, name: str) -> Ingress:
         row = next(each for each in FORMATS if each.name == name)
-        made = self[name] = row.make(self._ids)
+        made = self[name] = row.make()(self._ids)
         return made

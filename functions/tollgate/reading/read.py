@@ -1,6 +1,7 @@
 """Read a document of any known type; the process that runs this may be ended at any moment."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from tollgate.core.documents import (
     DOCUMENT_BYTES_MAX,
@@ -10,12 +11,26 @@ from tollgate.core.documents import (
     ReadingTask,
     UnreadableDocument,
 )
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.file_types import is_text_type
 from tollgate.core.media_types import DOCX, HTML, PDF, XHTML, XLSX
 from tollgate.reading.opened import OpenedDocument, pages_of_text
 
 # Of the pictures of all pages together: what a request to a provider has room for.
 PICTURE_BYTES_MAX = 24 * 1024 * 1024
+# Each reader is imported with the first document of its type.
+_OPEN_PDF: Final = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]](
+    "tollgate.reading.pdf:open_pdf"
+)
+_OPEN_WEB_PAGE: Final = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]](
+    "tollgate.reading.web_page:open_web_page"
+)
+_OPEN_TEXT: Final = DottedName[Callable[[bytes], OpenedDocument]](
+    "tollgate.reading.office:open_text"
+)
+_OPEN_SHEETS: Final = DottedName[Callable[[bytes], OpenedDocument]](
+    "tollgate.reading.office:open_sheets"
+)
 
 
 def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedDocument:
@@ -24,20 +39,15 @@ def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedD
         raise UnreadableDocument(
             DocumentFault.TOO_MANY_BYTES, amount=len(content), most=DOCUMENT_BYTES_MAX
         )
-    # Each reader is imported with the first document of its type.
     match media_type.partition(";")[0].strip().lower():
         case type_ if type_ == PDF:
-            from tollgate.reading.pdf import open_pdf
-
-            opened = open_pdf(content, task)
+            opened = _OPEN_PDF()(content, task)
         case type_ if type_ in (HTML, XHTML):
-            from tollgate.reading.web_page import open_web_page
-
-            opened = open_web_page(content, task)
-        case type_ if type_ in (DOCX, XLSX):
-            from tollgate.reading import office
-
-            opened = office.open_text(content) if type_ == DOCX else office.open_sheets(content)
+            opened = _OPEN_WEB_PAGE()(content, task)
+        case type_ if type_ == DOCX:
+            opened = _OPEN_TEXT()(content)
+        case type_ if type_ == XLSX:
+            opened = _OPEN_SHEETS()(content)
         case type_ if is_text_type(type_):
             opened = pages_of_text([_decode(content)])
         case _:

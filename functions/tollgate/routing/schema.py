@@ -18,7 +18,8 @@ from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality, OutputModality, WorkKind
 from tollgate.providers.base import Auth, ProviderRow
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import TRANSPORT_NEEDS, FormatName, TransportName
+from tollgate.providers.formats import TRANSPORT_NEEDS, FormatName
+from tollgate.providers.wire_format import TransportName
 from tollgate.routing.chains import GuardrailSection, RouteSection
 from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsSection
 from tollgate.routing.lifecycle import EndSection, SuccessionSection

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -10,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Match
 
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed, RequestError
 from tollgate.ingress.base import ErrorReply
 from tollgate.ingress.errors import openai_reply
@@ -30,6 +32,11 @@ from tollgate.web.paths import (
 from tollgate.web.request_id import RequestIds, request_id_of
 from tollgate.web.services import Services
 from tollgate.web.topics import IncludeTopic, TopicRoutes
+
+# A function that was built with its document never needs the generator.
+_GENERATE_DOCUMENT: Final = DottedName[Callable[[FastAPI], dict[str, Any]]](
+    "tollgate.web.openapi:openapi"
+)
 
 
 def api_app(
@@ -78,10 +85,7 @@ def _serve_built_document(app: FastAPI, openapi: bytes) -> None:
 
 
 def _generate_document(app: FastAPI) -> None:
-    # Imported here: a function that was built with its document never needs the generator.
-    from tollgate.web.openapi import openapi
-
-    app.openapi = cache(partial(openapi, app))  # type: ignore[method-assign]  # FastAPI's documented way
+    app.openapi = cache(partial(_GENERATE_DOCUMENT(), app))  # type: ignore[method-assign]  # FastAPI's documented way
 
 
 def _render_errors(app: FastAPI) -> None:
@@ -90,6 +94,7 @@ def _render_errors(app: FastAPI) -> None:
     def reply(request: Request, error: GatewayError) -> Response:
         render: Callable[[GatewayError, str], ErrorReply] = openai_reply
         if _is_of_anthropic(request):
+            # Most processes answer no client of Anthropic's.
             from tollgate.ingress.messages.errors import anthropic_reply
 
             render = anthropic_reply

@@ -111,6 +111,7 @@ class _LazyCounting:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._made is None:
+            # Imported with the first count: most processes serve none.
             from tollgate.web.token_counts import CountEndpoint
 
             self._made = CountEndpoint(self._format, self._entrance)
@@ -224,6 +225,7 @@ class MeteredEndpoint(FormatEndpoint):
         responses, input_ = self._entrance.responses, call.parsed.stored_input
         if responses is None or days is None or input_ is None:
             return None
+        # Imported with the first response that is stored: most processes store none.
         from tollgate.web.response_storage import StoringSink
 
         return partial(
@@ -253,6 +255,7 @@ def _stated_labels(
     sources = gateway.planner.catalog.attribution
     if not sources:
         return NO_HEADERS
+    # Imported with the first labels: most processes get none.
     from tollgate.web.attribution import find_stated_labels
 
     return find_stated_labels(sources, headers, parsed)

@@ -4,12 +4,11 @@ Measured with Codex 0.169.0; without `apply_patch_tool_type` it offers the model
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
-if TYPE_CHECKING:
-    from tollgate.web.model_shapes import ModelObject
+from tollgate.web.model_shapes import ModelObject
 
 _OUTPUT_TOKENS_OF_A_TOOL: Final = 10_000
 _EFFORTS: Final = ("low", "medium", "high")
@@ -60,7 +59,7 @@ class CodexModel(BaseModel):
     experimental_supported_tools: list[str] = []
 
 
-def codex_models(models: "Iterable[ModelObject]") -> Iterator[CodexModel]:
+def codex_models(models: Iterable[ModelObject]) -> Iterator[CodexModel]:
     """Yield the models that can call tools."""
     for place, model in enumerate(models):
         parameters = model.supported_parameters

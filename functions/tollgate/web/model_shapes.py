@@ -15,7 +15,6 @@ from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
-from tollgate.web.codex_model_shapes import CodexModel
 from tollgate.web.modalities import MADE_BY_KIND, SHOWN_MODALITIES
 
 _OWNER_OF_ROUTES: Final = "tollgate"
@@ -164,16 +163,6 @@ class ModelEndpoints(BaseModel):
     created: int
     architecture: Architecture
     endpoints: list[EndpointObject]
-
-
-class ModelsReply(BaseModel):
-    """The models, routes and aliases of the catalog."""
-
-    object: Literal["list"] = "list"
-    data: list[ModelObject]
-    models: list[CodexModel] | None = Field(
-        default=None, description="For Codex, which sends `client_version`: models with tools."
-    )
 
 
 class EndpointsReply(BaseModel):

@@ -42,21 +42,21 @@ def openapi(app: FastAPI) -> dict[str, Any]:
     errors: dict[str, type[BaseModel]] = {}
     requests: list[dict[str, str]] = []
     for each in FORMATS:
-        models = each.load_models()
-        requests.append(_reference(models.request))
+        models, error = each.models, each.models.error()
+        requests.append(_reference(models.request()))
         document["paths"][each.path] = {"post": _describe(each, models)}
-        errors[each.path] = models.error
+        errors[each.path] = error
         if alias := each.alias:
             stated = {"summary": alias.summary, "operationId": alias.operation_id}
             document["paths"][alias.path] = {"post": _describe(each, models) | stated}
-            errors[alias.path] = models.error
+            errors[alias.path] = error
         beneath = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
-        errors |= dict.fromkeys(beneath, models.error)
+        errors |= dict.fromkeys(beneath, error)
         counting = each.counting
         if counting is not None and models.count_request and models.count_reply:
-            described = _describe_count(counting, models.count_request, models.count_reply)
+            described = _describe_count(counting, models.count_request(), models.count_reply())
             document["paths"][counting.path] = {"post": {"tags": [each.tag], **described}}
-            errors[counting.path] = models.error
+            errors[counting.path] = error
     document["paths"]["/v1/session"] = _describe_sessions()
     for path, item in document["paths"].items():
         for method, operation in item.items():
@@ -84,11 +84,12 @@ def openapi(app: FastAPI) -> dict[str, Any]:
 
 
 def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
-    whole = {} if models.reply is None else _json(models.reply)
-    others = {each: _TEXT if each.startswith("text/") else _BYTES for each in models.media_types}
+    whole = {} if models.reply is None else _json(models.reply())
+    types = sorted({*models.media_types().values()}) if models.media_types else ()
+    others = {each: _TEXT if each.startswith("text/") else _BYTES for each in types}
     events = {}
     if models.event is not None and models.failure is not None:
-        either = [_reference(models.event), _reference(models.failure)]
+        either = [_reference(models.event()), _reference(models.failure())]
         events = {"text/event-stream": {"schema": {"anyOf": either}}}
     return {
         "tags": [format_.tag],
@@ -108,8 +109,8 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
 
 
 def _request_content(models: FormatModels) -> dict[str, Any]:
-    content = _json(models.request)
-    return {**content, FORM: {"schema": _reference(models.form)}} if models.form else content
+    content = _json(models.request())
+    return {**content, FORM: {"schema": _reference(models.form())}} if models.form else content
 
 
 def _describe_count(
@@ -188,11 +189,11 @@ def _format_schemas() -> dict[str, Any]:
         (ClosedSessionReply, "serialization"),
     ]
     for each in FORMATS:
-        models = each.load_models()
+        models = each.models
         asked = (models.request, models.form, models.count_request)
-        wanted += [(model, "validation") for model in asked if model is not None]
+        wanted += [(name(), "validation") for name in asked if name is not None]
         written = (models.reply, models.event, models.failure, models.error, models.count_reply)
-        wanted += [(model, "serialization") for model in written if model is not None]
+        wanted += [(name(), "serialization") for name in written if name is not None]
     _, document = models_json_schema(wanted, ref_template=_REF)
     schemas: dict[str, Any] = document["$defs"]
     names = {name: _short_name(name) for name in schemas}

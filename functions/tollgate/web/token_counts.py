@@ -45,7 +45,7 @@ class CountEndpoint(FormatEndpoint):
         entered = await self._entrance.enter(scope, receive)
         stored = await self._entrance.parse_stored(entered)
         if stored is None:
-            request = self._counting.parse(entered.body, entered.headers)
+            request = self._counting.parse()(entered.body, entered.headers)
         else:
             request = stored.request
         return await count_tokens(

@@ -4,161 +4,83 @@ A process on Lambda starts for one request, and making the models and routes of 
 longer than everything else of its start.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from fastapi import APIRouter, FastAPI
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tollgate.core.dotted_names import DottedName
 from tollgate.web.services import Services
 
 # The topic of pages, whose paths are outside of /v1.
 PAGES: Final = ""
 
 
-def _keys(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.keys import key_routes
-
-    yield key_routes(services)
-
-
-def _workspaces(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.keys import workspace_key_routes
-    from tollgate.web.routes.members import workspace_member_routes
-    from tollgate.web.routes.workspaces import workspace_routes
-
-    yield workspace_routes(services)
-    yield workspace_key_routes(services)
-    yield workspace_member_routes(services)
-
-
-def _teams(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.teams import team_routes
-
-    yield team_routes(services)
-
-
-def _members(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.members import member_routes
-
-    yield member_routes(services)
-
-
-def _credits(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.credits import credit_routes
-
-    yield credit_routes(services)
-
-
-def _generations(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.generations import generation_routes
-
-    yield generation_routes(services)
-
-
-def _activity(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.activity import activity_routes
-
-    yield activity_routes(services)
-
-
-def _statements(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.statements import statement_routes
-
-    yield statement_routes(services)
-
-
-def _audit(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.audit import audit_routes
-
-    yield audit_routes(services)
-
-
-def _webhooks(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.webhooks import webhook_routes
-
-    yield webhook_routes(services)
-
-
-def _models(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.models import model_routes
-
-    yield model_routes(services)
-
-
-def _catalogs(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.catalogs import catalog_routes
-
-    yield catalog_routes(services)
-
-
-def _explanations(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.explanations import explanation_routes
-
-    yield explanation_routes(services)
-
-
-def _responses(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.responses import response_routes
-
-    yield response_routes(services)
-
-
-def _health(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.health import health_routes
-
-    yield health_routes(services)
-
-
-def _pages(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.pages import page_routes
-    from tollgate.web.routes.reference import reference_routes
-
-    yield page_routes(services)
-    yield reference_routes(services)
-
-
-def _files(services: Services, body_bytes_max: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.files import file_routes
-
-    yield file_routes(services, body_bytes_max=body_bytes_max)
-
-
-def _uploads(services: Services, _: int) -> Iterator[APIRouter]:
-    from tollgate.web.routes.uploads import part_routes, upload_routes
-
-    yield upload_routes(services)
-    yield part_routes(services)
-
-
 class Topic(Struct, frozen=True):
     """Routes that are made together, and the first steps of their paths below /v1."""
 
-    make: Callable[[Services, int], Iterator[APIRouter]]
+    routers: tuple[DottedName[Callable[..., APIRouter]], ...]
     steps: frozenset[str]
+    has_large_bodies: bool = False
+    """True if a body may be as large as one of the metered routes, `body_bytes_max`."""
 
 
 # In the order of the OpenAPI document.
 TOPICS: Final = (
-    Topic(_keys, frozenset({"key", "keys"})),
-    Topic(_workspaces, frozenset({"workspace", "workspaces"})),
-    Topic(_teams, frozenset({"teams"})),
-    Topic(_members, frozenset({"members"})),
-    Topic(_credits, frozenset({"credits"})),
-    Topic(_generations, frozenset({"generation", "generations"})),
-    Topic(_activity, frozenset({"activity", "workspaces"})),
-    Topic(_statements, frozenset({"statement", "workspaces"})),
-    Topic(_audit, frozenset({"audit"})),
-    Topic(_webhooks, frozenset({"webhooks"})),
-    Topic(_models, frozenset({"models"})),
-    Topic(_catalogs, frozenset({"catalog"})),
-    Topic(_explanations, frozenset({"route"})),
-    Topic(_responses, frozenset({"responses"})),
-    Topic(_health, frozenset({"health"})),
-    Topic(_pages, frozenset({PAGES})),
-    Topic(_files, frozenset({"files"})),
-    Topic(_uploads, frozenset({"uploads"})),
+    Topic((DottedName("tollgate.web.routes.keys:key_routes"),), frozenset({"key", "keys"})),
+    Topic(
+        (
+            DottedName("tollgate.web.routes.workspaces:workspace_routes"),
+            DottedName("tollgate.web.routes.keys:workspace_key_routes"),
+            DottedName("tollgate.web.routes.members:workspace_member_routes"),
+        ),
+        frozenset({"workspace", "workspaces"}),
+    ),
+    Topic((DottedName("tollgate.web.routes.teams:team_routes"),), frozenset({"teams"})),
+    Topic((DottedName("tollgate.web.routes.members:member_routes"),), frozenset({"members"})),
+    Topic((DottedName("tollgate.web.routes.credits:credit_routes"),), frozenset({"credits"})),
+    Topic(
+        (DottedName("tollgate.web.routes.generations:generation_routes"),),
+        frozenset({"generation", "generations"}),
+    ),
+    Topic(
+        (DottedName("tollgate.web.routes.activity:activity_routes"),),
+        frozenset({"activity", "workspaces"}),
+    ),
+    Topic(
+        (DottedName("tollgate.web.routes.statements:statement_routes"),),
+        frozenset({"statement", "workspaces"}),
+    ),
+    Topic((DottedName("tollgate.web.routes.audit:audit_routes"),), frozenset({"audit"})),
+    Topic((DottedName("tollgate.web.routes.webhooks:webhook_routes"),), frozenset({"webhooks"})),
+    Topic((DottedName("tollgate.web.routes.models:model_routes"),), frozenset({"models"})),
+    Topic((DottedName("tollgate.web.routes.catalogs:catalog_routes"),), frozenset({"catalog"})),
+    Topic(
+        (DottedName("tollgate.web.routes.explanations:explanation_routes"),), frozenset({"route"})
+    ),
+    Topic((DottedName("tollgate.web.routes.responses:response_routes"),), frozenset({"responses"})),
+    Topic((DottedName("tollgate.web.routes.health:health_routes"),), frozenset({"health"})),
+    Topic(
+        (
+            DottedName("tollgate.web.routes.pages:page_routes"),
+            DottedName("tollgate.web.routes.reference:reference_routes"),
+        ),
+        frozenset({PAGES}),
+    ),
+    Topic(
+        (DottedName("tollgate.web.routes.files:file_routes"),),
+        frozenset({"files"}),
+        has_large_bodies=True,
+    ),
+    Topic(
+        (
+            DottedName("tollgate.web.routes.uploads:upload_routes"),
+            DottedName("tollgate.web.routes.uploads:part_routes"),
+        ),
+        frozenset({"uploads"}),
+    ),
 )
 
 
@@ -181,8 +103,9 @@ class TopicRoutes:
         for topic in list(self._unmade):
             if step is None or step in topic.steps:
                 self._unmade.remove(topic)
-                for router in topic.make(self._services, self._body_bytes_max):
-                    app.include_router(router)
+                limit = {"body_bytes_max": self._body_bytes_max} if topic.has_large_bodies else {}
+                for router in topic.routers:
+                    app.include_router(router()(self._services, **limit))
 
 
 class IncludeTopic:

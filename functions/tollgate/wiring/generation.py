@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.clock import Clock
+from tollgate.core.documents import RecognitionFailed
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
@@ -17,9 +18,10 @@ from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
-from tollgate.providers.registry import CatalogProviders, ProviderServices, Registry
+from tollgate.providers.registry import CatalogProviders, Registry
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.media_guard import MediaGuard
+from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.unread_sections import NO_SECTION, UnreadPlugins
@@ -179,7 +181,7 @@ class _LaterRecognizer:
         self, document: "InlineMedia", pages: Sequence["DocumentPage"]
     ) -> Mapping[int, str]:
         """Return the text of each page; raise RecognitionFailed."""
-        from tollgate.core.documents import RecognitionFailed
+        # Imported with the first document that an engine reads.
         from tollgate.providers.transports.engine_calls import PooledEngineCalls
         from tollgate.tools.recognize import EngineRecognizer
 
@@ -215,6 +217,7 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> "RequestTools":
         """Return the tools of one request, which leads to models by a route or by none."""
+        # Imported with the first server tool that runs.
         from tollgate.wiring.tools import WiredTools
 
         tools = WiredTools(
@@ -243,6 +246,7 @@ class _InvokedDocuments:
     async def read(self, content: bytes, media_type: str, task: "ReadingTask") -> "ReadDocument":
         """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
         if self._made is None:
+            # Imported with the first document that another function reads.
             from tollgate.stores.documents.invoked_reader import InvokedReader
 
             settings = self._settings

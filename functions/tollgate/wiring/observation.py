@@ -48,6 +48,7 @@ def add_request_hooks(app: ASGIApp, settings: Settings, observation: Observation
     before = (credentials.renew,) if credentials else ()
     if not before and not observation.after:
         return app
+    # Imported only where requests renew credentials or send spans.
     from tollgate.web.request_hooks import RequestHooks
 
     return RequestHooks(app, before=before, after=observation.after)

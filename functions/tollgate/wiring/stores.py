@@ -46,6 +46,7 @@ class NamedFiles(Struct, frozen=True, kw_only=True):
 
     @property
     def _reader(self) -> "DynamoFileReader":
+        # Imported with the first file: most processes read none.
         from tollgate.stores.files.reader import DynamoFileReader
 
         return DynamoFileReader(self.client, self.table, self.objects, self.clock)

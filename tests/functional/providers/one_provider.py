@@ -21,8 +21,9 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.providers.base import Provider, ProviderRow, Target, Timeouts
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.registry import ProviderServices, Registry
+from tollgate.providers.registry import Registry
 from tollgate.providers.transports.http_pool import HttpPool
+from tollgate.providers.transports.provider_services import ProviderServices
 
 KEY = SecretReference(env="ACME_API_KEY", secret="tollgate/acme")
 CHAT = "http_sse"

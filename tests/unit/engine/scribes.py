@@ -11,7 +11,7 @@ from tests.gateways import Always, House, ShelvedMedia, house
 from tests.scripted import Scripted, frame
 from tests.unit.ingress.recordings import wav
 from tests.unit.routing.catalogs import model, price, provider
-from tollgate.ingress.sound_formats import TRANSCRIPTIONS
+from tollgate.ingress.formats import TRANSCRIPTIONS
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 

@@ -120,7 +120,7 @@ async def home_at(wire: Wire) -> House:
 
 def fields_of(client: ClientFormat) -> set[str]:
     """The names of a format's fields; a request is also refused for what a header says."""
-    fields = client.row.load_models().request.model_json_schema(by_alias=True)["properties"]
+    fields = client.row.models.request().model_json_schema(by_alias=True)["properties"]
     return {*fields, "anthropic-beta"}
 
 

@@ -19,7 +19,7 @@ from tests.unit.routing.catalogs import endpoint, model, provider
 from tollgate.engine.kept_answers import KeptAnswer
 from tollgate.ingress.base import ServedBy
 from tollgate.providers.base import Frame
-from tollgate.providers.formats import WIRE_FORMATS, FormatName
+from tollgate.providers.formats import FormatName, codec_of
 from tollgate.providers.gemini.decode import GeminiDecoder
 from tollgate.routing.price import bill
 
@@ -72,13 +72,11 @@ IMAGED = CAT | {"modalities": ["text", "image"]}
 
 
 async def painter(codec: FormatName, *answers: list[Frame], makes: bool = True) -> House:
-    load = WIRE_FORMATS[codec].load
-    assert load is not None
     offer = endpoint("near", "m-1", dollars_in="0.3", dollars_out="2.5", image_output="30")
     facts = {"makes": ("text", "image")} if makes else {}
     return await house(
         near=Scripted(*answers),
-        codec=load(),
+        codec=codec_of(codec),
         providers={"near": provider(codec=codec), "far": provider()},
         models={"acme/large": model(offer, input=("text", "image"), **facts)},
         aliases={},

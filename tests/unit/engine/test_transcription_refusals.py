@@ -11,7 +11,7 @@ from tests.asgi import request
 from tests.gateways import Always, ShelvedMedia
 from tests.scripted import frame
 from tests.unit.engine.scribes import SOUND, URL, VERBOSE, home_of_scribes, post, write_down
-from tollgate.ingress.sound_formats import TRANSCRIPTIONS
+from tollgate.ingress.formats import TRANSCRIPTIONS
 from tollgate.providers.base import FetchedMedia
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits

@@ -16,10 +16,11 @@ from tollgate.providers.bedrock.decode import ConverseDecoder
 from tollgate.providers.gemini.decode import GeminiDecoder
 from tollgate.providers.openai_chat.decode import ChatDecoder
 from tollgate.providers.openai_responses.decode import ResponsesDecoder
-from tollgate.providers.registry import ProviderServices, Registry, RowError
+from tollgate.providers.registry import Registry, RowError
 from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.http_sse import HttpSse
+from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.sagemaker_runtime import SageMakerRuntime
 from tollgate.providers.transports.simulator import Simulator
 

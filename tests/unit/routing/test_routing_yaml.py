@@ -10,8 +10,9 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import WIRE_FORMATS, FormatName, TransportName
+from tollgate.providers.formats import WIRE_FORMATS, FormatName
 from tollgate.providers.registry import TRANSPORTS
+from tollgate.providers.wire_format import TransportName
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect, load

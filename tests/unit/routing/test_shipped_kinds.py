@@ -16,7 +16,6 @@ from tollgate.core.speech import SpeechRequest
 from tollgate.core.transcription import TranscriptionRequest
 from tollgate.core.work import InputWork
 from tollgate.providers.formats import WIRE_FORMATS
-from tollgate.providers.work_codecs import load_openai_transcription
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.load import load
 from tollgate.routing.planning.catalog import Catalog
@@ -149,7 +148,7 @@ def transcribed(slug: str, **fields: Any) -> dict[str, bytes]:
     target = chain.offers[slug][0].attempt.target
     work = requested(slug, **fields)
     assert isinstance(work, TranscriptionRequest)
-    wire = load_openai_transcription().encode(work, target)
+    wire = WIRE_FORMATS["openai_chat"].stream_codecs["transcription"]().encode(work, target)
     return {part.name: part.content for part in wire.form}
 
 

@@ -1,6 +1,6 @@
 """`tollgate audit`: the audit log of a running gateway."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -9,10 +9,9 @@ from tollgate.cli.gateway.http import Api
 from tollgate.cli.options import with_moments
 from tollgate.cli.tables import OutputStyle, show
 from tollgate.core.clock import SystemClock
+from tollgate.core.dotted_names import DottedName
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
+_ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.routes.audit:AuditObject")
 _COLUMNS: Final = ("created_at", "action", "target", "change", "actor", "workspace", "origin")
 _PAGE: Final = 1000
 
@@ -28,7 +27,7 @@ def audit(api: Api, style: OutputStyle, **selection: str | None) -> None:
     """List changes of keys, people, credit, workspaces and catalogs, latest first."""
     query = with_moments(selection, SystemClock().now_s())
     found = list(api.pages("/audit", {**query, "limit": _PAGE}, "cursor"))
-    show([_row(entry) for entry in found], _COLUMNS, style, data=found, shape=_entry_shape)
+    show([_row(entry) for entry in found], _COLUMNS, style, data=found, shape=_ENTRY_SHAPE)
 
 
 def _row(entry: Any) -> dict[str, str]:
@@ -59,9 +58,3 @@ def _explain(before: dict[str, str], after: dict[str, str]) -> str:
     if not before:
         return ", ".join(f"{name} {after[name]}" for name in names)
     return ", ".join(f"{name} {before.get(name, '–')} → {after.get(name, '–')}" for name in names)
-
-
-def _entry_shape() -> "type[BaseModel]":
-    from tollgate.web.routes.audit import AuditObject
-
-    return AuditObject

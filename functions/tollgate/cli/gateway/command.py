@@ -2,11 +2,17 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec
+from typing import Final, ParamSpec
 
 import click
 
 from tollgate.cli.gateway.http import Api, gateway
+from tollgate.core.dotted_names import DottedName
+
+# Callers with a key need none of it.
+_SESSION_TOKEN: Final = DottedName[Callable[[str], str | None]](
+    "tollgate.cli.gateway.login:session_token"
+)
 
 _Params = ParamSpec("_Params")
 
@@ -38,12 +44,4 @@ def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
 
 def open_gateway(url: str, secret: str | None) -> Api:
     """Return the client of a gateway by a key, or by the user's own session without one."""
-    return gateway(url, secret or _session_token(url))
-
-
-def _session_token(url: str) -> str | None:
-    """Return a token of the user's own session, None if the user is not signed in."""
-    # Imported here: callers with a key need none of it.
-    from tollgate.cli.gateway.login import session_token
-
-    return session_token(url)
+    return gateway(url, secret or _SESSION_TOKEN()(url))

@@ -1,7 +1,7 @@
 """`tollgate credits`: the credit of a workspace in a running gateway."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -9,10 +9,9 @@ from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.options import as_moment
 from tollgate.cli.tables import OutputStyle, exact, show
+from tollgate.core.dotted_names import DottedName
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
+_ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.routes.credits:EntryObject")
 _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _OWED: Final = ("credit_limit", "owed")
 # Scripts read columns by their place: a new one comes last.
@@ -138,10 +137,4 @@ def show_ledger(api: Api, style: OutputStyle) -> None:
         | {"expires_at": (entry["expires_at"] or "").removesuffix("T00:00:00Z")}
         for entry in found
     ]
-    show(rows, _ENTRIES, style, data=found, shape=_entry_shape)
-
-
-def _entry_shape() -> "type[BaseModel]":
-    from tollgate.web.routes.credits import EntryObject
-
-    return EntryObject
+    show(rows, _ENTRIES, style, data=found, shape=_ENTRY_SHAPE)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -13,10 +13,9 @@ from tollgate.cli.gateway.http import Api, Query, Refused
 from tollgate.cli.options import since_moment, with_moments
 from tollgate.cli.tables import GrowingTable, OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
+from tollgate.core.dotted_names import DottedName
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
+_GENERATION_SHAPE: Final = DottedName[type[Any]]("tollgate.web.generation_shapes:GenerationObject")
 _COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
 _TAIL_EVERY_S: Final = 2.0
 _TAIL_PAGE: Final = 200
@@ -68,7 +67,7 @@ def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) 
         found.append(record)
         if len(found) == limit:
             break
-    show([_row(record) for record in found], _COLUMNS, style, data=found, shape=_generation_shape)
+    show([_row(record) for record in found], _COLUMNS, style, data=found, shape=_GENERATION_SHAPE)
 
 
 @generations.command("export")
@@ -94,7 +93,7 @@ def show_generation(api: Api, style: OutputStyle, generation_id: str) -> None:
     elif style == "json":
         click.echo(as_json(record))
     else:
-        show([_row(record)], _COLUMNS, style, data=[record], shape=_generation_shape)
+        show([_row(record)], _COLUMNS, style, data=[record], shape=_GENERATION_SHAPE)
 
 
 @generations.command("tail")
@@ -151,12 +150,6 @@ def show_content(api: Api, style: OutputStyle, generation_id: str) -> None:
     if style == "csv":
         raise click.UsageError("--csv: content is JSON.")
     click.echo(as_json(api.get("/generation/content", {"id": generation_id})["data"]))
-
-
-def _generation_shape() -> "type[BaseModel]":
-    from tollgate.web.generation_shapes import GenerationObject
-
-    return GenerationObject
 
 
 def _others_of_its_key(api: Api, record: Any) -> Sequence[Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 import click
 
@@ -12,15 +12,14 @@ from tollgate.cli.gateway.http import Api
 from tollgate.cli.gateway.limits import draw_levels, draw_limits, split_pair
 from tollgate.cli.tables import OutputStyle, as_json, exact, show, show_one
 from tollgate.core.clock import SystemClock
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import RequestError
 from tollgate.core.principal import KeyRole
 from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
 from tollgate.stores.rules.periods import PERIODS
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
+_KEY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.key_shapes:KeyObject")
 _LISTED: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
 _BELONGS: Final = ("team", "member")
 # What one key's rights and limits are, in the order in which one asks.
@@ -70,7 +69,7 @@ def list_keys(
     """List the keys, oldest first."""
     found = list(api.pages(_path(workspace), selection, "cursor"))
     columns = (*_LISTED, *_BELONGS)
-    show([_row(key) for key in found], columns, style, data=found, shape=_key_shape)
+    show([_row(key) for key in found], columns, style, data=found, shape=_KEY_SHAPE)
 
 
 @keys.command("show")
@@ -80,7 +79,7 @@ def list_keys(
 def show_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> None:
     """Show rights, limits and spending of the key with this NAME or id."""
     key = _find_key(api, name, workspace)
-    show_one(_row(key), _SHOWN, style, data=key, shape=_key_shape)
+    show_one(_row(key), _SHOWN, style, data=key, shape=_KEY_SHAPE)
     draw_limits(key, style)
 
 
@@ -89,7 +88,7 @@ def show_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> 
 def show_own_key(api: Api, style: OutputStyle) -> None:
     """Show the key of TOLLGATE_KEY, and what is left of each limit above it."""
     key = api.get("/key")["data"]
-    show_one(_row(key), _SHOWN, style, data=key, shape=_key_shape)
+    show_one(_row(key), _SHOWN, style, data=key, shape=_KEY_SHAPE)
     draw_limits(key, style)
     draw_levels(key, style)
 
@@ -197,7 +196,7 @@ def update_key(
     if not settings:
         raise click.UsageError("Say what to change; `tollgate keys update --help` lists it.")
     reply = api.patch(f"/keys/{key['id']}", settings)
-    show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"], shape=_key_shape)
+    show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"], shape=_KEY_SHAPE)
 
 
 @keys.command("rotate")
@@ -255,12 +254,6 @@ def delete_key(api: Api, style: OutputStyle, name: str) -> None:
         )
 
 
-def _key_shape() -> "type[BaseModel]":
-    from tollgate.web.key_shapes import KeyObject
-
-    return KeyObject
-
-
 def _path(workspace: str | None) -> str:
     """Return the path of the keys of a workspace, or of those of the caller's own."""
     return f"/workspaces/{workspace}/keys" if workspace else "/keys"
@@ -271,7 +264,7 @@ def _switch(
 ) -> None:
     key = _find_key(api, name, workspace)
     reply = api.patch(f"{_path(workspace)}/{key['id']}", {"disabled": disabled})
-    show_one(_row(reply["data"]), _LISTED, style, data=reply["data"], shape=_key_shape)
+    show_one(_row(reply["data"]), _LISTED, style, data=reply["data"], shape=_KEY_SHAPE)
 
 
 def _take_away(settings: dict[str, Any], without: tuple[str, ...], key: Any) -> None:

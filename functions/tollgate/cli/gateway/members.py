@@ -1,7 +1,7 @@
 """`tollgate members`: add, list, limit and remove members of a running gateway's workspace."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 import click
 
@@ -9,11 +9,10 @@ from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.gateway.limits import draw_limits, level_cells, level_settings, take_away
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.principal import MemberRole
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
+_MEMBER_SHAPE: Final = DottedName[type[Any]]("tollgate.web.people_shapes:MemberObject")
 _LISTED: Final = ("id", "role", "team", "left", "limits", "held", "name", "created")
 _SHOWN: Final = (
     "id",
@@ -70,7 +69,7 @@ def list_members(
     query = {"team": team, "removed": "true" if removed else None}
     found = list(api.pages(_path(workspace), query, "cursor"))
     columns = (*_LISTED, "state") if removed else _LISTED
-    show([_row(it) for it in found], columns, style, data=found, shape=_member_shape)
+    show([_row(it) for it in found], columns, style, data=found, shape=_MEMBER_SHAPE)
 
 
 @members.command("show")
@@ -150,14 +149,8 @@ def _given(person: dict[str, str | None]) -> dict[str, Any]:
 
 
 def _show(reply: Any, style: OutputStyle) -> None:
-    show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"], shape=_member_shape)
+    show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"], shape=_MEMBER_SHAPE)
     draw_limits(reply["data"], style)
-
-
-def _member_shape() -> "type[BaseModel]":
-    from tollgate.web.people_shapes import MemberObject
-
-    return MemberObject
 
 
 def _row(member: Any) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """`tollgate teams`: make, list, limit and delete teams of a running gateway."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -8,10 +8,9 @@ from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.gateway.limits import draw_limits, level_cells, level_settings, take_away
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one
+from tollgate.core.dotted_names import DottedName
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
+_TEAM_SHAPE: Final = DottedName[type[Any]]("tollgate.web.people_shapes:TeamObject")
 _LISTED: Final = ("id", "left", "limits", "held", "name", "created")
 _SHOWN: Final = (
     "id",
@@ -39,7 +38,7 @@ def list_teams(api: Api, style: OutputStyle, *, deleted: bool) -> None:
     """List the teams by id, with what is left of their limits."""
     found = list(api.pages("/teams", {"deleted": "true" if deleted else None}, "cursor"))
     columns = (*_LISTED, "state") if deleted else _LISTED
-    show([_row(team) for team in found], columns, style, data=found, shape=_team_shape)
+    show([_row(team) for team in found], columns, style, data=found, shape=_TEAM_SHAPE)
 
 
 @teams.command("show")
@@ -89,14 +88,8 @@ def delete_team(api: Api, style: OutputStyle, team_id: str) -> None:
 
 
 def _show(reply: Any, style: OutputStyle) -> None:
-    show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"], shape=_team_shape)
+    show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"], shape=_TEAM_SHAPE)
     draw_limits(reply["data"], style)
-
-
-def _team_shape() -> "type[BaseModel]":
-    from tollgate.web.people_shapes import TeamObject
-
-    return TeamObject
 
 
 def _row(team: Any) -> dict[str, str]:

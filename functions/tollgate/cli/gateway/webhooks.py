@@ -1,16 +1,16 @@
 """`tollgate webhooks`: the endpoints that get the events of a workspace."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one
+from tollgate.core.dotted_names import DottedName
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
+_WEBHOOK_SHAPE: Final = DottedName[type[Any]]("tollgate.web.routes.webhooks:WebhookObject")
+_DELIVERY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.routes.webhooks:DeliveryObject")
 _COLUMNS: Final = ("id", "url", "state", "events", "delivered_at", "description", "created_at")
 _SENT: Final = ("event_id", "type", "status", "answer", "attempts", "attempted_at", "next_attempt")
 
@@ -34,7 +34,7 @@ def webhooks() -> None:
 def list_webhooks(api: Api, style: OutputStyle) -> None:
     """List the webhooks, and whether they take events."""
     found = api.get("/webhooks")["data"]
-    show([_row(it) for it in found], _COLUMNS, style, data=found, shape=_webhook_shape)
+    show([_row(it) for it in found], _COLUMNS, style, data=found, shape=_WEBHOOK_SHAPE)
 
 
 @webhooks.command("create")
@@ -78,7 +78,7 @@ def update_webhook(
     if not changes:
         raise click.UsageError("Give a change; `tollgate webhooks update --help` lists them.")
     changed = api.patch(f"/webhooks/{webhook_id}", changes)["data"]
-    show_one(_row(changed), _COLUMNS, style, data=changed, shape=_webhook_shape)
+    show_one(_row(changed), _COLUMNS, style, data=changed, shape=_WEBHOOK_SHAPE)
 
 
 @webhooks.command("rotate")
@@ -112,7 +112,7 @@ def delete_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
 def test_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
     """Send an event of the type webhook.test now; the exit status is 1 if it is not taken."""
     sent = api.post(f"/webhooks/{webhook_id}/test", {})["data"]
-    show_one(_sent_row(sent), _SENT, style, data=sent, shape=_delivery_shape)
+    show_one(_sent_row(sent), _SENT, style, data=sent, shape=_DELIVERY_SHAPE)
     if sent["status"] != "delivered":
         raise SystemExit(1)
 
@@ -123,7 +123,7 @@ def test_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
 def list_deliveries(api: Api, style: OutputStyle, webhook_id: str) -> None:
     """List the latest deliveries of a webhook, latest first."""
     found = api.get(f"/webhooks/{webhook_id}/deliveries")["data"]
-    show([_sent_row(it) for it in found], _SENT, style, data=found, shape=_delivery_shape)
+    show([_sent_row(it) for it in found], _SENT, style, data=found, shape=_DELIVERY_SHAPE)
 
 
 @webhooks.command("redeliver")
@@ -133,7 +133,7 @@ def list_deliveries(api: Api, style: OutputStyle, webhook_id: str) -> None:
 def redeliver_event(api: Api, style: OutputStyle, webhook_id: str, event_id: str) -> None:
     """Send an event again within the next minutes, with the same id."""
     again = api.post(f"/webhooks/{webhook_id}/deliveries/{event_id}/redeliver", {})["data"]
-    show_one(_sent_row(again), _SENT, style, data=again, shape=_delivery_shape)
+    show_one(_sent_row(again), _SENT, style, data=again, shape=_DELIVERY_SHAPE)
 
 
 def _given(events: tuple[str, ...], description: str | None) -> dict[str, object]:
@@ -175,15 +175,3 @@ def _sent_row(delivery: Any) -> dict[str, str]:
         "attempted_at": delivery["attempted_at"] or "",
         "next_attempt": delivery["next_attempt_at"] or "",
     }
-
-
-def _webhook_shape() -> "type[BaseModel]":
-    from tollgate.web.routes.webhooks import WebhookObject
-
-    return WebhookObject
-
-
-def _delivery_shape() -> "type[BaseModel]":
-    from tollgate.web.routes.webhooks import DeliveryObject
-
-    return DeliveryObject

@@ -1,17 +1,16 @@
 """`tollgate workspaces`: the workspaces of a running gateway, for its operator."""
 
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import Any, Final, get_args
 
 import click
 
 from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, exact, show, show_one
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.principal import Admission
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
+_WORKSPACE_SHAPE: Final = DottedName[type[Any]]("tollgate.web.routes.workspaces:WorkspaceObject")
 _COLUMNS: Final = (
     "id",
     "state",
@@ -60,7 +59,7 @@ def workspaces() -> None:
 def list_workspaces(api: Api, style: OutputStyle) -> None:
     """List the workspaces by name."""
     found = list(api.pages("/workspaces", {}, "cursor"))
-    show([_row(it) for it in found], _COLUMNS, style, data=found, shape=_workspace_shape)
+    show([_row(it) for it in found], _COLUMNS, style, data=found, shape=_WORKSPACE_SHAPE)
 
 
 @workspaces.command("show")
@@ -131,13 +130,7 @@ def _given(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(reply: Any, style: OutputStyle) -> None:
-    show_one(_row(reply["data"]), _COLUMNS, style, data=reply["data"], shape=_workspace_shape)
-
-
-def _workspace_shape() -> "type[BaseModel]":
-    from tollgate.web.routes.workspaces import WorkspaceObject
-
-    return WorkspaceObject
+    show_one(_row(reply["data"]), _COLUMNS, style, data=reply["data"], shape=_WORKSPACE_SHAPE)
 
 
 def _row(workspace: Any) -> dict[str, str]:

@@ -29,6 +29,8 @@ from tollgate.core.events import (
 from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import RunResult
 from tollgate.ingress.chat_completions import answer_fields
+from tollgate.ingress.chat_completions.file_annotations import render_files
+from tollgate.ingress.chat_completions.run_frames import RunFrames
 
 if TYPE_CHECKING:
     from tollgate.core.known_files import KnownFile
@@ -104,9 +106,6 @@ class ChoiceRenderer:
 
     def finish_files(self, files: "Sequence[KnownFile]") -> bytes:
         """Render the frame with annotations on documents that were read."""
-        # Imported with the first such answer: most starts do without.
-        from tollgate.ingress.chat_completions.file_annotations import render_files
-
         entries = enumerate(render_files(files), start=self._citations)
         return self._delta({"annotations": [{"index": n, **entry} for n, entry in entries]})
 
@@ -123,9 +122,6 @@ class ChoiceRenderer:
 
     def _run_frames(self) -> "RunFrames":
         if self._runs is None:
-            # Imported with the first run: most starts do without.
-            from tollgate.ingress.chat_completions.run_frames import RunFrames
-
             self._runs = RunFrames(self._told_tools)
         return self._runs
 

@@ -14,6 +14,7 @@ from tollgate.core.request import (
 )
 from tollgate.core.signers import GEMINI
 from tollgate.ingress.chat_completions.media import parse_image, parse_part
+from tollgate.ingress.chat_completions.returned_runs import parse_rounds
 from tollgate.ingress.chat_completions.thoughts import (
     place_thoughts,
     proofs_of_calls,
@@ -109,9 +110,6 @@ def _assistant(message: wire.AssistantMessage, path: str, count: MediaCount) -> 
 
 def _rounds(message: wire.AssistantMessage, path: str, count: MediaCount) -> Iterator[Message]:
     """Yield an answer within which the gateway ran tools, as the messages of its rounds."""
-    # Imported with the first run that comes back: most starts do without.
-    from tollgate.ingress.chat_completions.returned_runs import parse_rounds
-
     yield from parse_rounds(
         message,
         thoughts=read_thoughts(message),

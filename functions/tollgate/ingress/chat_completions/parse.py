@@ -9,6 +9,7 @@ from tollgate.core.document_options import DocumentOptions
 from tollgate.core.request import GenerationRequest
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.chat_completions.file_annotations import count_bytes, parse_known_files
 from tollgate.ingress.chat_completions.messages import parse_messages
 from tollgate.ingress.chat_completions.options import (
     is_bare,
@@ -114,9 +115,6 @@ def _known_files(chat: wire.ChatFields) -> tuple[tuple["KnownFile", ...], int]:
         for annotation in message.annotations or ()
     ):
         return (), 0
-    # Imported with the first such request: most processes serve none.
-    from tollgate.ingress.chat_completions.file_annotations import count_bytes, parse_known_files
-
     return parse_known_files(chat.messages), count_bytes(chat.messages)
 
 

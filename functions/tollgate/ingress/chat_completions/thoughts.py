@@ -11,6 +11,7 @@ from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.reasoning_details import Detail, JoinedDetail, read_detail
 from tollgate.core.signers import CLAUDE
 from tollgate.ingress.chat_completions.wire import messages as wire
+from tollgate.ingress.shared.signatures import is_packed, unpack
 
 if TYPE_CHECKING:
     from tollgate.ingress.shared.signatures import Packed
@@ -63,9 +64,6 @@ def _unpacked(proof: str | None) -> "Iterator[Packed | None]":
     """Yield what a packed proof carries, None if a client changed it; nothing for a plain one."""
     if not proof:
         return
-    # Imported with the first proof that comes back: most starts do without.
-    from tollgate.ingress.shared.signatures import is_packed, unpack
-
     if is_packed(proof):
         yield unpack(proof)
 

@@ -8,6 +8,7 @@ from tollgate.core.content import Provenance, Reasoning, Text, ToolCall
 from tollgate.core.reasoning_details import read_detail
 from tollgate.core.request import AssistantContent, AssistantMessage, Message
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
+from tollgate.ingress.messages.returned_runs import read_use, run_of_result, with_result
 from tollgate.ingress.messages.signatures import read_signature
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
@@ -41,9 +42,6 @@ class AnswerRounds:
         return self.messages
 
     def _add_own(self, block: blocks.OwnBlock, path: str) -> None:
-        # Imported with the first block of a tool that comes back: most starts do without.
-        from tollgate.ingress.messages.returned_runs import read_use, run_of_result, with_result
-
         begun = read_use(block, path)
         if begun is not None:
             self._runs[begun.id] = begun

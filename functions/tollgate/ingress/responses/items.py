@@ -28,6 +28,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import OPENAI
+from tollgate.ingress.responses.returned_runs import read_run
 from tollgate.ingress.responses.tools import ToolNames
 from tollgate.ingress.responses.wire import input_items as wire
 from tollgate.ingress.shared.media import (
@@ -119,9 +120,6 @@ class _Conversation:
         self._answer += said
 
     def _run(self, item: wire.SearchItem | wire.ToolRunItem) -> None:
-        # Imported with the first run that comes back: most starts do without.
-        from tollgate.ingress.responses.returned_runs import read_run
-
         run = read_run(item)
         if run is None:
             return

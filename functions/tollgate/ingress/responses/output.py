@@ -27,6 +27,7 @@ from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_item import Event, Json, OutputItem
 from tollgate.ingress.responses.output_items import CallItem, ImageItem, MessageItem, TextCallItem
 from tollgate.ingress.responses.reasoning_item import ReasoningItem, owns, proof_of_call
+from tollgate.ingress.responses.run_items import run_item
 
 _FRAME: Final = b'event: %b\ndata: {"type":"%b",%b,"sequence_number":%d}\n\n'
 
@@ -144,9 +145,6 @@ class OutputWriter:
             case MadeImage():
                 return ImageItem(place, f"ig_{suffix}", part)
             case ServerToolRun():
-                # Imported with the first run: most starts do without.
-                from tollgate.ingress.responses.run_items import run_item
-
                 return run_item(place, suffix, part)
             case _:
                 assert_never(part)

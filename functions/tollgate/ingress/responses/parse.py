@@ -19,6 +19,7 @@ from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.responses.items import parse_input
 from tollgate.ingress.responses.repeated import repeated_fields
+from tollgate.ingress.responses.returned_runs import read_run
 from tollgate.ingress.responses.server_tools import parse_response_reading, parse_response_tools
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
 from tollgate.ingress.responses.tools import CallableTools, parse_tool_choice, parse_tools
@@ -52,6 +53,11 @@ def parse_response_request(body: bytes, headers: Mapping[str, str]) -> ParsedCal
     Raises RequestError with the field at fault.
     """
     return parse_response_object(decode_object(body), headers, size_bytes=len(body))
+
+
+def parse_response_count(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
+    """Parse a request whose tokens are counted; raise RequestError with the field at fault."""
+    return parse_response_request(body, headers).request
 
 
 def parse_response_object(
@@ -206,9 +212,6 @@ def _unknown_of_item(item: input_items.Item) -> Iterator[str]:
             yield f"input[]:{item.type}"
             return
         case input_items.SearchItem() | input_items.ToolRunItem():
-            # Imported with the first run that comes back: most starts do without.
-            from tollgate.ingress.responses.returned_runs import read_run
-
             if read_run(item) is None:
                 yield f"input[]:{item.type}"
             return

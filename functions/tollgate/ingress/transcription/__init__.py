@@ -7,6 +7,7 @@ from typing import Final
 from typing_extensions import override
 
 from tollgate.core.errors import GatewayError
+from tollgate.core.ids import IdSource
 from tollgate.ingress.base import NO_HEADERS, ErrorReply, Routed, ServedBy
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.shared.whole_replies import WholeReplies
@@ -50,12 +51,14 @@ class _Transcripts(WholeReplies):
 class Transcriptions(_Transcripts):
     """The format of POST /v1/audio/transcriptions."""
 
-    def __init__(self) -> None:
+    def __init__(self, ids: IdSource) -> None:
+        del ids
         super().__init__(parse_transcription)
 
 
 class Translations(_Transcripts):
     """The format of POST /v1/audio/translations."""
 
-    def __init__(self) -> None:
+    def __init__(self, ids: IdSource) -> None:
+        del ids
         super().__init__(parse_translation)

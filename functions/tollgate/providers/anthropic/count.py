@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pydantic_core
 from msgspec.structs import replace
 
-from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.base import Target, TokenCounter, WireRequest
 from tollgate.providers.shared.bedrock_models import base_model
 
 # The fields that a count takes beside betas' own; it answers 400 to the others.
@@ -62,3 +62,6 @@ def encode_count(wire: WireRequest, target: Target) -> WireRequest | None:
         body={"model": target.upstream_model.partition("@")[0], **counted},
         headers=headers,
     )
+
+
+COUNTER: Final = TokenCounter(encode=encode_count, fields=("input_tokens", "inputTokens"))

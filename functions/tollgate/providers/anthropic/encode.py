@@ -14,12 +14,12 @@ from tollgate.providers.anthropic.tools import Tooling, tooling
 from tollgate.providers.anthropic.turns import Conversation, conversation
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import ClaudeCarrier, Dialect
-from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.parameters import native_names, unsupported
 from tollgate.providers.shared.cache_marks import keep_last_marks
 from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_options
 from tollgate.providers.shared.claude_thinking import ClaudeThinking
 from tollgate.providers.shared.readable import keep_readable
+from tollgate.providers.wire_format import WireFormat
 
 # Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
 _VERSION: Final = "2023-06-01"
@@ -31,11 +31,9 @@ _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
 # Options that have other names in a body, or that are reported where they are left out.
-_MET: Final = WIRE_FORMATS["anthropic"].parameters - {"service_tier", "user"} | {
-    "cache_control",
-    "tool_result.is_error",
-    "tools.strict",
-}
+_MET_OTHERWISE: Final = ("cache_control", "tool_result.is_error", "tools.strict")
+# Parameters of the format that not every request can carry.
+_MET_IN_BODY: Final = ("service_tier", "user")
 # The field that native options and our own share.
 _OUTPUT: Final = "output_config."
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
@@ -88,7 +86,7 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
 }
 
 
-def encode(request: GenerationRequest, target: Target) -> WireRequest:
+def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request, always streamed; RequestError for what this model can never take.
 
     UpstreamError where a guardrail must be applied: only Converse reports that one has intervened.
@@ -99,7 +97,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
             f"The provider {target.provider} applies guardrails only by the codec bedrock.",
         )
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
-    request, unreadable = keep_readable(request, readership_of("anthropic", target))
+    request, unreadable = keep_readable(request, format_.readership_of(target))
     request, has_too_many_marks = keep_last_marks(request, _CACHE_MARKS_MAX)
     history = conversation(request.messages, dialect)
     betas = carrier.betas if dialect.claude.betas is None else dialect.claude.betas
@@ -128,7 +126,10 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         body["anthropic_beta"] = [*native.betas]
     elif native.betas:
         headers = {**headers, "anthropic-beta": ",".join(native.betas)}
-    met = _MET.union(native_names(native), ("user",) if "metadata" in body else (), body)
+    user = ("user",) if "metadata" in body else ()
+    met = format_.parameters.difference(_MET_IN_BODY).union(
+        _MET_OTHERWISE, native_names(native), user, body
+    )
     return WireRequest(
         path=_path(carrier, target),
         body=body,

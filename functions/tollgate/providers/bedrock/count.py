@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.base import Target, TokenCounter, WireRequest
 from tollgate.providers.shared.bedrock_models import base_model
 
 _COUNTED: Final = frozenset({"additionalModelRequestFields", "messages", "system", "toolConfig"})
@@ -26,3 +26,6 @@ def encode_count(wire: WireRequest, target: Target) -> WireRequest | None:
         body={"input": {"converse": counted}},
         headers={"accept": "application/json"},
     )
+
+
+COUNTER: Final = TokenCounter(encode=encode_count, fields=("inputTokens",))

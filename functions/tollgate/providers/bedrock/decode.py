@@ -18,7 +18,6 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.providers.base import Frame
-from tollgate.providers.bedrock.errors import error_in_stream
 from tollgate.providers.bedrock.usage import usage_of
 from tollgate.providers.bedrock.wire import (
     HIDDEN,
@@ -31,6 +30,7 @@ from tollgate.providers.bedrock.wire import (
     ReasoningDelta,
     ToolUseStart,
 )
+from tollgate.providers.shared.bedrock_errors import error_in_bedrock_stream
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
 
@@ -93,7 +93,7 @@ class ConverseDecoder:
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
         """Return the events of one message; UpstreamError if it is an exception or unknown."""
         if frame.exception is not None:
-            raise error_in_stream(frame, self._provider)
+            raise error_in_bedrock_stream(frame, self._provider)
         reader = self._readers.get(frame.event)
         if reader is None:
             raise malformed_error(self._provider, "a frame of unknown form")

@@ -21,13 +21,13 @@ from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.bedrock.content import Blocks
 from tollgate.providers.bedrock.thinking import Thinking, forces_a_call, thinking
 from tollgate.providers.bedrock.turns import conversation
-from tollgate.providers.formats import readership_of, signer_of
 from tollgate.providers.parameters import native_names, unsupported
 from tollgate.providers.shared.cache_marks import keep_last_marks
 from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_options
 from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
 from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
+from tollgate.providers.wire_format import WireFormat
 
 _AUTO: Final = ToolChoice(mode="auto")
 # Converse allows 0 to 1 where OpenAI allows 0 to 2.
@@ -37,12 +37,12 @@ _SERVICE_TIERS: Final = frozenset({"priority", "default", "flex", "reserved"})
 _CACHE_POINTS_MAX: Final = 4
 
 
-def encode(request: GenerationRequest, target: Target) -> WireRequest:
+def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST /model/{id}/converse-stream`.
 
     RequestError for a broken history, and for content that no model behind Converse can take.
     """
-    request, unreadable = keep_readable(request, readership_of("bedrock", target))
+    request, unreadable = keep_readable(request, format_.readership_of(target))
     request, wrapping = replace_guided(request)
     native = _native_output(request.output_format, target)
     if request.output_format is not None and not native:
@@ -54,7 +54,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     blocks = Blocks(caches=caches)
     history = conversation(request.messages, blocks, marks_failures=target.dialect.failed_results)
     thoughts = thinking(request, target)
-    options = _claude_options(request, target)
+    options = _claude_options(request, target, format_)
     stated: dict[str, JsonValue] = {
         "system": history.system,
         "inferenceConfig": _inference(request, target, thoughts),
@@ -78,13 +78,15 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     )
 
 
-def _claude_options(request: GenerationRequest, target: Target) -> NativeOptions:
+def _claude_options(
+    request: GenerationRequest, target: Target, format_: WireFormat
+) -> NativeOptions:
     """Return the options of Anthropic's format that Claude takes here, none for other models.
 
     Neither typed tools nor fields of tools go out: Converse has fields of its own for tools.
     """
     betas = target.dialect.claude.betas
-    is_claude = signer_of("bedrock", target) == CLAUDE
+    is_claude = format_.signer_of(target) == CLAUDE
     stated = request.native if is_claude else None
     taken = taken_options(stated, BETAS_ELSEWHERE if betas is None else betas)
     return replace(taken, tools=(), tool_fields={})

@@ -100,11 +100,3 @@ class Metadata(Struct, frozen=True):
 
     usage: dict[str, Any]
     service_tier: ServiceTier = field(default=ServiceTier(), name="serviceTier")
-
-
-class ErrorBody(Struct, frozen=True):
-    """An error reply or an exception in a stream."""
-
-    message: str | None = None
-    capital_message: str | None = field(default=None, name="Message")
-    type: str | None = field(default=None, name="__type")

@@ -16,8 +16,9 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.request import InputType
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.dialect import EmbeddingFamily
+from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
 from tollgate.providers.shared.cohere_vectors import (
     COHERE_INPUTS_MAX,
     VectorsByType,
@@ -132,3 +133,8 @@ def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
         raw_usage=None if tokens is None else {_COUNT_HEADER: tokens},
         upstream_id=frame.headers.get("x-amzn-requestid"),
     )
+
+
+CODEC: Final = BatchCodec(
+    split=split_by_family, encode=encode, decode=decode, error=error_of_bedrock_reply
+)

@@ -16,12 +16,13 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.moderation import ModerationRequest
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.bedrock_guardrails.judgement import (
     AssessedInput,
     GuardedPart,
     write_judgement,
 )
+from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body, read_count
 
@@ -103,3 +104,8 @@ def _usage(reported: object) -> tuple[Usage, JsonValue]:
         ),
         raw or None,
     )
+
+
+CODEC: Final = BatchCodec(
+    split=split_by_input, encode=encode, decode=decode, error=error_of_bedrock_reply
+)

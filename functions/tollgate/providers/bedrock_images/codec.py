@@ -14,8 +14,9 @@ from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.images import ImagePiece, ImageRequest
 from tollgate.core.json_value import JsonValue
 from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.media_dialects import ImageFamily
+from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
 from tollgate.providers.shared.pictures import (
     image_result,
     inline_source,
@@ -24,6 +25,7 @@ from tollgate.providers.shared.pictures import (
     picture_bytes_max,
     refuse_mask,
     refuse_urls,
+    split_images,
 )
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body
@@ -153,3 +155,8 @@ def _family(target: Target) -> Callable[[ImageRequest, Target], _Fields]:
             ErrorCode.INVALID_REQUEST, f"{target.model} makes no pictures here.", param="model"
         )
     return family
+
+
+CODEC: Final = BatchCodec(
+    split=split_images, encode=encode, decode=decode, error=error_of_bedrock_reply
+)

@@ -1,19 +1,21 @@
 """Cohere's embeddings: https://docs.cohere.com/reference/embed (2026-11-22)."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.shared.cohere_vectors import (
     COHERE_INPUTS_MAX,
     VectorsByType,
     cohere_fields,
     raw_vectors,
 )
+from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.vectors import (
     checked_vectors,
     parse_body,
@@ -60,3 +62,8 @@ def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
         raw_usage=None if tokens is None else {"billed_units": {"input_tokens": tokens}},
         upstream_id=body.id if isinstance(body.id, str) else None,
     )
+
+
+CODEC: Final = BatchCodec(
+    split=split_for_cohere, encode=encode, decode=decode, error=parse_openai_reply_error
+)

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.base import Target, TokenCounter, WireRequest
 
 # Vertex AI takes the parts of the prompt, AI Studio the whole request.
 _VERTEX_FIELDS: Final = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
@@ -22,3 +22,6 @@ def encode_count(wire: WireRequest, target: Target) -> WireRequest:
         model = f"models/{target.upstream_model}"
         body = {"generateContentRequest": {"model": model, **wire.body}}
     return replace(wire, path=path, body=body, headers={"accept": "application/json"})
+
+
+COUNTER: Final = TokenCounter(encode=encode_count, fields=("totalTokens",))

@@ -29,6 +29,7 @@ from tollgate.providers.gemini.usage import usage_of
 from tollgate.providers.gemini.wire import Blob, Candidate, Chunk, Chunks, FunctionCall, Part
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.parts import OpenPart, Parts
+from tollgate.providers.shared.pictures import check_shown
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
 # An answer with calls ends with `STOP` too.
@@ -190,9 +191,6 @@ class GeminiDecoder:
         yield from self._parts.close(_CALL)
         yield from self._close_text()
         provenance = None if part.signature is None else provenance_of(part.signature, self._signer)
-        # Imported with its first picture: most processes see none.
-        from tollgate.providers.shared.pictures import check_shown
-
         source = InlineMedia(media_type=blob.media_type, base64=blob.base64)
         yield from self._parts.show(check_shown(source, self._provider), provenance)
 

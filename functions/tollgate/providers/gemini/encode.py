@@ -15,20 +15,20 @@ from tollgate.core.request import (
     ToolChoice,
 )
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.gemini.paths import model_path
 from tollgate.providers.gemini.thinking import thinking_config
 from tollgate.providers.gemini.turns import conversation
 from tollgate.providers.parameters import REFUSED_BY_DEFAULT, unsupported
 from tollgate.providers.shared.emulation import replace_guided, use_output_tool
 from tollgate.providers.shared.readable import keep_readable
+from tollgate.providers.wire_format import WireFormat
 
 _INT32_MAX: Final = 2**31 - 1
 _NO_SAMPLING: Final = Sampling()
 _NAMES: Final = frozenset(Sampling.__struct_fields__)
 
 
-def encode(request: GenerationRequest, target: Target) -> WireRequest:
+def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST …/models/{model}:streamGenerateContent`.
 
     It is for Vertex AI if the target has a project, else for AI Studio.
@@ -36,7 +36,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     RequestError for a history that Gemini can never take.
     """
     dialect = target.dialect
-    request, unreadable = keep_readable(request, readership_of("gemini", target))
+    request, unreadable = keep_readable(request, format_.readership_of(target))
     request, wrapping = replace_guided(request)
     if _needs_output_tool(request, target):
         request, wrapping = use_output_tool(request), replace(wrapping, tool=True)
@@ -62,7 +62,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
         body=body,
         adapted=(
             *(("seed",) if _is_beyond_int32(request.sampling.seed) else ()),
-            *unsupported(request, WIRE_FORMATS["gemini"].parameters - refused),
+            *unsupported(request, format_.parameters - refused),
             *(("reasoning",) if thinks_otherwise else ()),
         ),
         unreadable=unreadable,

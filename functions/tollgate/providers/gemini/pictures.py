@@ -13,7 +13,8 @@ from tollgate.core.content import Text
 from tollgate.core.images import ImagePiece, ImageRequest
 from tollgate.core.json_value import JsonValue
 from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.gemini.errors import error_of_reply
 from tollgate.providers.gemini.media import part_of
 from tollgate.providers.gemini.paths import model_path
 from tollgate.providers.gemini.usage import usage_of
@@ -25,6 +26,7 @@ from tollgate.providers.shared.pictures import (
     picture_bytes_max,
     refuse_mask,
     refuse_urls,
+    split_images,
 )
 from tollgate.providers.shared.vectors import parse_body
 
@@ -180,3 +182,8 @@ def _decode_imagen(frame: Frame, work: ImageRequest, target: Target) -> WorkResu
         if each.bytes_base64_encoded
     ]
     return image_result(made, work, target)
+
+
+IMAGE_CODEC: Final = BatchCodec(
+    split=split_images, encode=encode_pictures, decode=decode_pictures, error=error_of_reply
+)

@@ -13,9 +13,9 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Ended, Output, Started, StreamEvent, UsageReported
 from tollgate.core.json_value import JsonValue
 from tollgate.core.speech import SpeechRequest
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import Frame, StreamedWorkCodec, Target, WireRequest
 from tollgate.providers.gemini.decode import FINISH
-from tollgate.providers.gemini.errors import error_in_stream
+from tollgate.providers.gemini.errors import error_in_stream, error_of_reply
 from tollgate.providers.gemini.paths import model_path
 from tollgate.providers.gemini.usage import usage_of
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
@@ -135,3 +135,8 @@ def _cut_short(reason: str, code: ErrorCode, target: Target) -> UpstreamError:
     """Return the error of sound that ends before its text does."""
     shown = reason[:_REASON_LENGTH_MAX]
     return UpstreamError(code, f"{target.provider} stopped before the end of the text: {shown}.")
+
+
+SPEECH_CODEC: Final = StreamedWorkCodec(
+    encode=encode_speech, decoder=SpeechDecoder, error=error_of_reply
+)

@@ -14,7 +14,8 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.request import InputType
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.gemini.errors import error_of_reply
 from tollgate.providers.gemini.paths import model_path
 from tollgate.providers.shared.vectors import (
     checked_vectors,
@@ -22,6 +23,7 @@ from tollgate.providers.shared.vectors import (
     read_count,
     reply_bytes_max,
     sent_dimensions,
+    split_inputs,
 )
 
 _TASKS: Final[Mapping[InputType, str]] = {
@@ -108,3 +110,8 @@ def _instances(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:
         "instances": [{**options, "content": text} for text in work.texts],
         "parameters": parameters,
     }
+
+
+EMBEDDING_CODEC: Final = BatchCodec(
+    split=split_inputs, encode=encode_inputs, decode=decode_vectors, error=error_of_reply
+)

@@ -12,7 +12,8 @@ from msgspec import Struct
 from tollgate.core.events import Ended, Output, Started, StreamEvent, UsageReported
 from tollgate.core.json_value import JsonValue
 from tollgate.core.speech import SpeechRequest
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import Frame, StreamedWorkCodec, Target, WireRequest
+from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 from tollgate.providers.shared.sound import decode_sound, usage_by_characters
 from tollgate.providers.shared.vectors import parse_body
@@ -61,3 +62,8 @@ class SpeechDecoder:
         if not self._answered:
             raise early_close_error(self._target.provider)
         yield Ended(finish="stop")
+
+
+CODEC: Final = StreamedWorkCodec(
+    encode=encode, decoder=SpeechDecoder, error=parse_openai_reply_error
+)

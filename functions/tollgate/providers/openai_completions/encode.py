@@ -6,10 +6,10 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.providers.parameters import stated_parameters, unsupported
 from tollgate.providers.shared.efforts import wants_thoughts
 from tollgate.providers.shared.openai_writing import limit_fields, path_of
+from tollgate.providers.wire_format import WireFormat
 
 _PATH: Final = "/completions"
 # OpenAI's most alternatives of a token; some of its imitators take more.
@@ -18,7 +18,7 @@ _ALTERNATIVES_MAX: Final = 5
 _LOG_PROBS: Final = frozenset({"logprobs", "top_logprobs"})
 
 
-def encode(request: GenerationRequest, target: Target) -> WireRequest:
+def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST {base_url}/completions`, always streamed.
 
     RequestError for what no prompt can say; the planner keeps such requests from these endpoints.
@@ -30,7 +30,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     for guide in () if dialect.guided else request.guided:
         raise _refused(guide, "is not supported by this model's provider")
     stated = stated_parameters(request)
-    known = WIRE_FORMATS["openai_completions"].parameters.difference(dialect.refuses)
+    known = format_.parameters.difference(dialect.refuses)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
         "prompt": request.prompts[0],

@@ -4,6 +4,7 @@ https://platform.openai.com/docs/api-reference/embeddings (2026-08-21). Mistral,
 have other names for some fields, which their dialects state.
 """
 
+from typing import Final
 from urllib.parse import quote
 
 from msgspec import Raw, Struct
@@ -12,7 +13,8 @@ from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import (
     checked_vectors,
@@ -20,6 +22,7 @@ from tollgate.providers.shared.vectors import (
     read_count,
     reply_bytes_max,
     sent_dimensions,
+    split_inputs,
 )
 
 
@@ -88,3 +91,8 @@ def _usage(reported: dict[str, JsonValue]) -> Usage:
         if count is not None:
             return Usage(uncached_input_tokens=count, output_tokens=0)
     return Usage()
+
+
+CODEC: Final = BatchCodec(
+    split=split_inputs, encode=encode, decode=decode, error=parse_openai_reply_error
+)

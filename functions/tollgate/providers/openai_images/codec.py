@@ -17,10 +17,13 @@ from tollgate.core.images import ImagePiece, ImageRequest
 from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
-from tollgate.providers.base import FormPart, Frame, Target, WireRequest
+from tollgate.providers.base import BatchCodec, FormPart, Frame, Target, WireRequest
 from tollgate.providers.media_dialects import ImageOption
 from tollgate.providers.shared.counts import Counts
-from tollgate.providers.shared.openai_errors import parse_openai_stream_error
+from tollgate.providers.shared.openai_errors import (
+    parse_openai_reply_error,
+    parse_openai_stream_error,
+)
 from tollgate.providers.shared.openai_writing import url_of
 from tollgate.providers.shared.pictures import (
     image_result,
@@ -30,6 +33,7 @@ from tollgate.providers.shared.pictures import (
     picture_bytes_max,
     refuse_mask,
     refuse_urls,
+    split_images,
 )
 from tollgate.providers.shared.vectors import parse_body
 
@@ -217,3 +221,8 @@ def _file(name: str, image: Image) -> FormPart:
         file_name=f"picture.{source.media_type.rpartition('/')[2]}",
         media_type=source.media_type,
     )
+
+
+CODEC: Final = BatchCodec(
+    split=split_images, encode=encode_whole, decode=decode_whole, error=parse_openai_reply_error
+)

@@ -15,14 +15,17 @@ from tollgate.core.events import Ended, Output, Partial, Started, StreamEvent, U
 from tollgate.core.images import ImagePiece, ImageRequest
 from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import Frame, StreamedWorkCodec, Target, WireRequest
 from tollgate.providers.openai_images.codec import (
     ImagesBody,
     encode_images_request,
     result_of,
     usage_of,
 )
-from tollgate.providers.shared.openai_errors import parse_openai_stream_error
+from tollgate.providers.shared.openai_errors import (
+    parse_openai_reply_error,
+    parse_openai_stream_error,
+)
 from tollgate.providers.shared.pictures import check_image, encode_images, picture_bytes_max
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 from tollgate.providers.shared.vectors import parse_body
@@ -124,3 +127,8 @@ class ImageDecoder:
         yield UsageReported(usage=result.usage, raw=result.raw_usage)
         yield Output(pieces=result.pieces)
         yield Ended(finish="stop")
+
+
+STREAM_CODEC: Final = StreamedWorkCodec(
+    encode=encode_image_stream, decoder=ImageDecoder, error=parse_openai_reply_error
+)

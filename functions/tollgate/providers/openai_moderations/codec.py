@@ -15,7 +15,8 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.moderation import ModerationRequest, Subject
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.openai_writing import url_of
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body
@@ -91,3 +92,8 @@ def _check_text(piece: bytes, target: Target) -> None:
         piece.decode()
     except UnicodeDecodeError as invalid:
         raise malformed_error(target.provider, "a judgement that is not UTF-8") from invalid
+
+
+CODEC: Final = BatchCodec(
+    split=split_by_form, encode=encode, decode=decode, error=parse_openai_reply_error
+)

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tollgate.providers.base import Target, WireRequest
+from tollgate.providers.base import Target, TokenCounter, WireRequest
 
 _COUNTED: Final = frozenset(
     {
@@ -34,3 +34,6 @@ def encode_count(wire: WireRequest, target: Target) -> WireRequest:
         body={name: value for name, value in wire.body.items() if name in _COUNTED},
         headers={**wire.headers, "accept": "application/json"},
     )
+
+
+COUNTER: Final = TokenCounter(encode=encode_count, fields=("input_tokens",))

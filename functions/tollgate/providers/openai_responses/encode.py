@@ -15,7 +15,6 @@ from tollgate.core.request import (
 )
 from tollgate.core.server_tools import ServerTool
 from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.formats import WIRE_FORMATS, readership_of
 from tollgate.providers.openai_responses.items import items
 from tollgate.providers.openai_responses.native import add_fields, own_fields
 from tollgate.providers.parameters import stated_parameters, unsupported
@@ -25,26 +24,26 @@ from tollgate.providers.shared.native_search import user_location
 from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
 from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
+from tollgate.providers.wire_format import WireFormat
 
 _PATH: Final = "/responses"
-# Log probabilities are requested by `include`.
-_FIELDS: Final = WIRE_FORMATS["openai_responses"].parameters - {"logprobs"}
 _OUTPUT_TOKENS_MIN: Final = 16
 
 
-def encode(request: GenerationRequest, target: Target) -> WireRequest:
+def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST {base_url}/responses`, always streamed and never stored.
 
     RequestError for content that this format can never take.
     """
-    request, unreadable = keep_readable(request, readership_of("openai_responses", target))
+    request, unreadable = keep_readable(request, format_.readership_of(target))
     request, wrapping = replace_guided(request)
     if isinstance(request.output_format, SchemaOutput) and not target.enforces_schemas:
         request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = _reasoning(request.reasoning, target)
     stated = stated_parameters(request)
-    fields = _FIELDS.difference(target.dialect.refuses)
+    # Log probabilities are requested by `include`.
+    fields = format_.parameters.difference(target.dialect.refuses, ("logprobs",))
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
         "input": items(request.messages, target),

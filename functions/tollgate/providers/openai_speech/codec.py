@@ -6,6 +6,7 @@ in the event `speech.audio.done` alone. `raw` with `response_encoding` is Togeth
 """
 
 from collections.abc import Iterator
+from typing import Final
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -14,9 +15,12 @@ from tollgate.core.events import Ended, Output, Started, StreamEvent, UsageRepor
 from tollgate.core.json_value import JsonValue
 from tollgate.core.speech import SpeechRequest
 from tollgate.core.usage import Usage
-from tollgate.providers.base import Decoder, Frame, Target, WireRequest
+from tollgate.providers.base import Decoder, Frame, StreamedWorkCodec, Target, WireRequest
 from tollgate.providers.shared.counts import Counts
-from tollgate.providers.shared.openai_errors import parse_openai_stream_error
+from tollgate.providers.shared.openai_errors import (
+    parse_openai_reply_error,
+    parse_openai_stream_error,
+)
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 from tollgate.providers.shared.sound import SoundSize, decode_sound, usage_by_characters
 from tollgate.providers.shared.vectors import parse_body
@@ -140,3 +144,8 @@ class SpeechEventsDecoder:
             ),
             raw=reported,
         )
+
+
+CODEC: Final = StreamedWorkCodec(
+    encode=encode, decoder=make_speech_decoder, error=parse_openai_reply_error
+)

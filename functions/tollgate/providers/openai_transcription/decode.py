@@ -21,9 +21,12 @@ from tollgate.core.transcription import (
     Word,
 )
 from tollgate.core.usage import Usage
-from tollgate.providers.base import Frame, Target
-from tollgate.providers.openai_transcription.encode import TRANSCRIPT_BYTES_MAX
-from tollgate.providers.shared.openai_errors import parse_openai_stream_error
+from tollgate.providers.base import Frame, StreamedWorkCodec, Target
+from tollgate.providers.openai_transcription.encode import TRANSCRIPT_BYTES_MAX, encode
+from tollgate.providers.shared.openai_errors import (
+    parse_openai_reply_error,
+    parse_openai_stream_error,
+)
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 from tollgate.providers.shared.vectors import parse_body, read_count
 
@@ -193,3 +196,8 @@ def _seconds(reported: object) -> float | None:
     if not isinstance(reported, int | float) or isinstance(reported, bool):
         return None
     return float(reported) if 0 <= reported <= _SECONDS_MAX else None
+
+
+CODEC: Final = StreamedWorkCodec(
+    encode=encode, decoder=TranscriptDecoder, error=parse_openai_reply_error
+)

@@ -16,7 +16,9 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.reranking import RerankRequest
 from tollgate.core.usage import Usage
 from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Target, WireRequest
+from tollgate.providers.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
+from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body, read_count
 
@@ -120,3 +122,18 @@ def _usage(body: _Body, *, by_tokens: bool) -> tuple[Usage, JsonValue]:
         usage = Usage(uncached_input_tokens=tokens, output_tokens=0)
         return usage, None if tokens is None and units is None else raw
     return Usage(search_units=units, uncached_input_tokens=tokens or 0, output_tokens=0), raw
+
+
+JINA_CODEC: Final = BatchCodec(
+    split=whole_work, encode=encode_jina, decode=decode_ranking, error=parse_openai_reply_error
+)
+
+
+COHERE_CODEC: Final = BatchCodec(
+    split=whole_work, encode=encode_cohere, decode=decode_ranking, error=parse_openai_reply_error
+)
+
+
+BEDROCK_CODEC: Final = BatchCodec(
+    split=whole_work, encode=encode_bedrock, decode=decode_ranking, error=error_of_bedrock_reply
+)

@@ -1,12 +1,15 @@
 """Headers that authorize the requests of a row: a key in the header that its provider reads."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from tollgate.core.errors import MissingCredentials
 from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.providers.base import ProviderRow
 from tollgate.stores.base import SecretStore
+
+AWS_IDENTITY: Final = CredentialPlace(variables=("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
+GOOGLE_FILE: Final = CredentialPlace(variables=("GOOGLE_APPLICATION_CREDENTIALS",))
 
 
 class Authorization(Protocol):

@@ -1,13 +1,11 @@
 """AWS credentials for provider rows, which have no key of their own."""
 
 from collections.abc import Callable
-from typing import Final
 
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.errors import MissingCredentials
-from tollgate.core.secret import CredentialPlace, describe_remedy
-
-AWS_IDENTITY: Final = CredentialPlace(variables=("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
+from tollgate.core.secret import describe_remedy
+from tollgate.providers.transports.authorization import AWS_IDENTITY
 
 
 def required_credentials(

@@ -16,11 +16,13 @@ from tollgate.providers.base import (
     ProviderRow,
     ReadyRequest,
     Timeouts,
+    Transport,
     WireRequest,
 )
 from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
+from tollgate.providers.transports.provider_services import ProviderServices
 
 EVENT_STREAM: Final = "application/vnd.amazon.eventstream"
 
@@ -97,3 +99,8 @@ class EventStreamFrames:
     def end(self) -> Iterable[Frame]:
         self._decoder.end()
         return ()
+
+
+def make_bedrock_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
+    """Return the transport of a row, which signs with the gateway's AWS identity."""
+    return BedrockRuntime(row, services.pool, services.credentials, services.clock)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from tollgate.aws.sigv4 import Credentials as AwsCredentials
+from tollgate.core.dotted_names import DottedName
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
@@ -19,6 +20,14 @@ _AWS_TOKEN: Final = "urn:ietf:params:aws:token-type:aws4_request"  # noqa: S105 
 # The services of Google that a secret may send an identity to. A bucket is a host of googleapis.com
 # too, and its owner may let anybody write into it, so that a host is known by its service.
 _SERVICES: Final = {"token_url": "sts", "service_account_impersonation_url": "iamcredentials"}
+
+# The classes of google-auth, each imported with the first credentials of its kind.
+_SERVICE_ACCOUNT: Final = DottedName[Any]("google.oauth2.service_account:Credentials")
+_USER: Final = DottedName[Any]("google.oauth2.credentials:Credentials")
+_AWS: Final = DottedName[Any]("google.auth.aws:Credentials")
+_IDENTITY_POOL: Final = DottedName[Any]("google.auth.identity_pool:Credentials")
+_FEDERATED_USER: Final = DottedName[Any]("google.auth.external_account_authorized_user:Credentials")
+_IMPERSONATED: Final = DottedName[Any]("google.auth.impersonated_credentials:Credentials")
 
 Info = Mapping[str, Any]
 
@@ -49,6 +58,7 @@ def load_google_credentials(info: object, role: AwsRole, *, is_secret: bool) -> 
     `role` is what a federation from AWS proves. A federation that comes as a secret may read
     nothing of this machine. ValueError if the JSON lacks something.
     """
+    # google-auth is imported with the first token.
     from google.auth.credentials import with_scopes_if_required
 
     if not isinstance(info, dict):
@@ -95,47 +105,33 @@ def _serves(service: str, host: str | None) -> bool:
 
 
 def _service_account(info: Info, role: AwsRole) -> Any:
-    from google.oauth2.service_account import Credentials
-
-    return Credentials.from_service_account_info(info)  # type: ignore[no-untyped-call]
+    return _SERVICE_ACCOUNT().from_service_account_info(info)
 
 
 def _user(info: Info, role: AwsRole) -> Any:
-    from google.oauth2.credentials import Credentials
-
-    return Credentials.from_authorized_user_info(info)  # type: ignore[no-untyped-call]
+    return _USER().from_authorized_user_info(info)
 
 
 def _federated(info: Info, role: AwsRole) -> Any:
     source = info.get("credential_source") or {}
     if info.get("subject_token_type") == _AWS_TOKEN:
-        from google.auth import aws
-
         # google-auth's own source reads variables that restored snapshots and containers lack.
-        return aws.Credentials.from_info(  # type: ignore[no-untyped-call]
+        return _AWS().from_info(
             {**info, "credential_source": None}, aws_security_credentials_supplier=role
         )
     if "executable" in source:
         raise UnusableCredentials("a credential source that runs a program is refused")
     if "certificate" in source:
         raise UnusableCredentials("a credential source with a client certificate is not supported")
-    from google.auth import identity_pool
-
-    return identity_pool.Credentials.from_info(info)  # type: ignore[no-untyped-call]
+    return _IDENTITY_POOL().from_info(info)
 
 
 def _federated_user(info: Info, role: AwsRole) -> Any:
-    from google.auth.external_account_authorized_user import Credentials
-
-    return Credentials.from_info(info)  # type: ignore[no-untyped-call]
+    return _FEDERATED_USER().from_info(info)
 
 
 def _impersonated(info: Info, role: AwsRole) -> Any:
-    from google.auth.impersonated_credentials import Credentials
-
-    return Credentials.from_impersonated_service_account_info(  # type: ignore[no-untyped-call]
-        info, scopes=_SCOPES
-    )
+    return _IMPERSONATED().from_impersonated_service_account_info(info, scopes=_SCOPES)
 
 
 _LOADERS: Final[Mapping[str, Callable[[Info, AwsRole], Any]]] = {

@@ -19,12 +19,19 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.providers.base import ProviderRow
-from tollgate.providers.transports.authorization import no_credentials, secret_of
+from tollgate.providers.transports.authorization import (
+    GOOGLE_FILE,
+    Authorization,
+    no_credentials,
+    secret_of,
+)
+from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.google_credentials import (
     AwsRole,
     UnusableCredentials,
     load_google_credentials,
 )
+from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.stores.base import SecretStore
 
 if TYPE_CHECKING:
@@ -34,7 +41,6 @@ if TYPE_CHECKING:
 RENEWED_BEFORE_END_S: Final = 300.0
 _TIMEOUT_S: Final = 10.0
 _REPLY_BYTES_MAX: Final = 64 * 1024
-DEFAULT_CREDENTIALS: Final = CredentialPlace(variables=("GOOGLE_APPLICATION_CREDENTIALS",))
 
 
 class GoogleToken:
@@ -75,6 +81,7 @@ class GoogleToken:
 
     def _refreshed(self) -> tuple[str, float]:
         """Return a new token, and its end in Unix seconds."""
+        # google-auth is imported with the first token.
         from google.auth import exceptions
 
         try:
@@ -112,9 +119,9 @@ class GoogleToken:
         if content is None:
             raise no_credentials(
                 self._row,
-                f"has no Google credentials: {describe_remedy((DEFAULT_CREDENTIALS,))}"
+                f"has no Google credentials: {describe_remedy((GOOGLE_FILE,))}"
                 " to a file that can be read, or give its row a key",
-                DEFAULT_CREDENTIALS,
+                GOOGLE_FILE,
             )
         return pydantic_core.from_json(content)
 
@@ -131,11 +138,18 @@ class GoogleToken:
 
     def _place(self) -> CredentialPlace:
         key = self._row.key
-        return self._secrets.place(key) if key else DEFAULT_CREDENTIALS
+        return self._secrets.place(key) if key else GOOGLE_FILE
 
     def _where(self) -> str:
         key = self._row.key
         return key.describe() if key else "the Google credentials of this environment"
+
+
+def make_google_token(row: ProviderRow, services: ProviderServices) -> Authorization:
+    """Return the authorization of a Google Cloud row, with the role that a federation proves."""
+    identity = required_credentials(row.slug, services.credentials)
+    role = AwsRole(identity, services.aws_region)
+    return GoogleToken(row, services.secrets, services.clock, file=services.google_file, role=role)
 
 
 class _Reply(Struct, frozen=True):
@@ -156,6 +170,7 @@ def _over_http(
     **options: Any,
 ) -> _Reply:
     """Send one request for google-auth, whose own clients need packages that we do not ship."""
+    # google-auth calls this function, and so is imported.
     from google.auth.exceptions import TransportError
 
     address = urlsplit(url or "")

@@ -13,6 +13,7 @@ from tollgate.http1.pool import Pool, Reservation
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import Request
 from tollgate.providers.base import FormPart, UpstreamRefused
+from tollgate.providers.transports.form_body import encode_form
 
 # Each stream has one; a process of `tollgate serve` has thousands open.
 CONNECTIONS_MAX: Final = 4000
@@ -113,9 +114,6 @@ def _request(call: HttpCall) -> Request:
         headers["traceparent"] = span.traceparent()
     body: Sequence[bytes] = (call.body,) if call.body else ()
     if call.form:
-        # Imported with the first recording.
-        from tollgate.providers.transports.form_body import encode_form
-
         headers["content-type"], body = encode_form(call.form)
     return Request(method=call.method, url=call.url, headers=headers, body=body)
 

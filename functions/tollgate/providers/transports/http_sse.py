@@ -1,12 +1,13 @@
 """Server-sent events, or bytes, over HTTP, with the headers of the row's authorization."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
 import pydantic_core
 
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.reply import Reply
 from tollgate.providers.base import (
@@ -14,14 +15,20 @@ from tollgate.providers.base import (
     ProviderRow,
     ReadyRequest,
     Timeouts,
+    Transport,
     WireRequest,
 )
-from tollgate.providers.transports.authorization import Authorization
+from tollgate.providers.transports.authorization import Authorization, KeyHeader
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
+from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.sse import SseDecoder
 
 EVENTS: Final = "text/event-stream"
+# Imported with the first row of Google Cloud: all other rows have a key in a header.
+_GOOGLE_TOKEN: Final = DottedName[Callable[[ProviderRow, ProviderServices], Authorization]](
+    "tollgate.providers.transports.google_token:make_google_token"
+)
 
 
 class HttpSse:
@@ -99,3 +106,10 @@ class RawFrames:
 
     def end(self) -> Iterable[Frame]:
         return ()
+
+
+def make_http_sse(row: ProviderRow, services: ProviderServices) -> Transport:
+    """Return the transport of a row, with the authorization that the row states."""
+    if row.auth == "google":
+        return HttpSse(row, services.pool, _GOOGLE_TOKEN()(row, services))
+    return HttpSse(row, services.pool, KeyHeader(row, services.secrets))

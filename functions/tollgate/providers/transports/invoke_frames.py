@@ -12,8 +12,9 @@ from pydantic_core import ValidationError
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.models import BaseModel
-from tollgate.providers.base import Frame
-from tollgate.providers.transports.bedrock_runtime import EventStreamFrames
+from tollgate.providers.base import Frame, ProviderRow, Transport
+from tollgate.providers.transports.bedrock_runtime import BedrockRuntime, EventStreamFrames
+from tollgate.providers.transports.provider_services import ProviderServices
 
 
 class _Chunk(BaseModel):
@@ -42,3 +43,10 @@ def _inside(message: Frame) -> Frame:
         raise UpstreamError(
             ErrorCode.PROVIDER_UNAVAILABLE, "The provider sent a chunk that cannot be read."
         ) from invalid
+
+
+def make_bedrock_invoke(row: ProviderRow, services: ProviderServices) -> Transport:
+    """Return the transport of a row for InvokeModel."""
+    return BedrockRuntime(
+        row, services.pool, services.credentials, services.clock, frames=InvokeFrames
+    )

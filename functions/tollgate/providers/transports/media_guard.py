@@ -92,6 +92,7 @@ class MediaGuard:
         self, url: str, *, field: str = "messages", bytes_max: int | None = None
     ) -> FetchedMedia:
         """Fetch the whole body; RequestError for a URL that must not or cannot be fetched."""
+        # yarl is imported with the first address: most processes fetch nothing.
         from yarl import URL
 
         try:
@@ -111,8 +112,10 @@ class MediaGuard:
 
         The domains hold for every redirect too: else a page of an allowed one leads to any other.
         """
+        # yarl is imported with the first address: most processes fetch nothing.
         from yarl import URL
 
+        # Imported with the first page: most processes fetch none.
         from tollgate.tools.base import FetchedPage, RunFailure
 
         try:

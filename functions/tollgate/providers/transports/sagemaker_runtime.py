@@ -22,6 +22,7 @@ from tollgate.providers.base import (
     ProviderRow,
     ReadyRequest,
     Timeouts,
+    Transport,
     UpstreamRefused,
     WireRequest,
 )
@@ -29,6 +30,7 @@ from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.body_frames import BodyFrames
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
+from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.sse import SseDecoder
 
 _MODEL_FAILED: Final = 424
@@ -124,3 +126,8 @@ class PayloadFrames:
     def end(self) -> Iterable[Frame]:
         self._messages.end()
         return self._events.end()
+
+
+def make_sagemaker_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
+    """Return the transport of a row, which signs with the gateway's AWS identity."""
+    return SageMakerRuntime(row, services.pool, services.credentials, services.clock)

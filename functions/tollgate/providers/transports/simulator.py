@@ -28,12 +28,19 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.json_value import JsonValue
 from tollgate.providers.base import (
     Frame,
+    ProviderRow,
     ReadyRequest,
     Timeouts,
+    Transport,
     UpstreamRefused,
     WireRequest,
 )
+from tollgate.providers.transports import simulated_pictures
+from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.simulated_answer import SimulatedRequest, deltas, usage
+from tollgate.providers.transports.simulated_results import RESULTS
+from tollgate.providers.transports.simulated_sound import speak
+from tollgate.providers.transports.simulated_transcripts import transcribe
 
 PAUSE_S: Final = 0.2
 _PAINTERS: Final = frozenset({"image", "image-tokens"})
@@ -68,9 +75,6 @@ class Simulator:
             yield await self._transcript(request)
             return
         if request.reply_bytes_max is not None:
-            # Imported with its first request, as the codec is.
-            from tollgate.providers.transports.simulated_results import RESULTS
-
             name, _, fault = str(request.body["model"]).partition(":")
             result = RESULTS.get((request.path, name))
             if result is None or fault not in ("", *_FAULTS_AT_ONCE):
@@ -97,8 +101,6 @@ class Simulator:
 
     async def _pictures(self, body: bytes, *, streamed: bool) -> AsyncIterator[Sequence[Frame]]:
         """Return the frames of pictures; a fault cuts the stream among them."""
-        from tollgate.providers.transports import simulated_pictures
-
         try:
             request = simulated_pictures.PictureRequest.model_validate_json(body)
         except ValidationError as invalid:
@@ -118,8 +120,6 @@ class Simulator:
 
     async def _sound(self, model: str, body: bytes) -> AsyncIterator[Sequence[Frame]]:
         """Return the chunks of a sound; a fault cuts the connection among them."""
-        from tollgate.providers.transports.simulated_sound import speak
-
         name, _, fault = model.partition(":")
         if name != "speech" or not (fault == "" or self._is_fault(fault)):
             raise _refusal(404, "not_found_error")
@@ -133,8 +133,6 @@ class Simulator:
 
     async def _transcript(self, request: WireRequest) -> AsyncIterator[Sequence[Frame]]:
         """Return the frames of a transcript; a fault cuts the stream among them."""
-        from tollgate.providers.transports.simulated_transcripts import transcribe
-
         name, _, fault = str(request.body["model"]).partition(":")
         if name != "transcribe" or not (fault == "" or self._is_fault(fault)):
             raise _refusal(404, "not_found_error")
@@ -225,3 +223,8 @@ def _refusal(status: int, kind: str) -> UpstreamRefused:
     headers: Mapping[str, str] = {"retry-after": str(RETRY_AFTER_S)} if status in (429, 529) else {}
     error = {"message": "The simulator fails as requested.", "type": kind, "code": None}
     return UpstreamRefused(status, headers, pydantic_core.to_json({"error": error}))
+
+
+def make_simulator(row: ProviderRow, services: ProviderServices) -> Transport:
+    """Return the transport of a row, which answers by the clock alone."""
+    return Simulator(services.clock)

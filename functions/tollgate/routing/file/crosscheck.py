@@ -8,7 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS, WireFormat
+from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
+from tollgate.providers.wire_format import WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.kind_checks import (
@@ -284,7 +285,7 @@ class _Checker:
         for row in self._rows_of(slug)[:1]:
             format_ = WIRE_FORMATS[row.codec]
             if kind == "chat":
-                is_served = format_.load is not None
+                is_served = format_.codec is not None
             else:
                 is_served = kind in {*format_.batch_codecs, *format_.stream_codecs} and (
                     row.transport in format_.batch_transports
@@ -305,7 +306,7 @@ class _Checker:
             if dialect is not None and dialect.native_search and each.native_search is None:
                 message = f"the codec of {slug} has no search of its own"
                 yield self._document.at_value((*where, "dialect"), "R054", message)
-            if dialect is not None and dialect.counts_tokens and each.load_counter is None:
+            if dialect is not None and dialect.counts_tokens and each.counter is None:
                 message = f"the codec of {slug} has no count of tokens"
                 yield self._document.at_value((*where, "dialect"), "R054", message)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from tollgate.core.request import WorkKind
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import WireFormat
+from tollgate.providers.wire_format import WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem

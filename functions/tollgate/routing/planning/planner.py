@@ -1,14 +1,16 @@
 """The planner of the engine, of `explain` and of `plan`. Pure: the caller passes the time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.limits import TierLimits
+from tollgate.providers.base import Target
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.draw import rank
 from tollgate.routing.planning.exclusions import (
@@ -25,8 +27,17 @@ from tollgate.routing.planning.exclusions import (
 from tollgate.routing.planning.offers import Chain, Chains, Offer
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.routing.planning.round_sizes import cost_max_of_rounds
 from tollgate.routing.planning.rules import SkippedRule, select_rule
 from tollgate.routing.schema import KeyTierSection
+
+# Most processes serve no request with a document.
+_READS_FOR: Final = DottedName[Callable[[Target, PlanningRequest], bool]](
+    "tollgate.routing.planning.document_fees:reads_for"
+)
+_FEE_MAX_NANO_USD: Final = DottedName[Callable[..., int]](
+    "tollgate.routing.planning.document_fees:fee_max_nano_usd"
+)
 
 # TensorZero's clients put one of these before the name of a model or of a function.
 _TENSORZERO_PREFIXES: Final = ("tensorzero::model_name::", "tensorzero::function_name::")
@@ -241,19 +252,14 @@ class Planner:
         """Return whether the gateway reads some document of the request for an endpoint."""
         if self.catalog.pdf is None or "pdf" not in wanted.modalities:
             return False
-        # Imported with the first request that has a document: most processes serve none.
-        from tollgate.routing.planning.document_fees import reads_for
-
-        return reads_for(attempt.target, wanted)
+        return _READS_FOR()(attempt.target, wanted)
 
     def _fee_max_nano_usd(self, attempt: Attempt, wanted: PlanningRequest) -> int:
         """Return the most that pages which were read cost at an endpoint."""
         section = self.catalog.pdf
         if section is None or wanted.documents is None or not self._reads(attempt, wanted):
             return 0
-        from tollgate.routing.planning.document_fees import fee_max_nano_usd
-
-        return fee_max_nano_usd(attempt.target, wanted.documents, section)
+        return _FEE_MAX_NANO_USD()(attempt.target, wanted.documents, section)
 
     def _cost_max_nano_usd(self, offer: Offer, wanted: PlanningRequest, now_s: float) -> int:
         attempt = offer.attempt
@@ -263,9 +269,6 @@ class Planner:
         context = model.context * (wanted.inputs or 1)
         fees = self._fee_max_nano_usd(attempt, wanted)
         if wanted.rounds is not None:
-            # Imported here: most requests have one round.
-            from tollgate.routing.planning.round_sizes import cost_max_of_rounds
-
             return fees + cost_max_of_rounds(
                 attempt, wanted, wanted.rounds, now_s=now_s, context=context, answer_max=held
             )

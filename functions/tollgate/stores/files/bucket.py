@@ -202,6 +202,7 @@ class BucketFiles:
             return self._client
 
     def _new_client(self) -> Any:
+        # aioboto3 takes half a second to import, with the first use of a bucket.
         import aioboto3  # type: ignore[import-untyped]  # it and botocore ship no types
         from botocore.config import Config  # type: ignore[import-untyped]
 
@@ -231,6 +232,7 @@ class BucketFiles:
 @contextmanager
 def _failing_as_store(operation: str) -> Iterator[None]:
     """Turn the library's errors into those of stores within a `with` block."""
+    # botocore is imported by the client, with the first use of a bucket.
     from botocore.exceptions import (  # type: ignore[import-untyped]
         BotoCoreError,
         ClientError,

@@ -119,6 +119,7 @@ class DynamoKeyDirectory:
         The caller states what it has requested: another read of the same secret may have found out
         in the meantime what leads above it.
         """
+        # Imported with the first key that has a level above it or a session.
         from tollgate.stores.membership.authority import (
             add_levels,
             find_key_row,

@@ -4,16 +4,17 @@ Loaded with the first level that has slices; most have none.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner
+from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.failures import StoreUnavailable
+from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.state_items import count_slices, read_key_state
-from tollgate.stores.keys.states import KeyHold, KeyHoldRequest, KeyStates
 from tollgate.stores.rules.account import (
     KeyHoldAttempt,
     KeyState,
@@ -27,8 +28,23 @@ from tollgate.stores.rules.slices import SLICES_MAX, is_closed, slice_of_whole, 
 _ROUNDS_MAX: Final = 3
 
 
+class SlicedStates(Protocol):
+    """The states of which one may be spread over slices."""
+
+    async def hold(
+        self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
+    ) -> KeyHold | GatewayError:
+        """Hold on one slice; return the refusal if it has too little."""
+
+    async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
+        """Return the items of a state's slices in order."""
+
+    def now_us(self) -> int:
+        """Return the present in the unit of rates."""
+
+
 async def hold_on_slices(
-    states: KeyStates, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
+    states: SlicedStates, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
 ) -> KeyHold | GatewayError:
     """Hold on the slice that the id determines; where it has too little, on one that has enough.
 

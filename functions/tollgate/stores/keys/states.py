@@ -1,16 +1,17 @@
 """States of keys, members and teams in DynamoDB: a hold checks and counts each by one write."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.clock import Clock
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
-from tollgate.core.limits import LimitOwner, RateLimit, TierLimits
+from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.stores.aws.attributes import AttributeValue, Item, number
 from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller
 from tollgate.stores.aws.expressions import (
@@ -24,6 +25,7 @@ from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.aws.items import KeyStateItem
 from tollgate.stores.aws.tables import get_slices, state_key
+from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.state_items import count_slices, read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
 from tollgate.stores.rules.account import (
@@ -31,11 +33,15 @@ from tollgate.stores.rules.account import (
     KeyState,
     key_refused,
     key_step,
-    limit_reached,
     microseconds,
     top_up_refusal,
 )
 from tollgate.stores.rules.periods import bucket_names, minute_bucket, stale_buckets
+
+# A process whose levels are whole never needs it.
+_HOLD_ON_SLICES: Final = DottedName[
+    Callable[["KeyStates", LimitOwner, str, KeyHoldRequest], Awaitable[KeyHold | GatewayError]]
+]("tollgate.stores.keys.slices:hold_on_slices")
 
 _WRITES_MAX: Final = 8
 _KEYS_REMEMBERED_MAX: Final = 4096
@@ -43,47 +49,6 @@ _KEYS_REMEMBERED_MAX: Final = 4096
 _USED: Final = {False: KeyStateItem.LAST_USED, True: KeyStateItem.OLD_LAST_USED}
 _MINUTE_ALIAS: Final = "#n"
 _BUCKET_ALIASES: Final = ("#d", "#w", "#m", "#t")
-
-
-class KeyHoldRequest(Struct, frozen=True, kw_only=True):
-    """The hold that a generation requests of its key."""
-
-    amount_nano_usd: int
-    # Upper bound of the generation's tokens.
-    tokens: int = 0
-    # Whether to take the whole amount or nothing.
-    covered: bool = False
-    # Whether the caller used the secret from before a rotation.
-    old_secret: bool = False
-    tier: TierLimits | None = None
-    # Slices of the state, one of which takes the hold.
-    slices: int = 1
-
-    def over_budget(self, owner: LimitOwner, hold_id: str) -> GatewayError | None:
-        """Return a refusal if the amount is above the tier's whole budget, None otherwise."""
-        if self.tier is None or self.tier.budget_nano_usd is None:
-            return None
-        budget = self.tier.budget_nano_usd
-        if budget >= (self.amount_nano_usd if self.covered else min(1, self.amount_nano_usd)):
-            return None
-        return limit_reached(owner, self.tier.budget_period, budget, created_s(hold_id))
-
-    @property
-    def amount_max_nano_usd(self) -> int:
-        """The amount, or the tier's whole budget where that is less."""
-        if self.tier is None or self.tier.budget_nano_usd is None:
-            return self.amount_nano_usd
-        return min(self.amount_nano_usd, self.tier.budget_nano_usd)
-
-
-class KeyHold(Struct, frozen=True, kw_only=True):
-    """Money and tokens that a key or level has set aside, and what is left of its rates."""
-
-    owner: LimitOwner
-    amount_nano_usd: int
-    tokens: int
-    rate_limit: RateLimit
-    token_limit: RateLimit | None
 
 
 class _LastSeen(Struct, frozen=True):
@@ -194,10 +159,7 @@ class KeyStates:
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
     ) -> KeyHold | GatewayError:
         """Hold on one of the slices of a state, as `hold` does on a state that is whole."""
-        # Loaded with the first such level: a process whose levels are whole never does.
-        from tollgate.stores.keys.slices import hold_on_slices
-
-        return await hold_on_slices(self, owner, hold_id, request)
+        return await _HOLD_ON_SLICES()(self, owner, hold_id, request)
 
     async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
         """Return the items of a state's slices in order; the next holds know what they allow."""

@@ -28,7 +28,8 @@ from tollgate.stores.aws.failures import (
 )
 from tollgate.stores.aws.holds import HoldUnknown
 from tollgate.stores.base import Hold, LevelHold
-from tollgate.stores.keys.states import KeyHold, KeyHoldRequest, KeyStates
+from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
+from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.sides import outcome_of, settle_all
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.records.generations import DynamoGenerationStore

@@ -5,13 +5,14 @@ An endpoint's item counts its failures within one window; the reader works out w
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.cooldown import CooldownPolicy
+from tollgate.core.dotted_names import DottedName
 from tollgate.stores.aws.attributes import Item, number
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_number
@@ -23,6 +24,11 @@ from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_i
 if TYPE_CHECKING:
     from tollgate.core.speed import AnswerTime, Speed
     from tollgate.stores.routing.speeds import DynamoSpeeds
+
+# Most catalogs prefer no endpoint for its speed.
+_SPEEDS: Final = DottedName[Callable[..., "DynamoSpeeds"]](
+    "tollgate.stores.routing.speeds:DynamoSpeeds"
+)
 
 _READ_FOR_S: Final = 5.0
 # A request waits no longer than this for the cooldowns.
@@ -119,9 +125,7 @@ class DynamoCooldownStore:
     @property
     def _speeds(self) -> "DynamoSpeeds":
         if self._made_speeds is None:
-            from tollgate.stores.routing.speeds import DynamoSpeeds
-
-            self._made_speeds = DynamoSpeeds(self._client, self._table, self._clock)
+            self._made_speeds = _SPEEDS()(self._client, self._table, self._clock)
         return self._made_speeds
 
     def _is_fresh(self, endpoint_id: str) -> bool:

@@ -12,6 +12,7 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.speed import Speed
 from tollgate.core.work import Work
+from tollgate.engine.named_files import find_named_files
 from tollgate.engine.server_tools import plan_rounds
 from tollgate.engine.simulation import Fault
 from tollgate.ingress.base import Ingress
@@ -88,9 +89,6 @@ async def _with_files(services: Services, principal: Principal, asked: Work) -> 
     """Return a request whose uploaded files are found: their kinds decide what can serve it."""
     if not isinstance(asked, GenerationRequest) or not asked.names_files:
         return asked
-    # Imported with the first such request, as in the streaming function.
-    from tollgate.engine.named_files import find_named_files
-
     return await find_named_files(services.named_files, principal.workspace_id, asked)
 
 

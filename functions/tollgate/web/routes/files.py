@@ -27,6 +27,7 @@ from tollgate.web.file_shapes import (
     PresignedObject,
     form_description,
 )
+from tollgate.web.file_upload import read_upload
 from tollgate.web.own import Own
 from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
@@ -72,9 +73,6 @@ def _add_upload(router: APIRouter, services: Services) -> None:
 
         With an Idempotency-Key the same upload is stored once within a day.
         """
-        # Imported with its first form: most starts of the function never need it.
-        from tollgate.web.file_upload import read_upload
-
         files = _store(services)
         upload = read_upload(
             await request.body(),

@@ -1,9 +1,10 @@
 """Models, routes and aliases of the catalog, with prices and capabilities."""
 
 import asyncio
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Header, Query
+from pydantic import BaseModel, Field
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
@@ -18,13 +19,12 @@ from tollgate.web.claude_model_shapes import (
     claude_model,
     claude_models,
 )
-from tollgate.web.codex_model_shapes import codex_models
+from tollgate.web.codex_model_shapes import CodexModel, codex_models
 from tollgate.web.modalities import parse_modalities
 from tollgate.web.model_shapes import (
     EndpointsReply,
     ModelEndpoints,
     ModelObject,
-    ModelsReply,
     model_endpoints,
     name_object,
     offers_of,
@@ -41,6 +41,16 @@ MadeModalities = Annotated[
 HandledModalities = Annotated[
     str | None, Query(max_length=64, description="Only models that take or make one of these.")
 ]
+
+
+class ModelsReply(BaseModel):
+    """The models, routes and aliases of the catalog."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelObject]
+    models: list[CodexModel] | None = Field(
+        default=None, description="For Codex, which sends `client_version`: models with tools."
+    )
 
 
 def model_routes(services: Services) -> APIRouter:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files import NewFile, check_size, clean_filename
+from tollgate.ingress.form_body import parse_form
 from tollgate.stores.administration import FileStore, UploadStore
 from tollgate.web.admission import Caller, OwnThings, admitted_router
 from tollgate.web.own import Own
@@ -80,9 +81,6 @@ def part_routes(services: Services) -> APIRouter:
     @router.post("/{upload_id}/parts", openapi_extra={"requestBody": part_form_description()})
     async def add_part(request: Request, own: OwnThings, upload_id: str) -> PartObject:
         """Add a part of at most 64 MiB, as a form; parts may come side by side."""
-        # Imported with its first form: most starts of the function never need it.
-        from tollgate.ingress.form_body import parse_form
-
         _, uploads = _stores(services)
         form = parse_form(await request.body(), request.headers.get("content-type", ""))
         content = form.file("data")

@@ -16,8 +16,8 @@ from tollgate.core.events import Citation, LogProbs, PartDelta, PartNote, Stream
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import GEMINI
 from tollgate.providers.base import Frame
-from tollgate.providers.openai_chat.choices import ChoiceDemultiplexer
 from tollgate.providers.openai_chat.decode import ChatDecoder
+from tollgate.providers.shared.openai_choices import ChoiceDemultiplexer
 
 FINISHED = [sse(chunk({}, finish="stop")), DONE]
 

@@ -20,7 +20,7 @@ from tollgate.core.request import (
 )
 from tollgate.providers.base import Target, WireRequest
 from tollgate.providers.dialect import Dialect
-from tollgate.providers.openai_completions.encode import encode
+from tollgate.providers.formats import codec_of
 
 ASKED = GenerationRequest(
     model="acme/base", messages=(UserMessage(content=(Text(text="def f("), Text(text="x):"))),)
@@ -32,7 +32,7 @@ def sent(request: GenerationRequest = ASKED, **dialect: Any) -> WireRequest:
     target = Target(
         provider="near", model="acme/base", upstream_model="b", dialect=own, output_tokens_max=100
     )
-    return encode(request, target)
+    return codec_of("openai_completions").encode(request, target)
 
 
 def test_c81_a_text_is_the_prompt() -> None:

@@ -1,10 +1,10 @@
 """Error replies of Bedrock, and exceptions in its streams."""
 
 import msgspec
+from msgspec import Struct, field
 
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.base import Frame, Target, UpstreamRefused
-from tollgate.providers.bedrock.wire import ErrorBody
 from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
 from tollgate.providers.shared.refusals import (
     UNREADABLE,
@@ -14,7 +14,15 @@ from tollgate.providers.shared.refusals import (
 )
 
 
-def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
+class _ErrorBody(Struct, frozen=True):
+    """An error reply or an exception in a stream."""
+
+    message: str | None = None
+    capital_message: str | None = field(default=None, name="Message")
+    type: str | None = field(default=None, name="__type")
+
+
+def error_of_bedrock_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     """Return the error that a reply means, its class from `x-amzn-errortype` or the body."""
     body = _body(reply.body)
     name = aws_class(reply.headers.get("x-amzn-errortype") or body.type or "")
@@ -29,7 +37,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
     )
 
 
-def error_in_stream(frame: Frame, provider: str) -> UpstreamError:
+def error_in_bedrock_stream(frame: Frame, provider: str) -> UpstreamError:
     """Return the error that an exception in a stream means."""
     name = aws_class(frame.exception or "")
     return error_of_refusal(
@@ -42,13 +50,13 @@ def error_in_stream(frame: Frame, provider: str) -> UpstreamError:
     )
 
 
-def _body(data: bytes) -> ErrorBody:
+def _body(data: bytes) -> _ErrorBody:
     try:
-        return msgspec.json.decode(data, type=ErrorBody)
+        return msgspec.json.decode(data, type=_ErrorBody)
     except UNREADABLE:
         # A proxy's HTML or nothing at all: status and class decide.
-        return ErrorBody()
+        return _ErrorBody()
 
 
-def _message(body: ErrorBody) -> str:
+def _message(body: _ErrorBody) -> str:
     return body.message or body.capital_message or ""

@@ -1,0 +1,29 @@
+"""Objects that tables name as data, and that a process imports with their first use.
+
+A row that states a dotted name costs no import until something calls it, and a name may lead to a
+higher layer, which the module of the table itself must not import.
+"""
+
+from importlib import import_module
+from typing import Generic, TypeVar, cast
+
+from msgspec import Struct
+
+_Object = TypeVar("_Object")
+
+
+def import_object(name: str) -> object:
+    """Import the module before the colon of a name and return its attribute after the colon."""
+    module, _, attribute = name.partition(":")
+    found: object = getattr(import_module(module), attribute)
+    return found
+
+
+class DottedName(Struct, Generic[_Object], frozen=True):
+    """The name of an object, `tollgate.core.money:USD`; a call imports and returns the object."""
+
+    name: str
+
+    def __call__(self) -> _Object:
+        # `tests/unit/test_dotted_names.py` resolves the names of all tables and checks their types.
+        return cast(_Object, import_object(self.name))
