@@ -5,9 +5,12 @@ import gc
 import pytest
 from hypothesis import settings
 
+from tests.examples import EXAMPLES
+
 # A deadline is an assertion about time, which a busy machine breaks and no code does.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+for _name, _examples in EXAMPLES.items():
+    settings.register_profile(_name, deadline=None, max_examples=_examples)
+settings.load_profile("pull_request")
 
 
 @pytest.hookimpl(trylast=True)
