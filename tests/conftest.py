@@ -22,3 +22,14 @@ def pytest_collection_finish() -> None:
     """
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of a file in one process, and all that need built artefacts."""
+    if not config.pluginmanager.hasplugin("xdist.plugin"):
+        return
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        built = file.startswith("tests/artefact/")
+        item.add_marker(pytest.mark.xdist_group("artefacts" if built else file))
