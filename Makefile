@@ -17,7 +17,7 @@ in_parallel := $(MAKE) --no-print-directory -j2
 # good part of their time, so that two cores have work for three; what takes longest begins first.
 on_all_cores := -p xdist.plugin --numprocesses logical --dist loadgroup --no-loadscope-reorder
 with_waits := -p xdist.plugin --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --dist loadgroup --no-loadscope-reorder
-of_processes := tests/artefact tests/functional tests/browser tests/contract tests/infra tests/conformance tests/live
+of_processes := tests/artefact tests/browser tests/functional tests/contract tests/infra tests/conformance tests/live
 each_night := -m 'nightly or hypothesis' --hypothesis-profile night
 # These run with what a function carries and no more: a library of `dev` that a provider imports fails
 # them. The conftest of other functional tests imports such libraries.

@@ -11,6 +11,8 @@ from tests.examples import EXAMPLES
 for _name, _examples in EXAMPLES.items():
     settings.register_profile(_name, deadline=None, max_examples=_examples)
 settings.load_profile("pull_request")
+# Built artefacts; a browser with its server.
+TOGETHER = ("tests/artefact/", "tests/browser/")
 
 
 @pytest.hookimpl(trylast=True)
@@ -26,10 +28,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one process, and all that need built artefacts."""
+    """Keep the tests of a file in one process, and those of a folder that share what is dear."""
     if not config.pluginmanager.hasplugin("xdist.plugin"):
         return
     for item in items:
         file = item.nodeid.partition("::")[0]
-        built = file.startswith("tests/artefact/")
-        item.add_marker(pytest.mark.xdist_group("artefacts" if built else file))
+        shared = next(filter(file.startswith, TOGETHER), file)
+        item.add_marker(pytest.mark.xdist_group(shared))
