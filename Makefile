@@ -13,13 +13,12 @@ environments := infra/environments
 pip := -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 locked := $(pip) --require-hashes --only-binary :all: --requirement
 in_parallel := $(MAKE) --no-print-directory -j2
-# The other tests start processes of their own: three runs side by side, within which they stay in turn.
-# They wait for these a good part of their time, so that two cores have work for three.
-of_the_faults := $(wildcard tests/contract/test_*faults.py)
-of_the_levels := $(wildcard tests/contract/test_slice*.py tests/contract/test_level*.py) tests/contract/test_head_start.py
-of_the_books := tests/contract $(addprefix --ignore ,$(of_the_faults) $(of_the_levels))
-of_the_build := tests/artefact tests/browser tests/conformance tests/infra $(of_the_faults)
-on_all_cores := -p xdist.plugin --numprocesses logical --dist worksteal
+# Tests of a file share what they start, and stay in one process. Those with processes and stores wait a
+# good part of their time, so that two cores have work for three; what takes longest begins first.
+on_all_cores := -p xdist.plugin --numprocesses logical --dist loadgroup --no-loadscope-reorder
+with_waits := -p xdist.plugin --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --dist loadgroup --no-loadscope-reorder
+of_processes := tests/artefact tests/browser tests/functional tests/contract tests/infra tests/conformance tests/live
+each_night := -m 'nightly or hypothesis' --hypothesis-profile night
 # These run with what a function carries and no more: a library of `dev` that a provider imports fails
 # them. The conftest of other functional tests imports such libraries.
 of_providers := tests/unit/providers tests/functional/providers
@@ -37,7 +36,7 @@ tools := $(patsubst %,.tools/%/stamp,ministack sam functions supply node)
 deployment := .venv/bin/python -m infra.deployment
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-books test-build test-programs unit soak soak-ledger bench scale check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always
+.PHONY: help run test test-nightly unit soak soak-ledger bench scale check check-types check-style check-tidy fmt build deploy account-check smoke dist sbom audit lock clean always
 .DELETE_ON_ERROR:
 .PRECIOUS: .tools/%/made-from
 
@@ -49,21 +48,14 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 	@exec .venv/bin/tollgate dev $(DEV)
 
 # The type checker has one core for a minute, in which the other installs.
-test: ## Run every check and every test
-	@$(in_parallel) $(checks) $(tools)
-	.venv/bin/python -m pytest $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
-	@$(MAKE) --no-print-directory -j3 --output-sync=target test-books test-build test-programs
+test: ## Run every check, and every test that is not nightly
+	@$(in_parallel) check-types check-style $(tools)
+	.venv/bin/python -m pytest -q $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
+	.venv/bin/python -m pytest -q $(with_waits) $(of_processes) $(addprefix --ignore ,$(of_providers))
+	.tools/functions/bin/python -m pytest -q $(without_dev) $(of_providers)
 
-test-books:
-	.venv/bin/python -m pytest $(of_the_books)
-
-test-build:
-	.venv/bin/python -m pytest $(of_the_build)
-	.tools/functions/bin/python -m pytest $(without_dev) $(of_providers)
-
-test-programs:
-	.venv/bin/python -m pytest $(of_the_levels)
-	.venv/bin/python -m pytest $(addprefix --ignore ,tests/unit tests/contract $(of_the_build) $(of_providers))
+test-nightly: .venv/dev.stamp $(tools) ## Run the tests that `make test` leaves out, and properties with more examples
+	.venv/bin/python -m pytest -q $(with_waits) $(each_night) $(of_processes) tests/unit
 
 unit: .venv/dev.stamp ## Run the unit tests, on all cores
 	.venv/bin/python -m pytest -q $(on_all_cores) tests/unit
@@ -72,7 +64,7 @@ soak: .venv/dev.stamp .tools/ministack/stamp ## Load two processes for an hour, 
 	@PYTHONPATH=functions .venv/bin/python -m tests.soak $(or $(SOAK_S),3600) $(or $(RATE),6) $(or $(SEED),16)
 
 soak-ledger: .venv/dev.stamp .tools/ministack/stamp ## Run the ledger's fault test for longer (SOAK_S=300)
-	TOLLGATE_SOAK_S=$(or $(SOAK_S),300) .venv/bin/python -m pytest -s tests/contract/test_faults.py -k bad_year
+	TOLLGATE_SOAK_S=$(or $(SOAK_S),300) .venv/bin/python -m pytest -s -m nightly tests/contract/test_faults.py -k bad_year
 
 bench: .venv/dev.stamp .tools/ministack/stamp ## Measure beside a bare pass-through (FIGURE=..., ROUNDS=..., PROFILE=..., AGAINST=commit)
 	@PYTHONPATH=functions .venv/bin/python -m bench $(if $(FIGURE),--figure $(FIGURE)) \

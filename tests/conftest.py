@@ -5,9 +5,14 @@ import gc
 import pytest
 from hypothesis import settings
 
+from tests.examples import EXAMPLES
+
 # A deadline is an assertion about time, which a busy machine breaks and no code does.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+for _name, _examples in EXAMPLES.items():
+    settings.register_profile(_name, deadline=None, max_examples=_examples)
+settings.load_profile("pull_request")
+# Built artefacts; a browser with its server.
+TOGETHER = ("tests/artefact/", "tests/browser/")
 
 
 @pytest.hookimpl(trylast=True)
@@ -19,3 +24,14 @@ def pytest_collection_finish() -> None:
     """
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of a file in one process, and those of a folder that share what is dear."""
+    if not config.pluginmanager.hasplugin("xdist.plugin"):
+        return
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        shared = next(filter(file.startswith, TOGETHER), file)
+        item.add_marker(pytest.mark.xdist_group(shared))

@@ -45,7 +45,8 @@ def sam_build(folder: Path, target: Target) -> Path:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        # Two minutes, but on a machine that has much else to do.
+        timeout=900,
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr

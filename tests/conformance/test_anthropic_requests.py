@@ -65,7 +65,7 @@ def check(wire: WireRequest, at: Target, schema: Any) -> None:
     schema.validate({"model": at.upstream_model, **body})
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(HISTORY)
 def test_every_valid_history_validates(schema: Any, messages: list[Message]) -> None:
     at = claude_requests.target()

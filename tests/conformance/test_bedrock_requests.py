@@ -62,7 +62,7 @@ def test_tools_and_every_parameter_validate(choice: ToolChoice | None, shape: An
     check(codec_of("bedrock").encode(request, TARGET), shape)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(requests(), st.sampled_from(["claude_budget", "claude_adaptive", "nova", "effort", None]))
 def test_every_request_validates(shape: Any, request: GenerationRequest, reasoning: Any) -> None:
     target = replace(

@@ -35,9 +35,7 @@ CODECS: list[tuple[str, Codec]] = [
 
 
 @pytest.mark.parametrize(("schema", "codec"), CODECS, ids=["chat", "responses"])
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_every_request_validates(schema: str, codec: Codec, data: st.DataObject) -> None:
     audio = schema == CODECS[0][0]

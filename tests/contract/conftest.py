@@ -35,6 +35,10 @@ def moto_url() -> Iterator[str]:
         yield url
 
 
+# What a second engine or client says of the same calls is heard each night.
+MOTO, AIOBOTO3 = (pytest.param(name, marks=pytest.mark.nightly) for name in ("moto", "aioboto3"))
+
+
 @pytest.fixture(params=["ministack", "dynamodb_local"])
 def honest_url(request: pytest.FixtureRequest) -> str:
     """Each engine on which a race shows: requests of both are atomic, as moto's are not."""
@@ -53,7 +57,7 @@ async def stores_at(endpoint_url: str) -> AsyncIterator[DynamoStores]:
     await client.close()
 
 
-@pytest.fixture(params=["ministack", "moto"])
+@pytest.fixture(params=["ministack", MOTO])
 async def dynamo(request: pytest.FixtureRequest) -> AsyncIterator[DynamoStores]:
     """Stores on each engine, for one call at a time."""
     async with stores_at(request.getfixturevalue(f"{request.param}_url")) as stores:
@@ -67,7 +71,7 @@ async def honest(honest_url: str) -> AsyncIterator[DynamoStores]:
         yield stores
 
 
-@pytest.fixture(params=["memory", "ministack", "moto", "aioboto3"])
+@pytest.fixture(params=["memory", "ministack", MOTO, AIOBOTO3])
 async def stores(
     request: pytest.FixtureRequest,
 ) -> AsyncIterator[MemoryStores | DynamoStores]:

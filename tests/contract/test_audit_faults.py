@@ -6,6 +6,8 @@ Keeps C90.
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.faults.administration import find_violations
 from tests.faults.copies import run_copy_of_project
 from tests.faults.mutants import ADMINISTRATION_MUTANTS
@@ -19,6 +21,7 @@ async def test_c90_no_change_is_without_its_entry_and_no_entry_without_its_chang
     assert [violation async for violation in find_violations(honest_url)] == []
 
 
+@pytest.mark.nightly
 async def test_c90_each_seeded_bug_of_administration_is_caught(
     ministack_url: str, tmp_path: Path
 ) -> None:

@@ -71,6 +71,7 @@ def _seen(outcome: AwsReply | ConditionFailed) -> object:
     return outcome.get("Attributes"), outcome.get("Item"), outcome.get("Items"), batches
 
 
+@pytest.mark.nightly
 async def test_the_ledger_sees_the_same_items_and_units_on_both(honest_url: str) -> None:
     clock = HandClock()
     real = aws_client(honest_url, clock=clock, timeout_s=10.0)

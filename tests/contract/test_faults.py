@@ -10,6 +10,8 @@ import asyncio
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.faults.copies import run_copy_of_project
 from tests.faults.mutants import MUTANTS, Mutant
 from tests.faults.run import RICH, STARVED, run
@@ -40,6 +42,7 @@ _MUTANT_LATE_S = ("3", "6", "12", "12")
 _AT_ONCE = 2
 
 
+@pytest.mark.nightly
 async def test_c64_the_books_survive_a_bad_year(honest_url: str) -> None:
     seed = int.from_bytes(os.urandom(3), "big")
     print(f"seed {seed}")
@@ -65,6 +68,7 @@ async def test_c64_the_books_survive_a_bad_year(honest_url: str) -> None:
     assert missed == [], "a write has not met every fault"
 
 
+@pytest.mark.nightly
 async def test_each_seeded_bug_is_caught_and_nothing_without_one(
     ministack_url: str, tmp_path: Path
 ) -> None:

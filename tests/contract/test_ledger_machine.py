@@ -260,6 +260,7 @@ class Books(RuleBasedStateMachine):
         assert differences == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("shards", [1, 3])
 def test_c64_the_books_add_up_after_any_step(honest_url: str, shards: int) -> None:
     class Here(Books):

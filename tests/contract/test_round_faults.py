@@ -22,6 +22,7 @@ async def test_c64_c73_the_books_survive_the_end_of_rounds_at_any_place(
     assert [violation async for violation in find_violations(honest_url, [way])] == []
 
 
+@pytest.mark.nightly
 async def test_each_seeded_bug_of_rounds_is_caught(ministack_url: str, tmp_path: Path) -> None:
     slots = asyncio.Semaphore(_AT_ONCE)
 

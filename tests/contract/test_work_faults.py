@@ -23,6 +23,7 @@ async def test_c64_c81_c82_the_books_survive_a_process_that_dies_at_any_write(
     assert [violation async for violation in find_violations(honest_url, [kind])] == []
 
 
+@pytest.mark.nightly
 async def test_each_seeded_bug_of_work_is_caught(ministack_url: str, tmp_path: Path) -> None:
     slots = asyncio.Semaphore(_AT_ONCE)
 

@@ -185,6 +185,7 @@ async def _try(
     failure = None if fate.caller.cancelled() else fate.caller.exception()
     if failure is not None and not isinstance(failure, Killed | GatewayError):
         raise failure
+    await dying.wait_for_sent()
     clock.now += HOLD_LIFETIME_S + 2
     await stores.sweeper.run()
     found = list(await _audit(stores, home, way, happened=fate.happened))

@@ -63,15 +63,16 @@ class Dying:
             raise Killed
         if operation in WRITES:
             self._left -= 1
-        if operation not in WRITES or self._left:
+        lives = operation not in WRITES or self._left != 0
+        self.is_dead = not lives
+        if lives or self._lands:
             call = self._client.call(operation, payload, attempts_max=attempts_max)
             sent = asyncio.create_task(call)
             self._sent.add(sent)
             # A dead process takes back nothing that it has sent.
-            return await asyncio.shield(sent)
-        self.is_dead = True
-        if self._lands:
-            await self._client.call(operation, payload, attempts_max=attempts_max)
+            reply = await asyncio.shield(sent)
+            if lives:
+                return reply
         raise Killed
 
     async def wait_for_sent(self) -> None:

@@ -26,6 +26,7 @@ TOP = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 
 
+@pytest.mark.nightly
 def test_a_round_makes_a_table_of_ratios(tmp_path: Path) -> None:
     result_file = tmp_path / "bench.json"
     command = [sys.executable, "-m", "bench"]
@@ -50,6 +51,7 @@ def test_a_round_makes_a_table_of_ratios(tmp_path: Path) -> None:
     assert all(each["rounds"][0]["cpu_s"] > 0 for each in kept["samples"])
 
 
+@pytest.mark.nightly
 def test_a_checkout_is_compared_with_another(tmp_path: Path) -> None:
     result_file = tmp_path / "bench.json"
     command = [sys.executable, "-m", "bench", "--against", "HEAD", "--rounds", "2"]
@@ -72,6 +74,7 @@ def test_a_checkout_is_compared_with_another(tmp_path: Path) -> None:
     assert kept["commit"]
 
 
+@pytest.mark.nightly
 async def test_make_scale_opens_its_streams_at_a_time_under_serve(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

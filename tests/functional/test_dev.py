@@ -219,6 +219,7 @@ def test_a_second_start_keeps_keys_and_money(tmp_path: Path) -> None:
         assert get(f"{second.base_url}/credits", second.management_key) == before
 
 
+@pytest.mark.nightly
 def test_it_does_what_a_stack_does_on_a_schedule(tmp_path: Path) -> None:
     """Credit with a date ends, and days that are over are closed."""
     # A day is closed an hour after its end.

@@ -1,10 +1,12 @@
-"""What ten thousand invocations leave behind in the process: nothing that adds up."""
+"""What thousands of invocations leave behind in the process: nothing that adds up."""
 
 import asyncio
 import gc
 import json
 import sys
 from typing import Final
+
+import pytest
 
 from tests.gateways import Always, House, house, request_body
 from tests.unit.lambda_runtime.peer import ACCEPTED, next_reply
@@ -15,10 +17,7 @@ from tollgate.stores.administration import NewKey
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 
-WARM_UP: Final = 1_000
-INVOCATIONS: Final = 10_000
-# Whatever each of them left behind would be a block at least.
-GROWTH_BLOCKS_MAX: Final = INVOCATIONS // 10
+WARM_UP: Final = 500
 TASKS_MAX: Final = 10
 
 
@@ -79,7 +78,12 @@ def blocks(home: House) -> int:
     return sys.getallocatedblocks()
 
 
-async def test_memory_is_flat_over_10_000_streamed_generations() -> None:
+# Whatever each of them left behind would be a block at least; caches of the process grow a little.
+@pytest.mark.parametrize(
+    ("invocations", "blocks_max"),
+    [(1_000, 600), pytest.param(10_000, 1_000, marks=pytest.mark.nightly)],
+)
+async def test_memory_is_flat_over_streamed_generations(invocations: int, blocks_max: int) -> None:
     home = await house(
         key=NewKey(workspace_id="acme", label="busy", requests_per_minute=10**6, burst=10**6)
     )
@@ -99,7 +103,7 @@ async def test_memory_is_flat_over_10_000_streamed_generations() -> None:
     try:
         await lambda_.until(WARM_UP)
         before = blocks(home)
-        await lambda_.until(WARM_UP + INVOCATIONS)
+        await lambda_.until(WARM_UP + invocations)
         grown = blocks(home) - before
     finally:
         serving.cancel()
@@ -108,4 +112,4 @@ async def test_memory_is_flat_over_10_000_streamed_generations() -> None:
         server.close()
     assert lambda_.statuses == {b'"statusCode":200'}
     assert len(asyncio.all_tasks()) <= TASKS_MAX
-    assert grown <= GROWTH_BLOCKS_MAX
+    assert grown <= blocks_max

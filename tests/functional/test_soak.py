@@ -7,6 +7,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.soak.__main__ import keep, table
 from tests.soak.criteria import SHORT_BOUNDS
 from tests.soak.crowd import CALLERS, send_crowd
@@ -22,6 +24,7 @@ def make_seed() -> int:
     return seed
 
 
+@pytest.mark.nightly
 async def test_c64_two_processes_under_faults_keep_nothing_and_their_books(
     ministack_url: str, tmp_path: Path
 ) -> None:

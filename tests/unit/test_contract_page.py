@@ -24,6 +24,10 @@ IN_A_NAME = re.compile(r"\bdef test_((?:[cqidr][0-9]+_)+)")
 A_DECISION = re.compile(r"\bdecisions? ([0-9]{1,4})\b|decisions/([0-9]{4})-")
 UNTESTED = re.compile(r"^No test names these: ([C0-9, ]+)\.$", re.M)
 KEPT = re.compile(r"\bKeeps ([CQIDR0-9, \n]+)\.")
+# A test that only `make test-nightly` runs; one with some nightly cases is no such test.
+A_NIGHTLY_TEST = re.compile(
+    r"^@(?:pytest\.mark\.)?nightly\n(?:[@ )\]].*\n)*(?:async )?def test_", re.M
+)
 
 
 def sources() -> list[Path]:
@@ -76,12 +80,27 @@ def test_every_number_that_is_cited_is_defined(
     assert {number: places for number, places in cited.items() if number not in defined} == {}
 
 
+def statements_of(text: str) -> set[str]:
+    """Return the statements that a file's tests name, those of a nightly test left out."""
+    text = A_NIGHTLY_TEST.sub("def nightly_", text)
+    if "def test_" not in text:
+        return set()
+    names = [*IN_A_NAME.findall(text.lower()), *KEPT.findall(text)]
+    return set(re.findall(r"C[0-9]+", "_".join(names).upper()))
+
+
+def test_a_statement_that_is_tested_at_night_alone_is_not_tested() -> None:
+    whole = "def test_c1_holds() -> None:\n    pass\n"
+    decorated = f'@pytest.mark.nightly\n@pytest.mark.parametrize(\n    "a", [1]\n)\nasync {whole}'
+    assert statements_of(whole) == {"C1"}
+    assert statements_of(decorated) == statements_of(f'"""Keeps C2."""\n@nightly\n{whole}') == set()
+    assert statements_of(f'"""Keeps C2."""\n{decorated}\n\ndef test_it() -> None:\n') == {"C2"}
+
+
 def test_the_page_lists_the_statements_that_no_test_names(stated: set[str]) -> None:
-    tested = set()
+    tested: set[str] = set()
     for path in (ROOT / "tests").rglob("test_*.py"):
-        text = path.read_text(encoding="utf-8")
-        names = [*IN_A_NAME.findall(text.lower()), *KEPT.findall(text)]
-        tested |= set(re.findall(r"C[0-9]+", "_".join(names).upper()))
+        tested |= statements_of(path.read_text(encoding="utf-8"))
     listed = UNTESTED.findall(CONTRACT.read_text())
     assert [name for names in listed for name in names.split(", ")] == sorted(
         stated - tested, key=lambda number: int(number[1:])

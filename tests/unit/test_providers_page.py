@@ -23,7 +23,7 @@ def test_the_tables_are_what_the_codecs_do() -> None:
 @pytest.fixture(scope="module")
 def named_in_tests() -> set[str]:
     """The numbers of quirks in names and docstrings of tests."""
-    paths = [path for path in THIS.parents[2].rglob("*.py") if path != THIS]
+    paths = [path for path in THIS.parents[1].rglob("*.py") if path != THIS]
     sources = (path.read_text(encoding="utf-8") for path in paths)
     return {
         number

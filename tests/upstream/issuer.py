@@ -1,5 +1,6 @@
 """A scripted issuer of identities: it signs what a test wants, and answers as issuers do."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -38,6 +39,9 @@ class ScriptedIssuer:
         self.changes: dict[str, Any] = {}
         self.refuses: str | None = None
         self.is_down = False
+        self.refreshed: list[str] = []
+        self.asked, self.answers = asyncio.Event(), asyncio.Event()
+        self.answers.set()
         self.gives_refresh_token = True
         self.repeats_identity = True
         self.refresh_tokens: list[str] = []
@@ -54,6 +58,11 @@ class ScriptedIssuer:
             "token_endpoint": f"{url}/token",
             "jwks_uri": f"{url}/keys",
         }
+
+    def hold_back(self) -> None:
+        """Give no token until `answers` is set; `asked` is set by the next question for one."""
+        self.asked.clear()
+        self.answers.clear()
 
     def token(self, *, key: Key | None = None, header: Any = None, **changes: Any) -> str:
         """Return a token of the person; a claim of None is left out."""
@@ -87,7 +96,11 @@ class ScriptedIssuer:
                 return _reply({"keys": [key.as_dict(private=False) for key in self.keys]})
             case "/token":
                 assert form is not None
-                return self._tokens({n: v[0] for n, v in parse_qs(form.decode()).items()})
+                fields = {n: v[0] for n, v in parse_qs(form.decode()).items()}
+                self.refreshed += [token] if (token := fields.get("refresh_token")) else []
+                self.asked.set()
+                await self.answers.wait()
+                return self._tokens(fields)
             case _:
                 return IssuerReply(404, b"")
 

@@ -1,7 +1,7 @@
 """The grammar of a stream, rule by rule."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.strategies import event_streams
 from tollgate.core.content import Part, Reasoning, Refusal, Text, ToolCall
@@ -32,7 +32,6 @@ def watch(*events: Grouped) -> None:
         grammar.accept(event)
 
 
-@settings(deadline=None)
 @given(events=event_streams())
 def test_every_generated_stream_keeps_the_grammar(events: list[StreamEvent]) -> None:
     watch(*events)

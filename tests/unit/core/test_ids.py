@@ -6,7 +6,7 @@ Keeps C66.
 import uuid
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.clocks import FixedClock
@@ -23,13 +23,11 @@ from tollgate.core.ids import (
 raw_ids = st.binary(min_size=11, max_size=11)
 
 
-@settings(deadline=None)
 @given(one=raw_ids, other=raw_ids)
 def test_ids_sort_as_their_bytes_do(one: bytes, other: bytes) -> None:
     assert (encode_id(one) < encode_id(other)) == (one < other)
 
 
-@settings(deadline=None)
 @given(raw=raw_ids)
 def test_an_id_has_fifteen_characters_and_knows_its_second(raw: bytes) -> None:
     id_ = encode_id(raw)
@@ -69,7 +67,6 @@ def test_a_uuid7_is_the_vector_of_rfc_9562() -> None:
     assert ids.new_uuid7() == "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
 
 
-@settings(deadline=None)
 @given(entropy=st.binary(min_size=10, max_size=10))
 def test_a_uuid7_has_its_version_and_variant_whatever_the_entropy(entropy: bytes) -> None:
     made = uuid.UUID(IdSource(FixedClock(), entropy=lambda size: entropy).new_uuid7())

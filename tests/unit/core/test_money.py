@@ -6,7 +6,7 @@ Keeps C27, C65.
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tollgate.core.money import cost_nano_usd, credits_text, nano_usd, usd, usd_text
@@ -32,14 +32,12 @@ def test_c65_a_line_rounds_half_up_to_a_nano_dollar(
     assert cost_nano_usd(quantity, Decimal(usd_per_million)) == cost
 
 
-@settings(deadline=None)
 @given(amount=amounts)
 def test_dollars_and_back_is_the_same_amount(amount: int) -> None:
     assert nano_usd(usd(amount)) == amount
     assert nano_usd(Decimal(usd_text(amount))) == amount
 
 
-@settings(deadline=None)
 @given(amount=amounts)
 def test_an_amount_is_written_without_exponent_or_idle_zeros(amount: int) -> None:
     text = usd_text(amount)

@@ -1,7 +1,7 @@
 """A whole answer is the fold of its events."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.strategies import event_streams
 from tollgate.core.content import (
@@ -96,7 +96,6 @@ def test_a_stream_that_has_not_ended_is_no_answer() -> None:
         folded(Started())
 
 
-@settings(deadline=None)
 @given(events=event_streams())
 def test_no_text_is_lost_or_added(events: list[StreamEvent]) -> None:
     said = "".join(sorted("".join(e.text for e in events if isinstance(e, PartDelta))))

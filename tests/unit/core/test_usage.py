@@ -3,7 +3,7 @@
 Keeps C26, C65.
 """
 
-from hypothesis import given, settings
+from hypothesis import given
 from msgspec.structs import fields
 
 from tests.strategies import usages
@@ -18,7 +18,6 @@ def test_the_last_report_of_a_class_wins_and_silence_changes_nothing() -> None:
     )
 
 
-@settings(deadline=None)
 @given(first=usages, later=usages)
 def test_an_update_takes_each_class_from_the_last_report_that_has_it(
     first: Usage, later: Usage
@@ -30,7 +29,6 @@ def test_an_update_takes_each_class_from_the_last_report_that_has_it(
         assert getattr(updated, field.name) == expected
 
 
-@settings(deadline=None)
 @given(one=usages, two=usages, three=usages)
 def test_updates_may_be_grouped(one: Usage, two: Usage, three: Usage) -> None:
     assert one.update(two).update(three) == one.update(two.update(three))

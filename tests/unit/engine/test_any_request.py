@@ -142,12 +142,13 @@ every_format = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.hypothesis
 @every_format
 def test_c6_c40_c41_a_fault_is_named_by_its_field_and_never_a_500(client: ClientFormat) -> None:
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         homes = [runner.run(home_at(wire)) for wire in EVERY_WIRE]
 
-        @settings(max_examples=120, suppress_health_check=list(HealthCheck))
+        @settings(suppress_health_check=list(HealthCheck))
         @given(body=faulty(client), home=st.sampled_from(homes))
         def answers_or_refuses(body: Json, home: House) -> None:
             check(runner.run(exchange(home, client.row.path, body)), client)
@@ -157,12 +158,13 @@ def test_c6_c40_c41_a_fault_is_named_by_its_field_and_never_a_500(client: Client
         answers_or_refuses()
 
 
+@pytest.mark.hypothesis
 def test_c6_c40_c80_so_is_one_in_a_request_that_is_counted() -> None:
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         home = runner.run(home_at(EVERY_WIRE[0]))
         served = Api(home, "", "")
 
-        @settings(max_examples=60, suppress_health_check=list(HealthCheck))
+        @settings(suppress_health_check=list(HealthCheck))
         @given(body=faulty(MESSAGE))
         def counts_or_refuses(body: Json) -> None:
             headers = {"x-api-key": home.secret}

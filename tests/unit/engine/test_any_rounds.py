@@ -6,7 +6,7 @@ Keeps C37, C65, C66, C73.
 import asyncio
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.gateways import House
@@ -94,7 +94,6 @@ async def play(rounds: list[list[Step]], outcomes: list[Outcome], changes: dict[
         assert (again.record.lines, again.record.finish) == (record.lines, record.finish)
 
 
-@settings(max_examples=150, deadline=None)
 @given(rounds=ROUNDS, outcomes=OUTCOMES, changes=CHANGES)
 def test_c37_c65_c73_any_rounds_are_one_answer_with_one_bill(
     rounds: list[list[Step]], outcomes: list[Outcome], changes: dict[str, Any]

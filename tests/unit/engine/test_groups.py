@@ -6,7 +6,7 @@ Keeps C35, C37.
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.strategies import event_streams
 from tests.unit.ingress.samples import chat_completions
@@ -58,7 +58,6 @@ async def grouped(events: Sequence[StreamEvent]) -> list[Grouped]:
     return [event async for read in reads for _, event in read]
 
 
-@settings(deadline=None)
 @given(events=event_streams())
 async def test_any_stream_is_the_same_in_groups(events: list[StreamEvent]) -> None:
     together = await grouped(events)
@@ -72,7 +71,6 @@ async def test_any_stream_is_the_same_in_groups(events: list[StreamEvent]) -> No
     assert vars(usages[0]) == vars(usages[1])
 
 
-@settings(deadline=None)
 @given(events=event_streams())
 async def test_no_delta_follows_one_of_its_part(events: list[StreamEvent]) -> None:
     together = await grouped(events)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -277,7 +277,6 @@ numbers = (
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     wire=st.sampled_from(EVERY_WIRE),
     said=st.dictionaries(

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.ingress.test_parse_anything import json_values
@@ -162,7 +162,6 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(request=requests | json_values)
 def test_c6_c81_any_json_is_understood_or_refused(request: Any) -> None:
     refused = None

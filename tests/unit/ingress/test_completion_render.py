@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import openai
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -84,7 +84,6 @@ wishes = st.fixed_dictionaries(
 ) | st.fixed_dictionaries({"logprobs": st.integers(0, 5)})
 
 
-@settings(deadline=None)
 @given(events=event_streams(), usage=usages, fields=wishes)
 def test_c37_c81_a_stream_accumulates_to_the_whole_reply(
     events: list[StreamEvent], usage: Usage, fields: dict[str, Any]
@@ -93,7 +92,6 @@ def test_c37_c81_a_stream_accumulates_to_the_whole_reply(
     assert accumulated(stream) == exact(whole)
 
 
-@settings(deadline=None)
 @given(events=event_streams(), usage=usages, fields=wishes)
 def test_c6_c81_what_is_written_is_what_is_published(
     events: list[StreamEvent], usage: Usage, fields: dict[str, Any]
@@ -237,7 +235,6 @@ class Replay:
 REPLAY = Replay()
 
 
-@settings(max_examples=40, deadline=None)
 @given(events=event_streams(), usage=usages)
 def test_c37_c81_the_official_sdk_reads_the_same_text_from_both(
     events: list[StreamEvent], usage: Usage

@@ -87,7 +87,6 @@ def message(*parts: list[StreamEvent], end: Ended | None = None, exclude: bool =
     return exact(whole)
 
 
-@settings(deadline=None)
 @given(said=event_streams(), usage=usages)
 def test_c37_a_stream_accumulates_to_the_whole_message(
     said: list[StreamEvent], usage: Usage
@@ -96,7 +95,6 @@ def test_c37_a_stream_accumulates_to_the_whole_message(
     assert accumulated(stream) == exact(whole)
 
 
-@settings(deadline=None)
 @given(said=event_streams(), usage=usages)
 def test_c80_what_is_written_is_what_is_published(said: list[StreamEvent], usage: Usage) -> None:
     stream, whole = both(said, usage)
@@ -105,9 +103,7 @@ def test_c80_what_is_written_is_what_is_published(said: list[StreamEvent], usage
         MessageStreamEvent.model_validate_json(event.partition(b"\ndata: ")[2])
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=event_streams(), usage=usages)
 def test_c80_replies_validate_against_anthropics_schema(
     said: list[StreamEvent], usage: Usage
@@ -120,7 +116,6 @@ def test_c80_replies_validate_against_anthropics_schema(
         event_schema.validate(json.loads(json.dumps(event, default=float)))
 
 
-@settings(deadline=None)
 @given(said=event_streams())
 def test_c80_what_a_client_sends_back_is_what_was_said(said: list[StreamEvent]) -> None:
     fold = Fold()

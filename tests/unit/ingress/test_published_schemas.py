@@ -41,9 +41,7 @@ def chunk() -> Draft202012Validator:
     return Draft202012Validator(published_schema("openai.chat_completions.stream_chunk"))
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(events=event_streams(), usage=usages)
 def test_c25_c30_replies_validate_against_openais_schema(
     completion: Draft202012Validator,

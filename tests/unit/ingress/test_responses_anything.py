@@ -6,7 +6,7 @@ Keeps C6, C80.
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.ingress.responses_samples import FORMAT
@@ -56,7 +56,6 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(request=requests | json_values)
 def test_c6_c80_any_json_is_understood_or_refused(request: Any) -> None:
     refused = None

@@ -83,7 +83,6 @@ def returned(output: list[Any], **asked: Any) -> tuple[AssistantContent, ...]:
     return tuple(part for part in parts if not (isinstance(part, ToolCall) and part.id in runs))
 
 
-@settings(deadline=None)
 @given(said=event_streams(), usage=usages)
 def test_c37_a_stream_accumulates_to_the_whole_response(
     said: list[StreamEvent], usage: Usage
@@ -92,7 +91,6 @@ def test_c37_a_stream_accumulates_to_the_whole_response(
     assert accumulated_response(stream) == exact(whole)
 
 
-@settings(deadline=None)
 @given(said=event_streams(), usage=usages)
 def test_c80_what_is_written_is_what_is_published(said: list[StreamEvent], usage: Usage) -> None:
     stream, whole = both(said, usage)
@@ -101,9 +99,7 @@ def test_c80_what_is_written_is_what_is_published(said: list[StreamEvent], usage
         ResponseEvent.model_validate_json(event.partition(b"\ndata: ")[2])
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=event_streams(), usage=usages)
 def test_c80_replies_validate_against_openais_schema(said: list[StreamEvent], usage: Usage) -> None:
     whole_schema = Draft202012Validator(published_schema("openai.responses.response"))
@@ -114,7 +110,6 @@ def test_c80_replies_validate_against_openais_schema(said: list[StreamEvent], us
         event_schema.validate(json.loads(event.partition(b"\ndata: ")[2]))
 
 
-@settings(deadline=None)
 @given(said=event_streams())
 def test_c80_what_a_client_sends_back_is_what_was_said(said: list[StreamEvent]) -> None:
     fold = Fold()
@@ -311,7 +306,6 @@ def test_c80_a_tool_within_a_namespace_has_its_own_name_again() -> None:
     assert returned([item], tools=[NAMESPACE]) == (replace(called, arguments="{}"),)
 
 
-@settings(max_examples=25, deadline=None)
 @given(said=event_streams(), usage=usages)
 def test_c80_openais_sdk_accumulates_what_it_reads_whole(
     said: list[StreamEvent], usage: Usage

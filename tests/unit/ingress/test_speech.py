@@ -8,7 +8,7 @@ from base64 import b64decode
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.audio import SpeechCreateParams
 
@@ -35,7 +35,6 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(request=requests | json_values)
 def test_c6_c82_any_json_is_understood_or_refused(request: Any) -> None:
     refused = None
@@ -50,7 +49,6 @@ def test_every_field_of_the_official_sdk_is_known() -> None:
     assert set(SpeechCreateParams.__annotations__) <= set(SpeechBody.model_fields)
 
 
-@settings(deadline=None)
 @given(pieces=st.lists(st.binary(min_size=1), min_size=1, max_size=4), usage=usages)
 def test_c6_c82_events_are_as_published_and_have_the_bytes(
     pieces: list[bytes], usage: Usage

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import openai
-from hypothesis import given, settings
+from hypothesis import given
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from tests.chat_stream import accumulated, exact
@@ -33,7 +33,6 @@ def both(
     return stream + writer.close(written), renderer().whole([fold.response()], written)
 
 
-@settings(deadline=None)
 @given(events=event_streams(), usage=usages)
 def test_c37_a_stream_accumulates_to_the_whole_reply(
     events: list[StreamEvent], usage: Usage
@@ -42,7 +41,6 @@ def test_c37_a_stream_accumulates_to_the_whole_reply(
     assert accumulated(stream) == exact(whole)
 
 
-@settings(deadline=None)
 @given(events=event_streams(), usage=usages)
 def test_c37_so_it_does_with_usage_on_the_finish_frame(
     events: list[StreamEvent], usage: Usage
@@ -51,7 +49,6 @@ def test_c37_so_it_does_with_usage_on_the_finish_frame(
     assert accumulated(stream) == exact(whole)
 
 
-@settings(deadline=None)
 @given(events=event_streams(), usage=usages)
 def test_c6_what_is_written_is_what_is_published(events: list[StreamEvent], usage: Usage) -> None:
     stream, whole = both(events, usage)
@@ -113,7 +110,6 @@ def _comparable(reply: dict[str, Any]) -> dict[str, Any]:
 REPLAY = Replay()
 
 
-@settings(max_examples=60, deadline=None)
 @given(events=event_streams(), usage=usages)
 def test_c37_the_official_sdk_accumulates_a_stream_to_the_whole_reply(
     events: list[StreamEvent], usage: Usage

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from tests.memory.books import MemoryBooks
@@ -13,11 +14,12 @@ from tests.upstream.issuer import CLIENT_ID, ISSUER, ScriptedIssuer
 from tollgate.core.audit import Actor
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import CredentialPlace, SecretReference
-from tollgate.login.browser import BrowserSignIn
+from tollgate.login.browser import Arrival, BrowserSignIn, Departure
 from tollgate.login.configuration import SignIn, read_sign_in
 from tollgate.login.grants import Grants
 from tollgate.login.issuer import Issuer
 from tollgate.login.people import People
+from tollgate.login.refusals import TokenPair
 from tollgate.stores.people import Team
 
 KEY_PREFIX = "sk-tg-"
@@ -122,3 +124,29 @@ def house(**changes: Any) -> House:
         browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids),
         grants=grants,
     )
+
+
+def state_of(departure: Departure) -> str:
+    """Return the state that a browser takes to the issuer."""
+    return parse_qs(urlsplit(departure.url).query)["state"][0]
+
+
+async def come_back(home: House, departure: Departure) -> Arrival:
+    """Sign the person in at the issuer and bring the code back."""
+    code = home.upstream.visit(departure.url)
+    return await home.browser.arrive(
+        state=state_of(departure), code=code, cookie=departure.cookie, by=PERSON
+    )
+
+
+async def sign_in_device(home: House) -> TokenPair:
+    """Return the session of a program for which the person has signed in."""
+    waiting = await home.grants.wait_for_person()
+    await come_back(home, await home.browser.leave_for_device(waiting.user_code))
+    return await home.grants.redeem_device(waiting.device_code, by=PERSON)
+
+
+async def refresh(home: House, token: str | None) -> TokenPair:
+    """Return the next session for a refresh token."""
+    assert token is not None
+    return await home.grants.refresh(token, by=PERSON)

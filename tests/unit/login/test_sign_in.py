@@ -4,13 +4,21 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.login.signing_in import PERSON, PUBLIC_URL, House, add_team, house
+from tests.unit.login.signing_in import (
+    PERSON,
+    PUBLIC_URL,
+    add_team,
+    come_back,
+    house,
+    refresh,
+    sign_in_device,
+    state_of,
+)
 from tests.upstream.issuer import ISSUER
 
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
-from tollgate.login.browser import Arrival, Departure
 from tollgate.login.codes import challenge_of
-from tollgate.login.refusals import OAuthRefusal, TokenPair
+from tollgate.login.refusals import OAuthRefusal
 from tollgate.login.tickets import ForProgram
 from tollgate.stores.rules.level_settings import MemberSettings
 
@@ -18,26 +26,9 @@ LISTENER = "http://127.0.0.1:49152/callback"
 VERIFIER = "v" * 43
 
 
-def state_of(departure: Departure) -> str:
-    return parse_qs(urlsplit(departure.url).query)["state"][0]
-
-
-async def come_back(home: House, departure: Departure) -> Arrival:
-    code = home.upstream.visit(departure.url)
-    return await home.browser.arrive(
-        state=state_of(departure), code=code, cookie=departure.cookie, by=PERSON
-    )
-
-
 def program(**changes: str) -> ForProgram:
     fields = {"redirect_uri": LISTENER, "challenge": challenge_of(VERIFIER), "state": "mine"}
     return ForProgram(**{**fields, **changes})
-
-
-async def sign_in_device(home: House) -> TokenPair:
-    waiting = await home.grants.wait_for_person()
-    await come_back(home, await home.browser.leave_for_device(waiting.user_code))
-    return await home.grants.redeem_device(waiting.device_code, by=PERSON)
 
 
 async def test_a_person_becomes_the_member_that_the_first_rule_says() -> None:
@@ -212,59 +203,6 @@ async def test_nothing_that_is_stored_opens_anything() -> None:
         assert secret not in kept
 
 
-async def refresh(home: House, token: str | None) -> TokenPair:
-    assert token is not None
-    return await home.grants.refresh(token, by=PERSON)
-
-
-async def test_a_refresh_asks_the_issuer_and_gives_a_fresh_pair() -> None:
-    home = house()
-    first = await sign_in_device(home)
-    home.upstream.person["groups"] = ["admins"]
-    second = await refresh(home, first.refresh_token)
-    assert second.access_token != first.access_token
-    assert second.refresh_token != first.refresh_token
-    # Whoever moves to another group at the issuer has its rights from then on.
-    assert home.books.members["acme", "ana@acme.example"].role == "admin"
-    assert (await refresh(home, second.refresh_token)).refresh_token is not None
-
-
-async def test_a_refresh_token_that_is_used_again_ends_its_sign_in() -> None:
-    home = house()
-    first = await sign_in_device(home)
-    second = await refresh(home, first.refresh_token)
-    home.clock.at_s += 31
-    for token in (first.refresh_token, second.refresh_token):
-        with pytest.raises(OAuthRefusal) as refused:
-            await refresh(home, token)
-        assert (refused.value.code, refused.value.status) == ("invalid_grant", 401)
-
-
-async def test_two_programs_that_refresh_at_once_end_nothing() -> None:
-    home = house()
-    first = await sign_in_device(home)
-    second = await refresh(home, first.refresh_token)
-    with pytest.raises(OAuthRefusal) as refused:
-        await refresh(home, first.refresh_token)
-    assert (refused.value.code, refused.value.status) == ("temporarily_unavailable", 503)
-    assert (await refresh(home, second.refresh_token)).refresh_token is not None
-
-
-@pytest.mark.parametrize("repeats_identity", [True, False])
-async def test_somebody_whom_the_issuer_has_removed_is_signed_out_at_the_next_refresh(
-    repeats_identity: bool,
-) -> None:
-    home = house()
-    home.upstream.repeats_identity = repeats_identity
-    first = await sign_in_device(home)
-    second = await refresh(home, first.refresh_token)
-    home.upstream.refuses = "invalid_grant"
-    for _ in range(2):
-        with pytest.raises(OAuthRefusal) as refused:
-            await refresh(home, second.refresh_token)
-        assert (refused.value.code, refused.value.status) == ("invalid_grant", 401)
-
-
 async def test_a_member_who_was_removed_is_signed_out_at_once() -> None:
     home = house()
     first = await sign_in_device(home)
@@ -277,31 +215,6 @@ async def test_a_member_who_was_removed_is_signed_out_at_once() -> None:
     # Nor can the person come in again.
     with pytest.raises(AccessError, match="removed"):
         await sign_in_device(home)
-
-
-async def test_an_issuer_that_is_down_signs_nobody_out() -> None:
-    home = house()
-    first = await sign_in_device(home)
-    home.upstream.is_down = True
-    with pytest.raises(OAuthRefusal) as refused:
-        await refresh(home, first.refresh_token)
-    assert refused.value.status == 503
-    home.upstream.is_down = False
-    assert (await refresh(home, first.refresh_token)).refresh_token is not None
-
-
-async def test_another_person_does_not_come_by_a_refresh() -> None:
-    home = house()
-    first = await sign_in_device(home)
-    home.upstream.person["sub"] = "u-2"
-    with pytest.raises(OAuthRefusal, match="identity is another"):
-        await refresh(home, first.refresh_token)
-
-
-async def test_without_a_refresh_token_of_the_issuer_a_session_is_the_last_one() -> None:
-    home = house()
-    home.upstream.gives_refresh_token = False
-    assert (await sign_in_device(home)).refresh_token is None
 
 
 async def test_signing_out_ends_the_sign_in() -> None:

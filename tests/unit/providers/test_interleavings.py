@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.providers.shared_cases import parts_of, read
@@ -107,7 +107,6 @@ def by_turns(blocks: list[list[bytes]], chance: Random) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=60)
 @given(calls=arguments, chance=st.randoms())
 def test_c31_blocks_that_come_by_turns_are_told_apart(
     name: str, calls: list[list[str]], chance: Random

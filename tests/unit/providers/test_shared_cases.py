@@ -9,9 +9,10 @@ import json
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import costly
 from tests.unit.providers.decoding import pieces
 from tests.unit.providers.shared_cases import ANSWERS, cases_of, expected_parts, parts_of, read
 from tests.upstream.answers import Answer
@@ -34,7 +35,7 @@ all_answers = pytest.mark.parametrize(
     ],
 )
 # Ten wires share each property, so that a few examples of each are many.
-few = settings(max_examples=40)
+few = costly(times=2)
 cuts = st.lists(st.integers(min_value=0), max_size=12)
 
 

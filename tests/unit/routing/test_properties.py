@@ -11,11 +11,12 @@ from math import sqrt
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from bench.catalog_300 import make_routing as large_routing
+from tests.examples import costly
 from tests.unit.routing.catalogs import (
     NOW_S,
     catalog,
@@ -75,7 +76,7 @@ def plans(of: Catalog) -> list[tuple[str, ...]]:
 
 
 @BOTH
-@settings(max_examples=15)
+@costly(times=5)
 @given(shares=weights)
 def test_c53_the_shares_of_requests_converge_to_the_weights(
     drawn: Drawn, shares: dict[str, int]
@@ -89,7 +90,7 @@ def test_c53_the_shares_of_requests_converge_to_the_weights(
 
 
 @BOTH
-@settings(max_examples=15)
+@costly(times=5)
 @given(shares=weights, data=st.data())
 def test_c53_an_endpoint_or_model_that_comes_or_goes_moves_only_its_own_share(
     drawn: Drawn, shares: dict[str, int], data: st.DataObject
@@ -152,7 +153,6 @@ def files(draw: st.DrawFn) -> dict[str, object]:
     }
 
 
-@settings(max_examples=40)
 @given(content=files())
 def test_what_is_compiled_of_any_file_compiles_to_itself(
     content: dict[str, object], tmp_path_factory: pytest.TempPathFactory

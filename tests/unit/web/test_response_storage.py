@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.asgi import request
@@ -190,7 +190,6 @@ async def test_c80_a_request_that_names_large_responses_reads_a_bounded_size() -
     assert len(shelf.reads) == 2
 
 
-@settings(deadline=None)
 @given(
     request=requests,
     more=st.lists(references, max_size=2),

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import fields
 
 from tollgate.core.audit import Actor, AuditEntry
 from tollgate.core.clock import Clock
@@ -85,10 +84,10 @@ def describe(settings: Struct | None) -> dict[str, str]:
     if settings is None:
         return {}
     described: dict[str, str] = {}
-    for each in fields(settings):
-        value = getattr(settings, each.name)
+    for name in settings.__struct_fields__:
+        value = getattr(settings, name)
         if value is not None:
-            described |= _describe(each.name, value)
+            described |= _describe(name, value)
     return described
 
 

@@ -7,7 +7,7 @@ import string
 from decimal import Decimal
 from typing import get_args
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
@@ -235,7 +235,6 @@ records = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(records)
 def test_c66_every_field_of_a_record_survives_exactly(record: GenerationRecord) -> None:
     assert read_record(record_item(record, retention_s=RETENTION_S)) == record

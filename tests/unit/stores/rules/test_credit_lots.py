@@ -4,7 +4,7 @@ Keeps C64.
 """
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tollgate.core.errors import RequestError
@@ -97,7 +97,6 @@ def test_c64_grants_that_expire_are_limited_in_number() -> None:
     assert len(add_lot(used_up, lot("one more", 100, 1)).lots) == LOTS_MAX
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.integers(0, 15), st.integers(-5, 50), min_size=1), st.data())
 def test_c64_what_shards_give_together_is_the_amount(
     available: dict[int, int], data: st.DataObject
@@ -109,7 +108,6 @@ def test_c64_what_shards_give_together_is_the_amount(
     assert all(0 < part <= available[shard] for shard, part in parts.items())
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 20), st.sampled_from(["spend", "lot"])), max_size=30))
 def test_c64_what_is_left_does_not_depend_on_how_often_it_is_worked_out(
     steps: list[tuple[int, str]],
