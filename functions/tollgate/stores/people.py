@@ -1,4 +1,4 @@
-"""Protocols of the stores of people: teams and members of a workspace, and the sessions of members.
+"""Protocols of the stores of people: teams, members and their sessions, and codes of sign-ins.
 
 `by` is the actor of a change, whose entry in the audit log is written along with the change. Every
 method raises LedgerError(service_unavailable) when the store cannot be reached, and RequestError
@@ -6,7 +6,7 @@ for a value that cannot be, with the name of its field as `param`.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct, field
 
@@ -19,6 +19,8 @@ PEOPLE_PAGE_MAX: Final = 100
 SESSION_S_MAX: Final = 3_600
 # The name of a member's session key is this and the id of the member.
 SESSION_KEY_PREFIX: Final = "session:"
+# What a code of a sign-in is for.
+CodeKind = Literal["attempt", "code", "device", "refresh", "user"]
 
 
 class LevelSpending(Struct, frozen=True, kw_only=True):
@@ -176,3 +178,30 @@ class SessionStore(Protocol):
 
     async def close(self, secret: str, *, by: Actor) -> bool:
         """Close a session, which every instance refuses within five seconds; False for none."""
+
+
+class CodeStore(Protocol):
+    """Values under the hash of a code, each for a time.
+
+    Raises LedgerError(service_unavailable) when the store cannot be reached.
+    """
+
+    async def add(self, kind: CodeKind, digest: str, value: bytes, *, lifetime_s: int) -> bool:
+        """Keep a value; False if there is one already."""
+
+    async def read(self, kind: CodeKind, digest: str) -> bytes | None:
+        """Return a value, None once its time is over."""
+
+    async def replace(
+        self, kind: CodeKind, digest: str, old: bytes, new: bytes, *, lifetime_s: int | None
+    ) -> bool:
+        """Replace a value that is still `old`; False if it is not.
+
+        Its time begins anew with `lifetime_s`, and stays as it is with None.
+        """
+
+    async def take(self, kind: CodeKind, digest: str) -> bytes | None:
+        """Delete a value and return it, to one caller alone; None if there is none."""
+
+    async def count(self, what: str, origin: str, *, window_s: int, most: int) -> bool:
+        """Count a call of an address in this window; False once there were more than `most`."""
