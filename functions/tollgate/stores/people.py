@@ -6,7 +6,7 @@ for a value that cannot be, with the name of its field as `param`.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -21,6 +21,8 @@ SESSION_S_MAX: Final = 3_600
 SESSION_KEY_PREFIX: Final = "session:"
 # What a code of a sign-in is for.
 CodeKind = Literal["attempt", "code", "device", "refresh", "user"]
+_Settings = TypeVar("_Settings", bound=LevelSettings)
+_Shown = TypeVar("_Shown")
 
 
 class LevelSpending(Struct, frozen=True, kw_only=True):
@@ -66,7 +68,33 @@ class Belongings(Struct, frozen=True, kw_only=True):
     members: int
 
 
-class TeamStore(Protocol):
+class LevelStore(Protocol[_Settings, _Shown]):
+    """The teams, or the members, of all workspaces; one that is gone stays as a tombstone."""
+
+    async def get(self, workspace_id: str, level_id: str, /) -> _Shown | None:
+        """Return a team or member, gone or not; None if there never was one with this id."""
+
+    async def list(
+        self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
+    ) -> Page[_Shown]:
+        """Return a page in the order of ids, from the one after `after`, tombstones included."""
+
+    async def change(
+        self,
+        workspace_id: str,
+        level_id: str,
+        edit: Callable[[_Settings], _Settings],
+        /,
+        *,
+        by: Actor,
+    ) -> _Shown | None:
+        """Replace settings by what `edit` returns; None for no such team or member, or a tombstone.
+
+        The same settings again are no change. `edit` is called again if another writer came first.
+        """
+
+
+class TeamStore(LevelStore[LevelSettings, Team], Protocol):
     """The teams of all workspaces."""
 
     async def create(
@@ -74,33 +102,11 @@ class TeamStore(Protocol):
     ) -> Team | None:
         """Create a team; None if its id is taken, or was by a deleted team."""
 
-    async def get(self, workspace_id: str, team_id: str) -> Team | None:
-        """Return a team, deleted or not; None if there never was one with this id."""
-
-    async def list(
-        self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
-    ) -> Page[Team]:
-        """Return a page of teams in the order of their ids, deleted ones too, from the one after
-        `after`."""
-
-    async def change(
-        self,
-        workspace_id: str,
-        team_id: str,
-        edit: Callable[[LevelSettings], LevelSettings],
-        *,
-        by: Actor,
-    ) -> Team | None:
-        """Replace a team's settings by what `edit` returns; None if there is none, or no longer.
-
-        The same settings again are no change. `edit` is called again if another writer came first.
-        """
-
     async def delete(self, workspace_id: str, team_id: str, *, by: Actor) -> Belongings | None:
         """Delete a team that nothing belongs to; None if there is none, or no longer."""
 
 
-class MemberStore(Protocol):
+class MemberStore(LevelStore[MemberSettings, Member], Protocol):
     """The members of all workspaces."""
 
     async def create(
@@ -114,9 +120,6 @@ class MemberStore(Protocol):
     ) -> Member | None:
         """Create a member; None if the id or the subject is taken, or was by a removed member."""
 
-    async def get(self, workspace_id: str, member_id: str) -> Member | None:
-        """Return a member, removed or not; None if there never was one with this id."""
-
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
         """Return the member as whom an identity signs in, removed or not; None without one."""
 
@@ -127,25 +130,6 @@ class MemberStore(Protocol):
 
         Returns None where the member is missing, removed or another identity's, and where the
         identity is another member's.
-        """
-
-    async def list(
-        self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
-    ) -> Page[Member]:
-        """Return a page of members in the order of their ids, removed ones too, from the one after
-        `after`."""
-
-    async def change(
-        self,
-        workspace_id: str,
-        member_id: str,
-        edit: Callable[[MemberSettings], MemberSettings],
-        *,
-        by: Actor,
-    ) -> Member | None:
-        """Replace a member's settings by what `edit` returns; None if there is none, or no longer.
-
-        The same settings again are no change. `edit` is called again if another writer came first.
         """
 
     async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
