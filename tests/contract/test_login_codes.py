@@ -6,8 +6,9 @@ import pytest
 
 from tests.memory.login_codes import MemoryCodes
 from tests.stores import DynamoStores, MemoryStores
-from tollgate.login.codes import CodeStore, digest_of
+from tollgate.login.codes import digest_of
 from tollgate.stores.login.codes import DynamoCodeStore
+from tollgate.stores.people import CodeStore
 
 NAME = digest_of("a code")
 

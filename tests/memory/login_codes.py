@@ -1,11 +1,11 @@
 """The store of sign-ins' codes in memory."""
 
 from tollgate.core.clock import Clock
-from tollgate.login.codes import CodeKind
+from tollgate.stores.people import CodeKind
 
 
 class MemoryCodes:
-    """Implements `login.codes.CodeStore`."""
+    """Implements `stores.people.CodeStore`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

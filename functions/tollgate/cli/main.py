@@ -76,8 +76,8 @@ _ENTRIES: Final = {
     ),
     "export": _Entry("server.export", "export", "Write the tables of a day again, for BI."),
     "upkeep": _Entry("server.upkeep", "upkeep", "Run the scheduled functions' work once."),
-    "members": _Entry("gateway.members", "members", "Add, list, limit and remove members."),
-    "teams": _Entry("gateway.teams", "teams", "Make, list, limit and delete teams."),
+    "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),
+    "teams": _Entry("gateway.levels", "teams", "Make, list, limit and delete teams."),
     "permissions": _Entry(
         "routing.permissions", "permissions", "Allow the functions what a file names, no more."
     ),

@@ -11,7 +11,6 @@ from tollgate.core.audit import Actor
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.login.codes import (
-    CodeStore,
     challenge_of,
     digest_of,
     new_secret_code,
@@ -22,7 +21,7 @@ from tollgate.login.issuer import Issuer
 from tollgate.login.people import People
 from tollgate.login.sealing import public_key_of, seal
 from tollgate.login.tickets import Approval, Code, Device, ForDevice, ForProgram, SignInAttempt
-from tollgate.stores.people import Member
+from tollgate.stores.people import CodeStore, Member
 
 CALLBACK: Final = "/oauth/callback"
 CONSOLE: Final = "/console"

@@ -12,7 +12,6 @@ from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.login.browser import LIFETIME_S
 from tollgate.login.codes import (
-    CodeStore,
     challenge_of,
     digest_of,
     new_secret_code,
@@ -23,7 +22,7 @@ from tollgate.login.people import People
 from tollgate.login.refusals import OAuthRefusal, TokenPair
 from tollgate.login.sealing import public_key_of, seal, unseal
 from tollgate.login.tickets import Approval, Code, Device, Family
-from tollgate.stores.people import OpenedSession, SessionStore
+from tollgate.stores.people import CodeStore, OpenedSession, SessionStore
 
 INTERVAL_S: Final = 5
 # A client may wait a little less between two questions than it should.

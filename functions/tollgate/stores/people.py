@@ -1,4 +1,4 @@
-"""Protocols of the stores of people: teams and members of a workspace, and the sessions of members.
+"""Protocols of the stores of people: teams, members and their sessions, and codes of sign-ins.
 
 `by` is the actor of a change, whose entry in the audit log is written along with the change. Every
 method raises LedgerError(service_unavailable) when the store cannot be reached, and RequestError
@@ -6,7 +6,7 @@ for a value that cannot be, with the name of its field as `param`.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -19,6 +19,10 @@ PEOPLE_PAGE_MAX: Final = 100
 SESSION_S_MAX: Final = 3_600
 # The name of a member's session key is this and the id of the member.
 SESSION_KEY_PREFIX: Final = "session:"
+# What a code of a sign-in is for.
+CodeKind = Literal["attempt", "code", "device", "refresh", "user"]
+_Settings = TypeVar("_Settings", bound=LevelSettings)
+_Shown = TypeVar("_Shown")
 
 
 class LevelSpending(Struct, frozen=True, kw_only=True):
@@ -64,7 +68,33 @@ class Belongings(Struct, frozen=True, kw_only=True):
     members: int
 
 
-class TeamStore(Protocol):
+class LevelStore(Protocol[_Settings, _Shown]):
+    """The teams, or the members, of all workspaces; one that is gone stays as a tombstone."""
+
+    async def get(self, workspace_id: str, level_id: str, /) -> _Shown | None:
+        """Return a team or member, gone or not; None if there never was one with this id."""
+
+    async def list(
+        self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
+    ) -> Page[_Shown]:
+        """Return a page in the order of ids, from the one after `after`, tombstones included."""
+
+    async def change(
+        self,
+        workspace_id: str,
+        level_id: str,
+        edit: Callable[[_Settings], _Settings],
+        /,
+        *,
+        by: Actor,
+    ) -> _Shown | None:
+        """Replace settings by what `edit` returns; None for no such team or member, or a tombstone.
+
+        The same settings again are no change. `edit` is called again if another writer came first.
+        """
+
+
+class TeamStore(LevelStore[LevelSettings, Team], Protocol):
     """The teams of all workspaces."""
 
     async def create(
@@ -72,33 +102,11 @@ class TeamStore(Protocol):
     ) -> Team | None:
         """Create a team; None if its id is taken, or was by a deleted team."""
 
-    async def get(self, workspace_id: str, team_id: str) -> Team | None:
-        """Return a team, deleted or not; None if there never was one with this id."""
-
-    async def list(
-        self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
-    ) -> Page[Team]:
-        """Return a page of teams in the order of their ids, deleted ones too, from the one after
-        `after`."""
-
-    async def change(
-        self,
-        workspace_id: str,
-        team_id: str,
-        edit: Callable[[LevelSettings], LevelSettings],
-        *,
-        by: Actor,
-    ) -> Team | None:
-        """Replace a team's settings by what `edit` returns; None if there is none, or no longer.
-
-        The same settings again are no change. `edit` is called again if another writer came first.
-        """
-
     async def delete(self, workspace_id: str, team_id: str, *, by: Actor) -> Belongings | None:
         """Delete a team that nothing belongs to; None if there is none, or no longer."""
 
 
-class MemberStore(Protocol):
+class MemberStore(LevelStore[MemberSettings, Member], Protocol):
     """The members of all workspaces."""
 
     async def create(
@@ -112,9 +120,6 @@ class MemberStore(Protocol):
     ) -> Member | None:
         """Create a member; None if the id or the subject is taken, or was by a removed member."""
 
-    async def get(self, workspace_id: str, member_id: str) -> Member | None:
-        """Return a member, removed or not; None if there never was one with this id."""
-
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
         """Return the member as whom an identity signs in, removed or not; None without one."""
 
@@ -125,25 +130,6 @@ class MemberStore(Protocol):
 
         Returns None where the member is missing, removed or another identity's, and where the
         identity is another member's.
-        """
-
-    async def list(
-        self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
-    ) -> Page[Member]:
-        """Return a page of members in the order of their ids, removed ones too, from the one after
-        `after`."""
-
-    async def change(
-        self,
-        workspace_id: str,
-        member_id: str,
-        edit: Callable[[MemberSettings], MemberSettings],
-        *,
-        by: Actor,
-    ) -> Member | None:
-        """Replace a member's settings by what `edit` returns; None if there is none, or no longer.
-
-        The same settings again are no change. `edit` is called again if another writer came first.
         """
 
     async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
@@ -176,3 +162,30 @@ class SessionStore(Protocol):
 
     async def close(self, secret: str, *, by: Actor) -> bool:
         """Close a session, which every instance refuses within five seconds; False for none."""
+
+
+class CodeStore(Protocol):
+    """Values under the hash of a code, each for a time.
+
+    Raises LedgerError(service_unavailable) when the store cannot be reached.
+    """
+
+    async def add(self, kind: CodeKind, digest: str, value: bytes, *, lifetime_s: int) -> bool:
+        """Keep a value; False if there is one already."""
+
+    async def read(self, kind: CodeKind, digest: str) -> bytes | None:
+        """Return a value, None once its time is over."""
+
+    async def replace(
+        self, kind: CodeKind, digest: str, old: bytes, new: bytes, *, lifetime_s: int | None
+    ) -> bool:
+        """Replace a value that is still `old`; False if it is not.
+
+        Its time begins anew with `lifetime_s`, and stays as it is with None.
+        """
+
+    async def take(self, kind: CodeKind, digest: str) -> bytes | None:
+        """Delete a value and return it, to one caller alone; None if there is none."""
+
+    async def count(self, what: str, origin: str, *, window_s: int, most: int) -> bool:
+        """Count a call of an address in this window; False once there were more than `most`."""

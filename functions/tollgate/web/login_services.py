@@ -13,13 +13,12 @@ from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.engine.gateway import Journal
 from tollgate.login.browser import BrowserSignIn
-from tollgate.login.codes import CodeStore
 from tollgate.login.configuration import SignIn
 from tollgate.login.grants import Grants
 from tollgate.login.issuer import Issuer
 from tollgate.login.people import People
 from tollgate.stores.base import KeyDirectory
-from tollgate.stores.people import MemberStore, SessionStore
+from tollgate.stores.people import CodeStore, MemberStore, SessionStore
 from tollgate.web.access import ACCESS
 from tollgate.web.auth import authenticate
 from tollgate.web.reply import read_body

@@ -4,25 +4,19 @@ from collections.abc import Mapping
 from typing import Final, get_args
 
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.request import Modality, WorkKind
+from tollgate.core.request import Modality
+from tollgate.core.work_kinds import WORK_KINDS
 from tollgate.routing.planning.exclusions import shorten
 
 _ALL: Final = "all"
 # OpenRouter calls a document `file`; the other modalities have the same names.
 SHOWN_MODALITIES: Final[Mapping[Modality, str]] = {"pdf": "file"}
-# The output of each kind of work, by OpenRouter's names.
-MADE_BY_KIND: Final[Mapping[WorkKind, str]] = {
-    "chat": "text",
-    "embedding": "embeddings",
-    "rerank": "rerank",
-    "moderation": "moderation",
-    "image": "image",
-    "speech": "audio",
-    "transcription": "transcription",
-}
 # What a model may take or make, as lists are filtered by it.
 MODALITIES: Final = frozenset(
-    {*(SHOWN_MODALITIES.get(each, each) for each in get_args(Modality)), *MADE_BY_KIND.values()}
+    {
+        *(SHOWN_MODALITIES.get(each, each) for each in get_args(Modality)),
+        *(it.makes for it in WORK_KINDS.values()),
+    }
 )
 
 

@@ -7,15 +7,15 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from tollgate.core.request import WorkKind
 from tollgate.core.speed import Speed
+from tollgate.core.work_kinds import WORK_KINDS
 from tollgate.providers.formats import WIRE_FORMATS
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains, Offer
 from tollgate.routing.price import Price
 from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
 from tollgate.routing.schema import EndpointSection, ModelSection
-from tollgate.web.modalities import MADE_BY_KIND, SHOWN_MODALITIES
+from tollgate.web.modalities import SHOWN_MODALITIES
 
 _OWNER_OF_ROUTES: Final = "tollgate"
 _PER_TOKEN_EXPONENT: Final = -6
@@ -24,15 +24,6 @@ _BY_CAPABILITY: Final = {
     "tools": frozenset({"tool_choice", "tools"}),
     "structured_output": frozenset({"structured_outputs"}),
     "reasoning": frozenset({"include_reasoning", "reasoning", "reasoning_effort"}),
-}
-# The optional parameters of other kinds than chat.
-_PARAMETERS_OF_KIND: Final[Mapping[WorkKind, frozenset[str]]] = {
-    "embedding": frozenset({"dimensions", "encoding_format", "input_type"}),
-    "rerank": frozenset({"return_documents", "top_n"}),
-    "moderation": frozenset(),
-    "image": frozenset({"background", "n", "output_format", "quality", "size"}),
-    "speech": frozenset({"instructions", "response_format", "speed", "voice"}),
-    "transcription": frozenset({"language", "prompt", "response_format", "temperature"}),
 }
 # Every endpoint keeps an output limit, and a response format is emulated where it is missing.
 _ALWAYS: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})
@@ -293,7 +284,9 @@ def _measured(speed: Speed | None) -> dict[str, Any]:
 
 def _architecture(model: ModelSection) -> Architecture:
     taken = [SHOWN_MODALITIES.get(modality, modality) for modality in model.input]
-    return _takes(taken, [*(model.makes if model.kind == "chat" else (MADE_BY_KIND[model.kind],))])
+    return _takes(
+        taken, [*(model.makes if model.kind == "chat" else (WORK_KINDS[model.kind].makes,))]
+    )
 
 
 def _takes(taken: list[str], made: list[str]) -> Architecture:
@@ -312,8 +305,8 @@ def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
     """Return the parameters that an endpoint accepts, limited to those its format can carry."""
     target = offer.attempt.target
     kind = catalog.models[target.model].kind
-    if kind in _PARAMETERS_OF_KIND:
-        return _PARAMETERS_OF_KIND[kind]
+    if kind != "chat":
+        return WORK_KINDS[kind].parameters
     wire_format = WIRE_FORMATS[catalog.providers[target.provider].codec]
     accepted = wire_format.parameters - set(target.dialect.refuses)
     if "tools" not in target.supports:

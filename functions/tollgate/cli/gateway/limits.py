@@ -1,7 +1,7 @@
 """Limits of teams and members on the command line: their options, their cells and their bars."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import wraps
 from typing import Any, Final
@@ -59,13 +59,13 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def take_away(
-    settings: dict[str, Any], without: tuple[str, ...], more: dict[str, str] | None = None
+    settings: dict[str, Any], without: tuple[str, ...], more: Mapping[str, str] = {}
 ) -> None:
     """Set to null what `--no` names; periods are inside the limits.
 
     `more` are further names with their fields.
     """
-    removable = {**_REMOVABLE, **(more or {})}
+    removable = {**_REMOVABLE, **more}
     for name in without:
         if name in PERIODS:
             settings.setdefault("limits", {})[name] = None

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from tollgate.core.request import WorkKind
+from tollgate.core.work_kinds import WORK_KINDS
 from tollgate.providers.dialect import Dialect
 from tollgate.providers.wire_format import WireFormat
 from tollgate.routing.chains import RouteSection
@@ -16,22 +17,6 @@ from tollgate.routing.price_sections import PriceSection
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection, ModelSection, ProviderSection
 
-# The notes of every price, and what is billed of any inputs.
-_NOTED: Final = frozenset({"input", "request", "source", "checked"})
-_RATES: Final[Mapping[WorkKind, frozenset[str]]] = {
-    "embedding": _NOTED,
-    "rerank": _NOTED | {"search"},
-    "moderation": _NOTED | {"image", "text_units"},
-    "image": _NOTED | {"output", "image_input", "image_output", "image", "cache_read"},
-    "speech": _NOTED | {"output", "audio_output", "characters"},
-    "transcription": _NOTED | {"output", "audio_input", "audio_hour"},
-}
-# The rates of which a price of the kind states one at least: what is free says so.
-_RATES_OF_RESULTS: Final[Mapping[WorkKind, tuple[str, ...]]] = {
-    "image": ("image", "image_output", "output"),
-    "speech": ("characters", "audio_output", "output"),
-    "transcription": ("audio_hour", "audio_input", "output"),
-}
 _RATES_OF_TOKENS: Final = ("input", "output", "audio_output", "image_input", "image_output")
 _KEYS_OF_ANSWERS: Final = frozenset({"guardrail", "max_output"})
 _NO_KEYS: Final = frozenset[str]()
@@ -59,7 +44,7 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
         if not endpoint.price.output:
             # The compiled form has the rate of 0 that stands for none.
             stated_base = stated_base - {"output"}
-        results = _RATES_OF_RESULTS.get(model.kind, ())
+        results = WORK_KINDS[model.kind].rates_of_results
         if results and endpoint.price.model_fields_set.isdisjoint(results):
             listed = f"{', '.join(results[:-1])} or {results[-1]}"
             message = f"the price of a model of the kind {model.kind} states {listed}"
@@ -70,7 +55,7 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
             for number, override in enumerate(endpoint.overrides)
         ]
         for where_of_price, stated in prices:
-            for rate in sorted(stated - _RATES[model.kind]):
+            for rate in sorted(stated - WORK_KINDS[model.kind].rates):
                 message = f"a model of the kind {model.kind} has no {rate} price"
                 yield document.at_value((*where_of_price, rate), "R012", message)
 

@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, Overlength, RequestError
 from tollgate.core.money import nano_usd, usd_text
-from tollgate.core.request import Capability, PriceCeiling, SoundFormat, WorkKind
+from tollgate.core.request import Capability, PriceCeiling, SoundFormat
+from tollgate.core.work_kinds import WORK_KINDS
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import Price
@@ -28,29 +29,6 @@ _NOT_SUPPORTED: Final[Mapping[str, ErrorCode]] = {
     "image": ErrorCode.IMAGE_NOT_SUPPORTED,
     "pdf": ErrorCode.FILE_NOT_SUPPORTED,
 }
-
-
-# The route of each kind of work, and the field with its input.
-_ROUTES: Final[Mapping[WorkKind, str]] = {
-    "chat": "/chat/completions",
-    "embedding": "/embeddings",
-    "rerank": "/rerank",
-    "moderation": "/moderations",
-    "image": "/images/generations",
-    "speech": "/audio/speech",
-    "transcription": "/audio/transcriptions",
-}
-_INPUTS: Final[Mapping[WorkKind, str]] = {
-    "chat": "messages",
-    "embedding": "input",
-    "rerank": "documents",
-    "moderation": "input",
-    "image": "prompt",
-    "speech": "input",
-    "transcription": "file",
-}
-# The field with inputs that are no text, where it is another one.
-_MEDIA: Final[Mapping[WorkKind, str]] = {"image": "images"}
 # The field of a need, where it has another name.
 _FIELDS: Final[Mapping[str, str]] = {
     "conversation": "messages",
@@ -174,7 +152,7 @@ def exclude_model(
     if (cause := find_forbidden(slug, name, allowed=allowed, tier=tier)) is not None:
         return Exclusion(cause)
     if model.kind != wanted.kind:
-        return Exclusion(Cause.KIND, amounts=(model.kind, _ROUTES[model.kind]))
+        return Exclusion(Cause.KIND, amounts=(model.kind, WORK_KINDS[model.kind].route))
     if lacking := wanted.capabilities - _abilities(model):
         return _lacks(Cause.CAPABILITIES, lacking)
     taken = frozenset(model.input)
@@ -299,7 +277,8 @@ def refusal(
                 (_NOT_SUPPORTED[kind] for kind in first.missing if kind in _NOT_SUPPORTED),
                 ErrorCode.INVALID_REQUEST,
             )
-            param = _MEDIA.get(wanted.kind, _INPUTS[wanted.kind])
+            work = WORK_KINDS[wanted.kind]
+            param = work.field_of_media or work.field_of_input
             return RequestError(code, f"{model} {first.reason}.", param=param)
         case Check.CONTEXT:
             certain = max(
@@ -308,7 +287,7 @@ def refusal(
             too_long = RequestError(
                 ErrorCode.CONTEXT_LENGTH_EXCEEDED,
                 f"The request has {certain} tokens or more by its size: {reasons}.",
-                param=_INPUTS[wanted.kind],
+                param=WORK_KINDS[wanted.kind].field_of_input,
             )
             most = max(int(found.amounts[0]) for found in reached.values())
             too_long.overlength = Overlength(tokens=certain, tokens_max=most)
@@ -329,7 +308,7 @@ def refusal(
             return RequestError(
                 ErrorCode.INVALID_REQUEST,
                 f"The text has {_characters(wanted)} characters: {reasons}.",
-                param=_INPUTS[wanted.kind],
+                param=WORK_KINDS[wanted.kind].field_of_input,
             )
         case Check.AFFORDABLE if first.cause is Cause.TIER_COST:
             return AccessError(

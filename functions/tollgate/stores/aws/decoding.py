@@ -11,6 +11,7 @@ from msgspec import MsgspecError
 
 from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.failures import CorruptItem
+from tollgate.stores.aws.items import AnyItem
 
 _log = logging.getLogger(__name__)
 
@@ -38,9 +39,15 @@ def reads_an_item(
         try:
             return read(item, *rest, **named)
         except _DECODE_ERRORS as error:
-            raise CorruptItem(item, error) from error
+            raise CorruptItem(name_of_item(item), error) from error
 
     return reading
+
+
+def name_of_item(item: Item) -> str:
+    """Return the partition and sort key of an item, by which an operator finds it."""
+    keys = (item[name] for name in (AnyItem.PARTITION, AnyItem.SORT) if name in item)
+    return " ".join(key.get("S", "?") for key in keys)
 
 
 def decode_items(

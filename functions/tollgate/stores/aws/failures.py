@@ -10,7 +10,6 @@ from msgspec import Struct
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.items import AnyItem
 
 _log = logging.getLogger(__name__)
 
@@ -71,11 +70,9 @@ class StoreRejected(StoreUnavailable):
 class CorruptItem(StoreUnavailable):
     """A stored item that Tollgate cannot have written; `name` is its partition and sort key."""
 
-    def __init__(self, item: Item, error: Exception) -> None:
-        self.name = " ".join(
-            item[name].get("S", "?") for name in (AnyItem.PARTITION, AnyItem.SORT) if name in item
-        )
-        super().__init__(f"item {self.name} is corrupt: {error!r}", maybe_applied=False)
+    def __init__(self, name: str, error: Exception) -> None:
+        super().__init__(f"item {name} is corrupt: {error!r}", maybe_applied=False)
+        self.name = name
 
 
 @contextmanager

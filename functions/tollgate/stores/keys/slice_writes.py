@@ -15,7 +15,12 @@ from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner
 from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, reads_an_item
+from tollgate.stores.aws.decoding import (
+    name_of_item,
+    read_number,
+    read_numbers_by_name,
+    reads_an_item,
+)
 from tollgate.stores.aws.expressions import slice_change
 from tollgate.stores.aws.failures import CorruptItem, StoreUnavailable, TransactionCancelled
 from tollgate.stores.aws.items import KeyStateItem
@@ -80,7 +85,7 @@ class SliceWrites:
         items = await get_slices(self._client, self._table, owner, slices)
         for it in (_slice_of(owner, place) for place in range(slices)):
             if it not in items:
-                raise CorruptItem(state_key(it), ValueError("a slice is missing"))
+                raise CorruptItem(name_of_item(state_key(it)), ValueError("a slice is missing"))
         return list(items.values())
 
     async def change(

@@ -3,7 +3,6 @@
 from hashlib import sha256
 
 from tollgate.core.clock import Clock
-from tollgate.login.codes import CodeKind
 from tollgate.stores.aws.attributes import Item, binary, number
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_binary, read_number
@@ -17,10 +16,11 @@ from tollgate.stores.aws.expressions import (
 from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
 from tollgate.stores.aws.items import LoginCodeItem, LoginCountItem
 from tollgate.stores.aws.tables import get_item, login_code_key, login_count_key
+from tollgate.stores.people import CodeKind
 
 
 class DynamoCodeStore:
-    """Implements `login.codes.CodeStore` in the core table."""
+    """Implements `stores.people.CodeStore` in the core table."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client

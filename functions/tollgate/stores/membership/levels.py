@@ -5,7 +5,7 @@ against it; its first limit, or the first after a time without any, comes with a
 what the activity of the running periods shows. Later changes reach the state as those of a key do.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Generic, TypeVar
@@ -31,8 +31,13 @@ from tollgate.stores.aws.expressions import (
     LEVEL_CHANGE,
     LEVEL_CHANGE_PENDING,
     STATE_SEED,
+    ConditionalUpdate,
 )
-from tollgate.stores.aws.failures import StoreUnavailable, TransactionCancelled
+from tollgate.stores.aws.failures import (
+    StoreUnavailable,
+    TransactionCancelled,
+    refusing_when_unavailable,
+)
 from tollgate.stores.aws.items import AnyItem, KeyStateItem, LevelItem
 from tollgate.stores.aws.tables import (
     Tables,
@@ -55,7 +60,7 @@ from tollgate.stores.membership.level_items import (
 )
 from tollgate.stores.membership.pending import PendingLevels
 from tollgate.stores.membership.rows import read_spending, seeded_state
-from tollgate.stores.people import LevelSpending
+from tollgate.stores.people import PEOPLE_PAGE_MAX, LevelSpending
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.records.generations import DynamoGenerationStore
@@ -71,17 +76,21 @@ _Settings = TypeVar("_Settings", bound=LevelSettings)
 _Shown = TypeVar("_Shown")
 
 
-class LevelChange(Struct, Generic[_Settings], frozen=True, kw_only=True):
-    """A change of a level's settings, and what it needs beside the level's own row."""
+class LevelKind(Struct, Generic[_Settings, _Shown], frozen=True, kw_only=True):
+    """The differences between the rows of teams and of members."""
 
-    edit: Callable[[_Settings], _Settings]
-    # Returns the actions of a transaction by which the level joins what the new settings name.
-    join: Callable[[_Settings, _Settings], Awaitable[list[object]]] | None = None
-    by: Actor
+    level: AboveKey
+    is_id: Callable[[str], bool]
+    # Sentence that says which ids are valid.
+    id_rule: str
+    read: Callable[[Item], _Settings]
+    show: Callable[[Item, Mapping[str, LevelSpending]], _Shown]
 
 
-class Levels(Generic[_Settings, _Shown]):
-    """The rows and states of one kind of level, teams or members."""
+class DynamoLevelStore(Generic[_Settings, _Shown]):
+    """Implements `stores.people.LevelStore`: rows and states of one kind of level."""
+
+    _kind: LevelKind[_Settings, _Shown]
 
     def __init__(
         self,
@@ -89,26 +98,69 @@ class Levels(Generic[_Settings, _Shown]):
         tables: Tables,
         generations: DynamoGenerationStore,
         *,
-        level: AboveKey,
-        is_id: Callable[[str], bool],
-        read: Callable[[Item], _Settings],
-        show: Callable[[Item, Mapping[str, LevelSpending]], _Shown],
         ids: IdSource,
         clock: Clock,
     ) -> None:
         self._client = client
         self._tables = tables
         self._generations = generations
-        self._level: AboveKey = level
-        self._is_id = is_id
-        self._read = read
-        self._show = show
         self._ids = ids
         self._clock = clock
         self._pending = PendingLevels(client, tables, ids=ids, clock=clock)
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
-    async def create(self, row: Item, settings: _Settings, *others: object, by: Actor) -> bool:
+    async def get(self, workspace_id: str, level_id: str) -> _Shown | None:
+        """Return a level, gone or not; None if there never was one with this id."""
+        with refusing_when_unavailable():
+            return await self._find(workspace_id, level_id)
+
+    async def list(
+        self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
+    ) -> Page[_Shown]:
+        """Return a page in the order of ids, from the one after `after`."""
+        with refusing_when_unavailable():
+            return await self._page(workspace_id, after=after, limit=limit)
+
+    async def change(
+        self,
+        workspace_id: str,
+        level_id: str,
+        edit: Callable[[_Settings], _Settings],
+        *,
+        by: Actor,
+    ) -> _Shown | None:
+        """Replace settings by what `edit` returns; the same ones again change nothing."""
+        with refusing_when_unavailable():
+            return await self._change(workspace_id, level_id, edit, by=by)
+
+    async def _joins(
+        self, workspace_id: str, level_id: str, old: _Settings, new: _Settings
+    ) -> Sequence[object]:
+        """Return the actions of a transaction by which a level joins what new settings name."""
+        return ()
+
+    def _check_id(self, level_id: str) -> None:
+        if not self._kind.is_id(level_id):
+            raise RequestError(ErrorCode.INVALID_REQUEST, self._kind.id_rule, param="id")
+
+    def _key(self, workspace_id: str, level_id: str) -> Item:
+        return level_row_key(self._kind.level, workspace_id, level_id)
+
+    def _update(
+        self, workspace_id: str, level_id: str, write: ConditionalUpdate, values: Item
+    ) -> object:
+        """Return the action of a transaction that writes to the row of a level."""
+        return {
+            "Update": {
+                "TableName": self._tables.core,
+                "Key": self._key(workspace_id, level_id),
+                "UpdateExpression": write.update,
+                "ConditionExpression": write.condition,
+                "ExpressionAttributeValues": values,
+            }
+        }
+
+    async def _put(self, row: Item, settings: _Settings, *others: object, by: Actor) -> bool:
         """Put a row, its state if it has a limit, and its entry; return False if the id is taken.
 
         `others` are further actions, which may fail the creation too.
@@ -124,75 +176,79 @@ class Levels(Generic[_Settings, _Shown]):
         actions = [put_if_absent(self._tables.core, content), *others]
         if settings.is_limited:
             actions.append(await self._seed(workspace_id, level_id, settings, revision=0))
-        actions += self.entry(by, "create", row, after=settings)
+        actions += self._entry(by, "create", row, after=settings)
         try:
             await transact(self._client, self._ids, actions)
         except TransactionCancelled:
             return False
         return True
 
-    async def row(self, workspace_id: str, level_id: str) -> Item | None:
+    async def _row(self, workspace_id: str, level_id: str) -> Item | None:
         """Return the row of a level, which may be a tombstone; None for what is no id of one."""
-        if not self._is_id(level_id):
+        if not self._kind.is_id(level_id):
             return None
-        key = level_row_key(self._level, workspace_id, level_id)
+        key = self._key(workspace_id, level_id)
         return await get_item(self._client, self._tables.core, key)
 
-    async def find(self, workspace_id: str, level_id: str) -> _Shown | None:
+    async def _find(self, workspace_id: str, level_id: str) -> _Shown | None:
         """Return a level, gone or not; None if there never was one with this id."""
-        row = await self.row(workspace_id, level_id)
+        row = await self._row(workspace_id, level_id)
         return None if row is None else await self._shown(row)
 
-    async def page(self, workspace_id: str, *, after: str | None, limit: int) -> Page[_Shown]:
+    async def _page(self, workspace_id: str, *, after: str | None, limit: int) -> Page[_Shown]:
         """Return a page in the order of ids, from the one after `after`."""
         start = None
         if after is not None:
-            if not self._is_id(after):
+            if not self._kind.is_id(after):
                 raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
-            start = level_row_key(self._level, workspace_id, after)
+            start = self._key(workspace_id, after)
         rows, end = await query_rows(
             self._client,
             self._tables.core,
             f"W#{workspace_id}",
-            level_rows_prefix(self._level),
+            level_rows_prefix(self._kind.level),
             after=start,
             limit=limit,
         )
         spending = await self._spending(rows)
-        found, unreadable = decode_items(lambda row: self._show(row, spending), rows)
+        found, unreadable = decode_items(lambda row: self._kind.show(row, spending), rows)
         return Page(
             found=tuple(found),
             next=None if end is None else id_of_row(end),
             unreadable=tuple(unreadable),
         )
 
-    async def change(
-        self, workspace_id: str, level_id: str, change: LevelChange[_Settings]
+    async def _change(
+        self,
+        workspace_id: str,
+        level_id: str,
+        edit: Callable[[_Settings], _Settings],
+        *,
+        by: Actor,
     ) -> _Shown | None:
-        """Replace settings; return the level that stands, None if there is no such level."""
         for _ in range(LEVEL_ROUNDS_MAX):
-            row = await self.row(workspace_id, level_id)
+            row = await self._row(workspace_id, level_id)
             if row is None or is_tombstone(row):
                 return None
             if LevelItem.PENDING in row:
-                await self._pending.apply(self._level, row)
+                await self._pending.apply(self._kind.level, row)
                 continue
-            old = self._read(row)
-            new = change.edit(old)
+            old = self._kind.read(row)
+            new = edit(old)
             if new == old:
                 return await self._shown(row)
-            joins = [] if change.join is None else await change.join(old, new)
+            joins = await self._joins(workspace_id, level_id, old, new)
             try:
-                await self._decide(row, old, new, joins, by=change.by)
+                await self._decide(row, old, new, joins, by=by)
             except TransactionCancelled:
                 continue
-            changed = await self.row(workspace_id, level_id)
+            changed = await self._row(workspace_id, level_id)
             if changed is not None and LevelItem.PENDING in changed:
-                await self._pending.apply(self._level, changed)
+                await self._pending.apply(self._kind.level, changed)
             return None if changed is None else await self._shown(changed)
-        raise StoreUnavailable(f"{self._level} {level_id} keeps changing", maybe_applied=False)
+        raise StoreUnavailable(f"{self._kind.level} {level_id} keeps changing", maybe_applied=False)
 
-    def entry(
+    def _entry(
         self,
         by: Actor,
         verb: str,
@@ -200,10 +256,10 @@ class Levels(Generic[_Settings, _Shown]):
         *,
         before: Struct | None = None,
         after: Struct | None = None,
-    ) -> list[object]:
+    ) -> Sequence[object]:
         """Return the actions that put the entry of a change into the audit log."""
         change = AuditedChange(
-            action=f"{self._level}.{verb}",
+            action=f"{self._kind.level}.{verb}",
             target=id_of_row(row),
             workspace_id=workspace_of_row(row),
             before=before,
@@ -212,11 +268,11 @@ class Levels(Generic[_Settings, _Shown]):
         return self._entries.puts(change, by)
 
     async def _shown(self, row: Item) -> _Shown:
-        return self._show(row, await self._spending([row]))
+        return self._kind.show(row, await self._spending([row]))
 
     async def _spending(self, rows: Sequence[Item]) -> Mapping[str, LevelSpending]:
         """Return what the states of these levels have counted, by the ids of those with a state."""
-        keys = [key for row in rows for key in state_keys(self._level, row)]
+        keys = [key for row in rows for key in state_keys(self._kind.level, row)]
         states: dict[str, list[Item]] = {}
         for state in await get_items(self._client, self._tables.ledger, keys):
             name = read_text(state, AnyItem.PARTITION)
@@ -252,20 +308,12 @@ class Levels(Generic[_Settings, _Shown]):
         }
         workspace_id, level_id = workspace_of_row(row), id_of_row(row)
         actions: list[object] = [
-            {
-                "Update": {
-                    "TableName": self._tables.core,
-                    "Key": level_row_key(self._level, workspace_id, level_id),
-                    "UpdateExpression": write.update,
-                    "ConditionExpression": write.condition,
-                    "ExpressionAttributeValues": values,
-                }
-            },
+            self._update(workspace_id, level_id, write, values),
             *joins,
         ]
         if new.is_limited and not counted:
             actions.append(await self._seed(workspace_id, level_id, new, revision=was + 1))
-        actions += self.entry(by, "change", row, before=old, after=new)
+        actions += self._entry(by, "change", row, before=old, after=new)
         await transact(self._client, self._ids, actions)
 
     async def _seed(
@@ -275,7 +323,7 @@ class Levels(Generic[_Settings, _Shown]):
 
         It fails where a hold from an earlier time with limits ends meanwhile.
         """
-        key = self._state_key(workspace_id, level_id)
+        key = level_state_key(self._kind.level, workspace_id, level_id)
         state = await get_item(self._client, self._tables.ledger, key)
         second = int(self._clock.now_s())
         used = await self._used(workspace_id, level_id, second)
@@ -311,16 +359,13 @@ class Levels(Generic[_Settings, _Shown]):
         used = dict.fromkeys(PERIODS, 0)
         running = bucket_names(second)
         async for row in activity.rows:
-            if row.labels.get(self._level) != level_id:
+            if row.labels.get(self._kind.level) != level_id:
                 continue
             of_day = bucket_names(first_second(row.day))
             for period, bucket, now in zip(PERIODS, of_day, running, strict=True):
                 if bucket == now:
                     used[period] += row.cost_nano_usd
         return used
-
-    def _state_key(self, workspace_id: str, level_id: str) -> Item:
-        return level_state_key(self._level, workspace_id, level_id)
 
 
 def first_second(day: str) -> int:

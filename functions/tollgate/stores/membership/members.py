@@ -1,21 +1,18 @@
 """The members of all workspaces, in DynamoDB."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Sequence
+
+from typing_extensions import override
 
 from tollgate.core.audit import Actor
-from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.ids import IdSource
-from tollgate.core.pages import Page
 from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.expressions import (
     MEMBER_LINK,
     MEMBER_REMOVE,
     SAME_LEVEL,
-    ConditionalUpdate,
 )
 from tollgate.stores.aws.failures import (
     StoreUnavailable,
@@ -24,10 +21,8 @@ from tollgate.stores.aws.failures import (
 )
 from tollgate.stores.aws.items import MemberItem, SubjectItem
 from tollgate.stores.aws.tables import (
-    Tables,
     all_rows,
     get_item,
-    level_row_key,
     level_rows_prefix,
     subject_key,
 )
@@ -38,42 +33,24 @@ from tollgate.stores.membership.level_items import (
     is_tombstone,
     read_member_settings,
 )
-from tollgate.stores.membership.levels import LEVEL_ROUNDS_MAX, LevelChange, Levels
+from tollgate.stores.membership.levels import LEVEL_ROUNDS_MAX, DynamoLevelStore, LevelKind
 from tollgate.stores.membership.rows import read_member
-from tollgate.stores.people import PEOPLE_PAGE_MAX, Member
-from tollgate.stores.records.generations import DynamoGenerationStore
+from tollgate.stores.people import Member
 from tollgate.stores.rules.audit_entries import SubjectChange
 from tollgate.stores.rules.level_settings import MemberSettings, is_member_id
 
 
-class DynamoMemberStore:
+class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
     """Implements `stores.people.MemberStore`."""
 
-    def __init__(
-        self,
-        client: AwsCaller,
-        tables: Tables,
-        generations: DynamoGenerationStore,
-        *,
-        ids: IdSource,
-        clock: Clock,
-    ) -> None:
-        self._client = client
-        self._tables = tables
-        self._ids = ids
-        self._clock = clock
-        self._belonging = Belonging(client, tables.core)
-        self._levels = Levels(
-            client,
-            tables,
-            generations,
-            level="member",
-            is_id=is_member_id,
-            read=read_member_settings,
-            show=read_member,
-            ids=ids,
-            clock=clock,
-        )
+    _kind = LevelKind(
+        level="member",
+        is_id=is_member_id,
+        id_rule="The id of a member has 1 to 128 letters, digits, dots, dashes, underscores, plus "
+        "and at signs, and begins with a letter or a digit.",
+        read=read_member_settings,
+        show=read_member,
+    )
 
     async def create(
         self,
@@ -85,98 +62,58 @@ class DynamoMemberStore:
         by: Actor,
     ) -> Member | None:
         """Create a member; None if the id or the subject is taken, or was by a removed member."""
-        if not is_member_id(member_id):
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                "The id of a member has 1 to 128 letters, digits, dots, dashes, underscores, plus "
-                "and at signs, and begins with a letter or a digit.",
-                param="id",
-            )
-        row = level_row_key("member", workspace_id, member_id)
+        self._check_id(member_id)
+        row = self._key(workspace_id, member_id)
         with refusing_when_unavailable():
             for _ in range(LEVEL_ROUNDS_MAX):
-                if await self._levels.row(workspace_id, member_id) is not None:
+                if await self._row(workspace_id, member_id) is not None:
                     return None
                 if subject is not None and await self._found(workspace_id, subject) is not None:
                     return None
-                others = await self._belonging.join(workspace_id, team_id=settings.team_id)
+                others = await self._belonging().join(workspace_id, team_id=settings.team_id)
                 linked = row
                 if subject is not None:
                     linked = {**row, MemberItem.SUBJECT: string(subject)}
                     others.append(self._put_subject(workspace_id, member_id, subject))
-                if await self._levels.create(linked, settings, *others, by=by):
-                    return await self._levels.find(workspace_id, member_id)
+                if await self._put(linked, settings, *others, by=by):
+                    return await self._find(workspace_id, member_id)
             raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
-
-    async def get(self, workspace_id: str, member_id: str) -> Member | None:
-        """Return a member, removed or not; None if there never was one with this id."""
-        with refusing_when_unavailable():
-            return await self._levels.find(workspace_id, member_id)
 
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
         """Return the member as whom an identity signs in, removed or not; None without one."""
         with refusing_when_unavailable():
             member_id = await self._found(workspace_id, subject)
-            return None if member_id is None else await self._levels.find(workspace_id, member_id)
+            return None if member_id is None else await self._find(workspace_id, member_id)
 
     async def link(
         self, workspace_id: str, member_id: str, subject: str, *, by: Actor
     ) -> Member | None:
         """Let an identity sign in as a member who has none."""
         with refusing_when_unavailable():
-            row = await self._levels.row(workspace_id, member_id)
+            row = await self._row(workspace_id, member_id)
             if row is None:
                 return None
             link = self._update(workspace_id, member_id, MEMBER_LINK, {":sj": string(subject)})
-            entry = self._levels.entry(by, "change", row, after=SubjectChange(subject=subject))
+            entry = self._entry(by, "change", row, after=SubjectChange(subject=subject))
             put = self._put_subject(workspace_id, member_id, subject)
             try:
                 await transact(self._client, self._ids, [link, put, *entry])
             except TransactionCancelled:
                 return None
-            return await self._levels.find(workspace_id, member_id)
-
-    async def list(
-        self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
-    ) -> Page[Member]:
-        """Return a page of members in the order of their ids, from the one after `after`."""
-        with refusing_when_unavailable():
-            return await self._levels.page(workspace_id, after=after, limit=limit)
-
-    async def change(
-        self,
-        workspace_id: str,
-        member_id: str,
-        edit: Callable[[MemberSettings], MemberSettings],
-        *,
-        by: Actor,
-    ) -> Member | None:
-        """Replace a member's settings by what `edit` returns; the same again change nothing."""
-
-        async def join(old: MemberSettings, new: MemberSettings) -> list[object]:
-            actions: list[object] = []
-            if new.team_id != old.team_id:
-                actions += await self._belonging.join(workspace_id, team_id=new.team_id)
-            if old.role == "owner" != new.role:
-                actions.append(await self._keep_owner(workspace_id, member_id, param="role"))
-            return actions
-
-        with refusing_when_unavailable():
-            change = LevelChange(edit=edit, join=join, by=by)
-            return await self._levels.change(workspace_id, member_id, change)
+            return await self._find(workspace_id, member_id)
 
     async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
         """Remove a member; the row stays as a tombstone, which every instance sees in time."""
         with refusing_when_unavailable():
             for _ in range(LEVEL_ROUNDS_MAX):
-                row = await self._levels.row(workspace_id, member_id)
+                row = await self._row(workspace_id, member_id)
                 if row is None:
                     return None
                 if is_tombstone(row):
                     return False
                 now = {":now": number(int(self._clock.now_s()))}
                 remove = self._update(workspace_id, member_id, MEMBER_REMOVE, now)
-                actions = [remove, *self._levels.entry(by, "remove", row)]
+                actions = [remove, *self._entry(by, "remove", row)]
                 if read_member_settings(row).role == "owner":
                     actions.append(
                         await self._keep_owner(workspace_id, member_id, param="member_id")
@@ -187,6 +124,20 @@ class DynamoMemberStore:
                     continue
                 return True
             raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
+
+    @override
+    async def _joins(
+        self, workspace_id: str, level_id: str, old: MemberSettings, new: MemberSettings
+    ) -> Sequence[object]:
+        actions: list[object] = []
+        if new.team_id != old.team_id:
+            actions += await self._belonging().join(workspace_id, team_id=new.team_id)
+        if old.role == "owner" != new.role:
+            actions.append(await self._keep_owner(workspace_id, level_id, param="role"))
+        return actions
+
+    def _belonging(self) -> Belonging:
+        return Belonging(self._client, self._tables.core)
 
     async def _keep_owner(self, workspace_id: str, member_id: str, *, param: str) -> object:
         """Return the check that another owner stays one; raise RequestError if there is none.
@@ -203,7 +154,7 @@ class DynamoMemberStore:
                 return {
                     "ConditionCheck": {
                         "TableName": self._tables.core,
-                        "Key": level_row_key("member", workspace_id, other),
+                        "Key": self._key(workspace_id, other),
                         "ConditionExpression": SAME_LEVEL,
                         "ExpressionAttributeValues": {":rev": row[MemberItem.REVISION]},
                     }
@@ -221,19 +172,6 @@ class DynamoMemberStore:
             SubjectItem.MEMBER: string(member_id),
         }
         return put_if_absent(self._tables.core, row)
-
-    def _update(
-        self, workspace_id: str, member_id: str, write: ConditionalUpdate, values: Item
-    ) -> object:
-        return {
-            "Update": {
-                "TableName": self._tables.core,
-                "Key": level_row_key("member", workspace_id, member_id),
-                "UpdateExpression": write.update,
-                "ConditionExpression": write.condition,
-                "ExpressionAttributeValues": values,
-            }
-        }
 
 
 def _hash(subject: str) -> str:

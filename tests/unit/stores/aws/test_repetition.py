@@ -36,7 +36,7 @@ async def test_a_write_that_is_refused_is_sent_again() -> None:
     "failure",
     [
         StoreUnavailable("timed out", maybe_applied=True),
-        CorruptItem({}, ValueError()),
+        CorruptItem("", ValueError()),
     ],
 )
 async def test_a_write_that_may_have_landed_or_finds_a_corrupt_item_is_sent_once(

@@ -1,0 +1,228 @@
+"""`tollgate teams` and `tollgate members`: one set of commands for the levels of a workspace."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, get_args
+
+import click
+from msgspec import Struct
+
+from tollgate.cli.gateway.command import calls_gateway
+from tollgate.cli.gateway.http import Api
+from tollgate.cli.gateway.limits import draw_limits, level_cells, level_settings, take_away
+from tollgate.cli.tables import OutputStyle, as_json, show, show_one
+from tollgate.core.principal import MemberRole
+
+_Option = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+class _Level(Struct, frozen=True, kw_only=True):
+    """The differences between the commands for teams and those for members."""
+
+    name: str
+    # Command that ends a level, and the word for its end.
+    end: str
+    gone: str
+    # Name of the class in web/people_shapes.py that a reply has.
+    shape: str
+    listed: tuple[str, ...]
+    shown: tuple[str, ...]
+    cells: Callable[[Any], dict[str, str]]
+    # Help of each command, and of the group under "".
+    help: Mapping[str, str]
+    # Fields by the names that `--no` takes away besides the settings of every level.
+    removable: Mapping[str, str] = {}
+    # Options of commands that list, that name a workspace, and that set what a level is.
+    filters: tuple[_Option, ...] = ()
+    places: tuple[_Option, ...] = ()
+    settings: tuple[_Option, ...] = ()
+
+    def add(self, *options: _Option) -> _Option:
+        """Return a decorator that gives a command these options."""
+
+        def decorate(command: Callable[..., None]) -> Callable[..., None]:
+            for option in reversed(options):
+                command = option(command)
+            return command
+
+        return decorate
+
+    def path(self, workspace: str | None) -> str:
+        """Return the path of the levels of a workspace, or of the caller's own."""
+        return f"/workspaces/{workspace}/{self.name}s" if workspace else f"/{self.name}s"
+
+    def row(self, level: Any) -> dict[str, str]:
+        """Return the cells of a level."""
+        end = level[f"{self.gone}_at"]
+        state = "there" if end is None else f"{self.gone} {end}"
+        return {**level_cells(level), "state": state, **self.cells(level)}
+
+    def reply_shape(self) -> Any:
+        """Return the class of a reply, which is imported only for output that names its fields."""
+        from tollgate.web import people_shapes
+
+        return getattr(people_shapes, self.shape)
+
+    def show(self, reply: Any, style: OutputStyle) -> None:
+        """Print one level, with a bar of each limit."""
+        data = reply["data"]
+        show_one(self.row(data), self.shown, style, data=data, shape=self.reply_shape)
+        draw_limits(data, style)
+
+
+def _commands(level: _Level) -> click.Group:
+    """Return the commands for one kind of level."""
+    group = click.Group(f"{level.name}s", help=level.help[""])
+    level_id = click.argument("level_id", metavar="ID")
+
+    @group.command("ls", help=level.help["ls"])
+    @level.add(*level.filters)
+    @click.option(
+        f"--{level.gone}", "gone", is_flag=True, help=f"List {level.gone} {group.name} too."
+    )
+    @level.add(*level.places)
+    @calls_gateway
+    def list_levels(
+        api: Api,
+        style: OutputStyle,
+        *,
+        gone: bool,
+        workspace: str | None = None,
+        **only: str | None,
+    ) -> None:
+        query = {**only, level.gone: "true" if gone else None}
+        found = list(api.pages(level.path(workspace), query, "cursor"))
+        columns = (*level.listed, "state") if gone else level.listed
+        show([level.row(it) for it in found], columns, style, data=found, shape=level.reply_shape)
+
+    @group.command("show", help=level.help["show"])
+    @level_id
+    @calls_gateway
+    def show_level(api: Api, style: OutputStyle, level_id: str) -> None:
+        level.show(api.get(f"{level.path(None)}/{level_id}"), style)
+
+    @group.command("create", help=level.help["create"])
+    @level_id
+    @level.add(*level.places, *level.settings)
+    @level_settings
+    @calls_gateway
+    def create_level(
+        api: Api,
+        style: OutputStyle,
+        *,
+        level_id: str,
+        settings: dict[str, Any],
+        workspace: str | None = None,
+        **own: str | None,
+    ) -> None:
+        body = {"id": level_id, **_given(own), **settings}
+        level.show(api.post(level.path(workspace), body), style)
+
+    @group.command("update", help=level.help["update"])
+    @level_id
+    @click.option("--no", "without", multiple=True, metavar="SETTING", help="Take a setting away.")
+    @level.add(*level.places, *level.settings)
+    @level_settings
+    @calls_gateway
+    def update_level(
+        api: Api,
+        style: OutputStyle,
+        *,
+        level_id: str,
+        without: tuple[str, ...],
+        settings: dict[str, Any],
+        workspace: str | None = None,
+        **own: str | None,
+    ) -> None:
+        changes = {**_given(own), **settings}
+        take_away(changes, without, level.removable)
+        if not changes:
+            usage = f"`tollgate {group.name} update --help` lists it."
+            raise click.UsageError(f"Say what to change; {usage}")
+        level.show(api.patch(f"{level.path(workspace)}/{level_id}", changes), style)
+
+    @group.command(level.end, help=level.help[level.end])
+    @level_id
+    @calls_gateway
+    def end_level(api: Api, style: OutputStyle, level_id: str) -> None:
+        reply = api.delete(f"{level.path(None)}/{level_id}")
+        ended = f"is {level.gone}" if reply[level.gone] else f"was {level.gone} before"
+        whole = f"{level.name.capitalize()} {level_id} {ended}."
+        click.echo(as_json(reply) if style == "json" else whole)
+
+    return group
+
+
+def _given(own: Mapping[str, str | None]) -> dict[str, Any]:
+    return {name: value for name, value in own.items() if value is not None}
+
+
+def _member_cells(member: Any) -> dict[str, str]:
+    return {
+        "role": member["role"],
+        "team": member["team_id"] or "",
+        "email": member["email"] or "",
+        "sign_in": "has signed in" if member["signs_in"] else "never signed in",
+    }
+
+
+_RIGHTS: Final = ("models", "tier", "rates", "held", "created", "limits", "left")
+
+teams: Final = _commands(
+    _Level(
+        name="team",
+        end="delete",
+        gone="deleted",
+        shape="TeamObject",
+        listed=("id", "left", "limits", "held", "name", "created"),
+        shown=("id", "name", "state", *_RIGHTS),
+        cells=lambda _: {},
+        help={
+            "": "List, create, limit and delete teams of the workspace.",
+            "ls": "List the teams by id, with what is left of their limits.",
+            "show": "Show rights and limits of a team, and what is spent, held and left of them.",
+            "create": "Create a team: small letters, digits, dots, dashes and underscores, at most "
+            "64.",
+            "update": "Change what is given of a team; --no day takes its daily limit away.",
+            "delete": "Delete a team without keys and members; what it has spent stays on record.",
+        },
+    )
+)
+members: Final = _commands(
+    _Level(
+        name="member",
+        end="remove",
+        gone="removed",
+        shape="MemberObject",
+        listed=("id", "role", "team", "left", "limits", "held", "name", "created"),
+        shown=("id", "name", "email", "role", "team", "state", "sign_in", *_RIGHTS),
+        cells=_member_cells,
+        help={
+            "": "List, add, limit and remove members of the workspace.",
+            "ls": "List the members by id, with what is left of their limits.",
+            "show": "Show role and limits of a member, and what is spent, held and left of them.",
+            "create": "Add a member: letters, digits and .-_@+, at most 128, such as an e-mail "
+            "address.",
+            "update": "Change what is given of a member; --no team leaves the team.",
+            "remove": "Remove a member: all keys and sessions are refused everywhere within five "
+            "seconds.",
+        },
+        removable={"team": "team_id", "email": "email"},
+        filters=(click.option("--team", metavar="ID", help="Members of this team."),),
+        places=(
+            click.option(
+                "--workspace", metavar="ID", help="Workspace of the member, for the operator."
+            ),
+        ),
+        settings=(
+            click.option(
+                "--role",
+                type=click.Choice(get_args(MemberRole)),
+                help="What a member who signs in may do; a new one is a developer.",
+            ),
+            click.option(
+                "--team", "team_id", metavar="ID", help="Team of the keys that name none."
+            ),
+            click.option("--email", help="Address that sign-in may know the member by."),
+        ),
+    )
+)
