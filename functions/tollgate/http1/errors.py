@@ -27,14 +27,7 @@ class ConnectTimedOut(CannotConnect):
 
 
 class ConnectionLost(HttpError):
-    """The connection ended before the first byte of a reply.
-
-    `was_kept` if it had served before, and ended as soon as the request was on its way.
-    """
-
-    def __init__(self, reason: str, *, was_kept: bool = False) -> None:
-        super().__init__(reason)
-        self.was_kept = was_kept
+    """The connection ended before the first byte of a reply; the server may have read it all."""
 
 
 class BrokenReply(HttpError):
