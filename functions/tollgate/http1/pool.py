@@ -8,12 +8,11 @@ from typing import Final
 from tollgate.http1.connecting import TlsContext, connect, make_buffer, tls_context
 from tollgate.http1.connection import Connection
 from tollgate.http1.errors import ConnectionLost, ConnectTimedOut
+from tollgate.http1.exchange import exchange
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import Origin, Request, write_request
 
 _KEPT_S: Final = 30.0
-# A request whose body is not larger leaves in one write.
-_TOGETHER_BYTES: Final = 64 * 1024
 
 
 class Reservation:
@@ -123,7 +122,7 @@ class Pool:
     async def _send(self, reserved: Reservation) -> Reply:
         origin, connection = reserved.origin, reserved.take()
         try:
-            await _exchange(connection, reserved.head, reserved.request)
+            await exchange(connection, reserved.head, reserved.request.body)
         except BaseException as failed:
             connection.abort()
             self._free.release()
@@ -238,14 +237,3 @@ async def _becomes_quiet(connection: Connection) -> bool:
 def _turn() -> Generator[None, None, None]:
     """Let the event loop turn once."""
     yield
-
-
-async def _exchange(connection: Connection, head: bytes, request: Request) -> None:
-    """Send a request and wait for the head of its reply."""
-    if sum(map(len, request.body)) <= _TOGETHER_BYTES:
-        await connection.send(b"".join((head, *request.body)))
-    else:
-        await connection.send(head)
-        for part in request.body:
-            await connection.send(part)
-    await connection.receive()

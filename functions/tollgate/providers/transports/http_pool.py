@@ -11,7 +11,7 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.errors import CannotConnect, ConnectTimedOut, HttpError
 from tollgate.http1.pool import Pool, Reservation
 from tollgate.http1.reply import Reply
-from tollgate.http1.request import Request
+from tollgate.http1.request import USUAL_HEADERS, Request
 from tollgate.providers.base import FormPart, UpstreamRefused
 from tollgate.providers.transports.form_body import encode_form
 
@@ -21,11 +21,6 @@ CONNECTIONS_MAX: Final = 4000
 # moment is lost.
 _KEPT_S: Final = 4.0
 ERROR_BODY_BYTES_MAX: Final = 64 * 1024
-_OF_EVERY_CALL: Final[Mapping[str, str]] = {
-    "user-agent": "tollgate",
-    "accept": "*/*",
-    "accept-encoding": "identity",
-}
 
 
 class HttpCall(Struct, frozen=True, kw_only=True):
@@ -102,7 +97,7 @@ class HttpPool:
 
 
 def _request(call: HttpCall) -> Request:
-    headers = {**_OF_EVERY_CALL, **call.headers}
+    headers = {**USUAL_HEADERS, **call.headers}
     span = tracing.current()
     if span is not None:
         # No signature covers it.
