@@ -1,38 +1,31 @@
 """Somebody's server at `hooks.example`, over TLS, that gets events."""
 
 import asyncio
-import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from aiohttp import web
-from aiohttp.abc import AbstractResolver, ResolveResult
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from tollgate.http1.egress import Egress
 
-class Resolves(AbstractResolver):
-    """Resolves every name to the same addresses."""
 
-    def __init__(self, *addresses: str) -> None:
-        self.addresses = addresses
+def leading_to(*addresses: str, tls: ssl.SSLContext | None = None) -> Egress:
+    """A guard for which every name has these addresses; with `tls`, loopback is let through."""
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        return [
-            ResolveResult(hostname=host, host=it, port=port, family=family, proto=0, flags=0)
-            for it in self.addresses
-        ]
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        return addresses
 
-    async def close(self) -> None:
-        return
+    if tls is None:
+        return Egress(resolve=resolve)
+    return Egress(resolve=resolve, also_allowed=frozenset({"127.0.0.1"}), tls=lambda: tls)
 
 
 @dataclass

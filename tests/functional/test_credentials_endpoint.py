@@ -33,7 +33,7 @@ async def test_without_the_right_token_there_is_nothing(token: str | None) -> No
 
 
 async def test_nobody_listening_is_unavailable() -> None:
-    with pytest.raises(CredentialsUnavailable, match="ClientConnectorError"):
+    with pytest.raises(CredentialsUnavailable, match="CannotConnect"):
         await CredentialsEndpoint("http://127.0.0.1:1/credentials").fetch()
 
 

@@ -56,7 +56,7 @@ async def test_c62_a_hold_on_a_dead_socket_is_tried_again_under_a_new_id_only(
 
 
 @each_speaker
-async def test_a_dead_connection_to_a_provider_is_replaced_and_asked_once_more(
+async def test_a_dead_connection_to_a_provider_is_replaced_by_a_retry_of_the_record(
     frozen: Deployment, speaker: Speaker
 ) -> None:
     workspace = await frozen.workspace()
@@ -73,4 +73,6 @@ async def test_a_dead_connection_to_a_provider_is_replaced_and_asked_once_more(
             assert answer.choices[0].message.content == "Hello"
     connections = [it.connection for it in upstream.received]
     assert connections[0] == connections[1] != connections[2]
+    record = await frozen.record(workspace, answer.id)
+    assert [attempt.error for attempt in record.attempts] == ["provider_unavailable", None]
     await frozen.assert_books_closed(workspace, 2 * COST[speaker.name])

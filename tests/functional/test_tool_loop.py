@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.documents import pdf
-from tests.functional.providers.test_media_guard import LOOPBACK, Names
+from tests.functional.providers.test_public_fetches import LOOPBACK, Names
 from tests.gateways import House, house
 from tests.scripted import Scripted, Step, answers
 from tests.scripted_tools import Listener, asks, errors_of, heard
@@ -26,8 +26,9 @@ from tollgate.core.content import ServerToolRun, Text, ToolCall
 from tollgate.core.events import Citation
 from tollgate.core.request import AssistantMessage, ToolMessage, UserMessage
 from tollgate.core.server_tools import RunResult, ServerTool
+from tollgate.http1.egress import Egress
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.providers.transports.media_guard import MediaGuard
+from tollgate.providers.transports.public_fetcher import PublicFetcher
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.wiring.local_reader import wire_local_reader
 from tollgate.wiring.tools import WiredTools
@@ -95,7 +96,7 @@ async def connected(
             providers=gateway.providers,
             pool=pool,
             secrets=AwsSecretStore(None, {"TAVILY_API_KEY": KEY}.get, gateway.clock),
-            guard=MediaGuard(resolve=names, also_allowed=frozenset({LOOPBACK})),
+            fetcher=PublicFetcher(Egress(resolve=names, also_allowed=frozenset({LOOPBACK}))),
             reader=wire_local_reader(),
             clock=gateway.clock,
         )

@@ -12,6 +12,7 @@ from tests.stores import TESTER, record_of
 from tollgate.core.clock import DAY_S
 from tollgate.core.ids import IdSource
 from tollgate.core.webhooks import WebhookSettings
+from tollgate.http1.egress import Egress
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 from tollgate.stores.rules.webhook_events import TRIED_FOR_S
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
@@ -49,7 +50,7 @@ async def leave_work(deployment: Deployment) -> None:
 async def leave_an_event(stores: Stores, workspace_id: str) -> None:
     """Leave an event that its webhook has not taken for as long as it is tried."""
     clock = ShiftedClock(-TRIED_FOR_S - 60)
-    client, tables, sender = stores.client, stores.tables, EventSender(clock)
+    client, tables, sender = stores.client, stores.tables, EventSender(clock, Egress())
     webhooks = DynamoWebhookStore(client, tables, sender, ids=IdSource(clock), clock=clock)
     settings = WebhookSettings(url="https://hooks.invalid/")
     await webhooks.create(workspace_id, settings, by=TESTER)

@@ -116,6 +116,14 @@ class FakeUpstream:
         self._releases.release()
         await asyncio.sleep(0)
 
+    async def end_connections(self) -> None:
+        """Close every connection that is open, and let the client notice."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+
     async def requested(self) -> None:
         """Wait for the next request to have come in."""
         await self._arrivals.acquire()

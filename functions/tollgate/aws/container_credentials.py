@@ -10,14 +10,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-import aiohttp
-from msgspec import Struct
-from pydantic import BaseModel, Field, SecretStr, ValidationError
+import msgspec
+from msgspec import Meta, Struct
 
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
+from tollgate.http1.errors import HttpError
+from tollgate.http1.exchange import send_alone
+from tollgate.http1.request import USUAL_HEADERS, Request
 
 # Longer than any request may last, since what is signed late in one must still be accepted.
 FRESH_FOR_S: Final = 20 * 60
@@ -39,11 +41,11 @@ class Lease(Struct, frozen=True):
     ends_s: float
 
 
-class _Reply(BaseModel):
-    access_key_id: str = Field(alias="AccessKeyId", min_length=1)
-    secret_access_key: SecretStr = Field(alias="SecretAccessKey")
-    token: SecretStr = Field(alias="Token")
-    expiration: datetime = Field(alias="Expiration")
+class _Reply(Struct, rename="pascal"):
+    access_key_id: Annotated[str, Meta(min_length=1)]
+    secret_access_key: str
+    token: str
+    expiration: Annotated[datetime, Meta(tz=True)]
 
 
 class CredentialsEndpoint:
@@ -58,32 +60,22 @@ class CredentialsEndpoint:
         """Return what the endpoint gives now; raise CredentialsUnavailable if it cannot be used."""
         try:
             token = self._token_file.read_text().strip() if self._token_file else self._token
-            timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
-            async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
-                session.get(
-                    self._url,
-                    headers={"authorization": token} if token else {},
-                    allow_redirects=False,
-                ) as response,
-            ):
-                status, body = response.status, await response.content.read(_REPLY_BYTES_MAX)
-        except (aiohttp.ClientError, OSError) as failed:
+            headers = {**USUAL_HEADERS, **({"authorization": token} if token else {})}
+            request = Request(method="GET", url=self._url, headers=headers)
+            async with send_alone(request, timeout_s=_TIMEOUT_S) as reply:
+                status, body = reply.status, await reply.read_all(_REPLY_BYTES_MAX)
+        except (HttpError, OSError) as failed:
             raise _unavailable(type(failed).__name__) from failed
         if status != 200:
             raise _unavailable(f"HTTP {status}")
         try:
-            reply = _Reply.model_validate_json(body)
-        except ValidationError:
-            # Not chained: pydantic quotes what it was given, and here that is a secret.
+            found = msgspec.json.decode(body, type=_Reply)
+        except msgspec.MsgspecError:
+            # Not chained: the error may quote what was decoded, which is a secret.
             raise _unavailable("a reply of another form") from None
         return Lease(
-            Credentials(
-                reply.access_key_id,
-                reply.secret_access_key.get_secret_value(),
-                reply.token.get_secret_value(),
-            ),
-            reply.expiration.timestamp(),
+            Credentials(found.access_key_id, found.secret_access_key, found.token),
+            found.expiration.timestamp(),
         )
 
 

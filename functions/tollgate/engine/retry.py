@@ -47,8 +47,7 @@ def decide(
 ) -> RetryDecision:
     """Decide what follows a failure; `jitter` is uniform in [0, 1).
 
-    There is no other retry loop: a transport repeats a request only if a pooled connection turned
-    out to be closed before the first byte of an answer.
+    There is no other retry loop: a transport sends each request once.
     """
     moves_on = isinstance(error, MissingCredentials) or error.code in situation.next_on
     may_move = situation.another_left and moves_on

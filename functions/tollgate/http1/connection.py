@@ -1,7 +1,7 @@
 """Speak HTTP/1.1 over one connection, one request after another.
 
 asyncio's streams get every read as a new object, for which the kernel maps and unmaps a quarter of
-a megabyte: here all reads go into one buffer (decision 196).
+a megabyte: here all reads go into one buffer (decision 214).
 """
 
 import asyncio
@@ -276,8 +276,8 @@ class Connection(asyncio.BufferedProtocol):
     def _is_cut(self) -> bool:
         """Return whether the end lacks TLS's own, so that anybody on the way may have made it.
 
-        asyncio does not tell; a read after TLS's own end returns nothing, and any other raises.
-        RFC 9112, 9.8.
+        asyncio does not tell; a read of the documented `ssl_object` returns nothing after TLS's own
+        end, and raises after any other. RFC 9112, 9.8.
         """
         if self._transport is None:
             return True

@@ -2,9 +2,12 @@
 
 HttpError
 ├── InvalidRequest     nothing was sent: its URL or a header cannot be written down
+├── ForbiddenUrl       nothing was sent: its URL leads where strangers may not send requests
 ├── CannotConnect      nothing was sent: no server, no name, no trusted certificate
 │   └── ConnectTimedOut
 ├── ConnectionLost     the request may have been read; no byte of a reply came
+├── TimedOut           the request may have been read; no whole reply came in time
+├── UnusableReply      a reply came that its reader cannot use
 └── BrokenReply        a reply began, and is invalid or cut
     └── ReplyTooLong
 """
@@ -18,6 +21,10 @@ class InvalidRequest(HttpError):
     """A request that cannot be sent as it is."""
 
 
+class ForbiddenUrl(HttpError):
+    """A URL of a stranger that is not fetched; the text ends a sentence that begins with it."""
+
+
 class CannotConnect(HttpError):
     """No connection could be made."""
 
@@ -27,14 +34,15 @@ class ConnectTimedOut(CannotConnect):
 
 
 class ConnectionLost(HttpError):
-    """The connection ended before the first byte of a reply.
+    """The connection ended before the first byte of a reply; the server may have read it all."""
 
-    `was_kept` if it had served before, and ended as soon as the request was on its way.
-    """
 
-    def __init__(self, reason: str, *, was_kept: bool = False) -> None:
-        super().__init__(reason)
-        self.was_kept = was_kept
+class TimedOut(HttpError):
+    """A request without a whole reply in the time it has."""
+
+
+class UnusableReply(HttpError):
+    """A reply that is not what a URL was fetched for; the text is like that of ForbiddenUrl."""
 
 
 class BrokenReply(HttpError):

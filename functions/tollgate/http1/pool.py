@@ -8,15 +8,11 @@ from typing import Final
 from tollgate.http1.connecting import TlsContext, connect, make_buffer, tls_context
 from tollgate.http1.connection import Connection
 from tollgate.http1.errors import ConnectionLost, ConnectTimedOut
+from tollgate.http1.exchange import exchange
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import Origin, Request, write_request
 
 _KEPT_S: Final = 30.0
-# A server that has forgotten a connection says so after one way and back; one more for a lost
-# packet. Who ends it later has read the request, and may have begun to answer.
-_FORGOTTEN_S: Final = 2.0
-# A request whose body is not larger leaves in one write.
-_TOGETHER_BYTES: Final = 64 * 1024
 
 
 class Reservation:
@@ -66,12 +62,10 @@ class Pool:
         connections_max: int,
         *,
         kept_s: float = _KEPT_S,
-        forgotten_s: float = _FORGOTTEN_S,
         tls: TlsContext = tls_context,
     ) -> None:
         self._connections_max = connections_max
         self._kept_s = kept_s
-        self._forgotten_s = forgotten_s
         self._tls = tls
         self._buffer = make_buffer()
         self._free = asyncio.Semaphore(connections_max)
@@ -81,21 +75,19 @@ class Pool:
         self._kept_count = 0
         self._closing: asyncio.TimerHandle | None = None
 
-    async def send(
-        self, request: Request, *, connect_s: float | None = None, fresh: bool = False
-    ) -> Reply:
+    async def send(self, request: Request, *, connect_s: float | None = None) -> Reply:
         """Send a request once, and return its reply, which has to be closed; raise HttpError.
 
-        `connect_s` limits waiting for a connection; `fresh` takes none that was kept.
+        `connect_s` limits waiting for a connection.
         """
-        return await self._send(await self.reserve(request, connect_s=connect_s, fresh=fresh))
+        return await self._send(await self.reserve(request, connect_s=connect_s))
 
     async def reserve(
         self, request: Request, *, connect_s: float | None = None, fresh: bool = False
     ) -> Reservation:
         """Return a request with a connection of its own, to be sent or released; raise HttpError.
 
-        Nothing of the request is sent.
+        Nothing of the request is sent. A `fresh` connection has served no other request.
         """
         origin, head = write_request(request)
         self._claim_loop()
@@ -130,16 +122,14 @@ class Pool:
     async def _send(self, reserved: Reservation) -> Reply:
         origin, connection = reserved.origin, reserved.take()
         try:
-            forgotten_s = asyncio.get_running_loop().time() + self._forgotten_s
-            try:
-                await _exchange(connection, reserved.head, reserved.request)
-            except ConnectionLost as lost:
-                soon = asyncio.get_running_loop().time() < forgotten_s
-                was_kept = reserved.kept_until_s is not None
-                raise ConnectionLost(str(lost), was_kept=was_kept and soon) from lost
-        except BaseException:
+            await exchange(connection, reserved.head, reserved.request.body)
+        except BaseException as failed:
             connection.abort()
             self._free.release()
+            if isinstance(failed, ConnectionLost) and reserved.kept_until_s is not None:
+                # The other kept connections to the server most likely ended in the same way, such
+                # as while the process was frozen: the next request needs one that lives.
+                self._drop(origin)
             raise
         return Reply(connection, lambda used: self._release(origin, used))
 
@@ -185,6 +175,13 @@ class Pool:
                 return connection, until_s
             connection.abort()
         return None, None
+
+    def _drop(self, origin: Origin) -> None:
+        """Close the kept connections to one server."""
+        dropped = self._kept.pop(origin, [])
+        self._kept_count -= len(dropped)
+        for connection, _ in dropped:
+            connection.abort()
 
     def _release(self, origin: Origin, connection: Connection) -> None:
         self._free.release()
@@ -240,14 +237,3 @@ async def _becomes_quiet(connection: Connection) -> bool:
 def _turn() -> Generator[None, None, None]:
     """Let the event loop turn once."""
     yield
-
-
-async def _exchange(connection: Connection, head: bytes, request: Request) -> None:
-    """Send a request and wait for the head of its reply."""
-    if sum(map(len, request.body)) <= _TOGETHER_BYTES:
-        await connection.send(b"".join((head, *request.body)))
-    else:
-        await connection.send(head)
-        for part in request.body:
-            await connection.send(part)
-    await connection.receive()

@@ -22,6 +22,11 @@ _URL: Final = re.compile(
 # long as the head of a reply, and are not kept.
 _SHORT: Final = 512
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
+USUAL_HEADERS: Final[Mapping[str, str]] = {
+    "user-agent": "tollgate",
+    "accept": "*/*",
+    "accept-encoding": "identity",
+}
 # The sender of a request alone says where it ends.
 _FRAMING: Final = frozenset({"connection", "content-length", "transfer-encoding"})
 # All but a tab and the ends of lines, which are counted.

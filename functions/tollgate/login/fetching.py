@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-import aiohttp
-
+from tollgate.http1.errors import HttpError
+from tollgate.http1.exchange import send_alone
+from tollgate.http1.request import USUAL_HEADERS, Request
 from tollgate.login.issuer import IssuerReply, IssuerUnavailable
 
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=5.0)
+_TIMEOUT_S: Final = 5.0
 _REPLY_BYTES_MAX: Final = 512 * 1024
 
 
@@ -15,25 +16,14 @@ async def fetch_from_issuer(
     url: str, *, form: bytes | None = None, headers: Mapping[str, str] | None = None
 ) -> IssuerReply:
     """Return the reply to a GET, or to a POST of a form; raise IssuerUnavailable."""
-    sent = {"accept": "application/json", **(headers or {})}
-    if form is not None:
+    sent = {**USUAL_HEADERS, "accept": "application/json", **(headers or {})}
+    if form is None:
+        request = Request(method="GET", url=url, headers=sent)
+    else:
         sent["content-type"] = "application/x-www-form-urlencoded"
+        request = Request(method="POST", url=url, headers=sent, body=(form,))
     try:
-        async with (
-            aiohttp.ClientSession(timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()) as session,
-            session.request(
-                "GET" if form is None else "POST",
-                url,
-                data=form,
-                headers=sent,
-                allow_redirects=False,
-            ) as response,
-        ):
-            body = bytearray()
-            async for chunk in response.content.iter_chunked(64 * 1024):
-                body += chunk
-                if len(body) > _REPLY_BYTES_MAX:
-                    raise IssuerUnavailable("a reply that is too large")
-            return IssuerReply(response.status, bytes(body))
-    except (aiohttp.ClientError, OSError, TimeoutError) as failed:
+        async with send_alone(request, timeout_s=_TIMEOUT_S) as reply:
+            return IssuerReply(reply.status, await reply.read_all(_REPLY_BYTES_MAX))
+    except HttpError as failed:
         raise IssuerUnavailable(type(failed).__name__) from failed

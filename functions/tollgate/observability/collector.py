@@ -1,17 +1,21 @@
 """An OpenTelemetry collector over HTTP."""
 
+import asyncio
+from contextlib import closing
 from typing import Final
-
-import aiohttp
 
 from tollgate.core.errors import LedgerError
 from tollgate.core.secret import SecretReference
 from tollgate.core.tracing import CollectorError
+from tollgate.http1.errors import HttpError
+from tollgate.http1.pool import Pool
+from tollgate.http1.request import USUAL_HEADERS, Request
 from tollgate.stores.base import SecretStore
 
 _TIMEOUT_S: Final = 2.0
 _CONNECT_TIMEOUT_S: Final = 1.0
-_KEEPALIVE_S: Final = 30.0
+_CONNECTIONS_MAX: Final = 100
+_REPLY_BYTES_MAX: Final = 64 * 1024
 _PATH: Final = "/v1/traces"
 
 
@@ -28,26 +32,27 @@ class OtlpCollector:
         self._url = endpoint_url.rstrip("/") + _PATH
         self._secrets = secrets
         self._headers = headers
-        self._session: aiohttp.ClientSession | None = None
+        self._pool = Pool(_CONNECTIONS_MAX)
 
     async def send(self, body: bytes) -> None:
         """Send once, without a retry: the next request would have to wait for it."""
         try:
-            headers = {**await self._read_headers(), "content-type": "application/json"}
-            async with self._open_session().post(
-                self._url, data=body, headers=headers, allow_redirects=False
-            ) as response:
-                status = response.status
-        except (aiohttp.ClientError, TimeoutError, LedgerError) as failed:
+            own = {"content-type": "application/json"}
+            headers = {**USUAL_HEADERS, **await self._read_headers(), **own}
+            request = Request(method="POST", url=self._url, headers=headers, body=(body,))
+            async with asyncio.timeout(_TIMEOUT_S):
+                with closing(await self._pool.send(request, connect_s=_CONNECT_TIMEOUT_S)) as reply:
+                    status = reply.status
+                    # A body that is read to its end leaves its connection to the next request.
+                    await reply.read_all(_REPLY_BYTES_MAX)
+        except (HttpError, TimeoutError, LedgerError) as failed:
             raise CollectorError(type(failed).__name__) from failed
         if status != 200:
             raise CollectorError(f"HTTP {status}")
 
     async def close(self) -> None:
         """Close the connections; the next call opens new ones."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._pool.close()
 
     async def _read_headers(self) -> dict[str, str]:
         if self._headers is None:
@@ -57,12 +62,3 @@ class OtlpCollector:
             raise CollectorError("its headers are not in Secrets Manager")
         pairs = [pair.partition("=") for pair in secret.split(",") if pair.strip()]
         return {name.strip(): value.strip() for name, _, value in pairs}
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(keepalive_timeout=_KEEPALIVE_S),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S, sock_connect=_CONNECT_TIMEOUT_S),
-            )
-        return self._session

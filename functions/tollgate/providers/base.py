@@ -272,8 +272,6 @@ class FetchedMedia(Struct, frozen=True, kw_only=True):
 
     content: bytes
     claimed_type: str | None = None
-    # The address that answered, after redirects; empty where nobody needs it.
-    url: str = ""
 
 
 class MediaFetcher(Protocol):

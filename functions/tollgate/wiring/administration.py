@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
+from tollgate.http1.egress import Egress
 from tollgate.settings import Settings
 from tollgate.stores.keys.administration import DynamoKeyStore
 from tollgate.stores.membership.members import DynamoMemberStore
@@ -62,7 +63,9 @@ def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Adm
             client, tables, workspaces=workspaces, activity=activity, clock=clock
         ),
         audit_log=DynamoAuditLog(client, tables),
-        webhooks=DynamoWebhookStore(client, tables, EventSender(clock), ids=ids, clock=clock),
+        webhooks=DynamoWebhookStore(
+            client, tables, EventSender(clock, Egress()), ids=ids, clock=clock
+        ),
         responses=None
         if stores.responses is None
         else AuditedResponses(client, tables, stores.responses, ids=ids, clock=clock),

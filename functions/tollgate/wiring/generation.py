@@ -17,11 +17,12 @@ from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
+from tollgate.http1.egress import Egress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
 from tollgate.providers.registry import CatalogProviders, Registry
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.providers.transports.media_guard import MediaGuard
 from tollgate.providers.transports.provider_services import ProviderServices
+from tollgate.providers.transports.public_fetcher import PublicFetcher
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.unread_sections import NO_SECTION, UnreadPlugins
@@ -133,7 +134,7 @@ def wire_gateway(
     if reader is None:
         # A model that reads none must not be planned for what no reader reads.
         catalog = replace(catalog, plugins=UnreadPlugins(NO_SECTION))
-    planner, guard = Planner(catalog), MediaGuard()
+    planner, fetcher = Planner(catalog), PublicFetcher(Egress())
     providers = CatalogProviders(catalog, upstream.registry)
     return Gateway(
         ledger=stores.ledger,
@@ -141,7 +142,7 @@ def wire_gateway(
         cooldown=defaults.cooldown.policy,
         planner=planner,
         providers=providers,
-        media=guard,
+        media=fetcher,
         clock=clock,
         ids=IdSource(clock),
         journal=journal,
@@ -158,7 +159,7 @@ def wire_gateway(
             planner=planner,
             providers=providers,
             upstream=upstream,
-            guard=guard,
+            fetcher=fetcher,
             reader=reader,
             clock=clock,
         ),
@@ -209,7 +210,7 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
     planner: Planner
     providers: CatalogProviders
     upstream: Upstream
-    guard: MediaGuard
+    fetcher: PublicFetcher
     reader: "DocumentReader | None"
     clock: Clock
 
@@ -226,7 +227,7 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
             providers=self.providers,
             pool=self.upstream.pool,
             secrets=self.upstream.keys,
-            guard=self.guard,
+            fetcher=self.fetcher,
             reader=self.reader,
             clock=self.clock,
         )

@@ -11,7 +11,7 @@ from tollgate.engine.gateway import ProviderDirectory
 from tollgate.engine.painter import CatalogPainter
 from tollgate.providers.transports.engine_calls import PooledEngineCalls
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.providers.transports.media_guard import MediaGuard
+from tollgate.providers.transports.public_fetcher import PublicFetcher
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.base import SecretStore
@@ -27,7 +27,7 @@ class WiredTools(Struct, frozen=True, kw_only=True):
     providers: ProviderDirectory
     pool: HttpPool
     secrets: SecretStore
-    guard: MediaGuard
+    fetcher: PublicFetcher
     reader: DocumentReader | None
     clock: Clock
 
@@ -44,7 +44,7 @@ class WiredTools(Struct, frozen=True, kw_only=True):
         )
         services = ToolServices(
             calls=PooledEngineCalls(self.pool),
-            pages=self.guard,
+            pages=self.fetcher,
             reader=self.reader,
             secrets=self.secrets,
             clock=self.clock,

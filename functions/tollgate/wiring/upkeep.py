@@ -7,6 +7,7 @@ from msgspec import Struct
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import SecretReference
+from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
 from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
@@ -48,7 +49,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
     secrets = aws_json(settings, "secretsmanager", settings.secretsmanager_endpoint_url, clock)
     channels = _alert_channels(settings, secrets, clock)
-    sender = EventSender(clock)
+    sender = EventSender(clock, Egress())
     endpoints = DynamoWebhookStore(client, tables, sender, ids=ids, clock=clock)
     budgets = Budgets(client, tables, workspaces, channels, ids=ids, clock=clock)
     return Upkeep(
@@ -106,6 +107,7 @@ def _alert_channels(settings: Settings, secrets: AwsJson, clock: Clock) -> Seque
                 SecretReference(secret=settings.alert_webhook_secret),
                 AwsSecretStore(secrets, environment_variable, clock),
                 clock=clock,
+                egress=Egress(),
             )
         )
     return channels

@@ -10,15 +10,13 @@ import pytest
 
 from tests.functional.http1.scripted_server import (
     PATIENCE_S,
-    Answer,
     ask,
     pooled,
     serving,
     whole,
 )
 from tests.functional.http1.test_pool import OK, certificate
-from tollgate.http1.errors import BrokenReply, ConnectionLost
-from tollgate.http1.pool import Pool
+from tollgate.http1.errors import BrokenReply
 from tollgate.http1.request import Request
 
 
@@ -137,17 +135,3 @@ async def test_a_body_over_tls_that_anybody_may_have_cut_is_not_whole(tmp_path: 
             with pytest.raises(BrokenReply):
                 await whole(pool, Request(method="GET", url=url, headers={}))
             (await answering).close()
-
-
-@pytest.mark.parametrize(("forgotten_s", "was_kept"), [(10.0, True), (0.0, False)])
-async def test_a_request_that_was_read_is_not_taken_for_one_that_was_not(
-    forgotten_s: float, was_kept: bool
-) -> None:
-    """A provider that works and then ends a kept connection may bill what it has read."""
-    pool = Pool(1, forgotten_s=forgotten_s)
-    async with serving(OK, Answer(then="close")) as server:
-        await whole(pool, ask(server))
-        with pytest.raises(ConnectionLost) as raised:
-            await pool.send(ask(server))
-        assert raised.value.was_kept is was_kept
-        await pool.close()

@@ -144,21 +144,37 @@ async def test_a_connection_past_its_time_is_not_used_though_no_timer_ran() -> N
         assert server.connections == 2
 
 
-async def test_a_lost_connection_says_whether_it_was_kept() -> None:
-    async with serving(OK, Answer(then="close"), Answer(then="close")) as server, pooled() as pool:
+async def test_a_request_that_was_lost_on_a_kept_connection_is_sent_once() -> None:
+    """A provider that reads a request and ends its connection may bill it."""
+    async with serving(OK, Answer(then="close"), OK) as server, pooled() as pool:
         await whole(pool, ask(server))
-        for was_kept in (True, False):
-            with pytest.raises(ConnectionLost) as raised:
-                await pool.send(ask(server))
-            assert raised.value.was_kept is was_kept
+        with pytest.raises(ConnectionLost):
+            await pool.send(ask(server))
+        assert len(server.requests) == 2
 
 
-async def test_a_fresh_connection_is_taken_if_asked_for() -> None:
-    async with serving(OK, OK) as server, pooled() as pool:
+async def test_a_connection_that_ended_while_it_was_kept_gets_no_request() -> None:
+    async with serving(Answer([OK], "close"), OK) as server, pooled() as pool:
         await whole(pool, ask(server))
-        reply = await pool.send(ask(server), fresh=True)
-        reply.close()
-        assert server.connections == 2
+        await server.gone.wait()
+        assert (await whole(pool, ask(server)))[1] == b"ok"
+        assert (len(server.requests), server.connections) == (2, 2)
+
+
+async def test_a_connection_that_was_lost_takes_the_others_that_are_kept_with_it() -> None:
+    """A process that was frozen finds all of them dead, and each would cost a retry."""
+    answering = asyncio.Semaphore(0)
+    held = Answer([OK[:-1], OK[-1:]], gate=answering)
+    async with serving(held, held, Answer(then="close"), OK) as server, pooled() as pool:
+        both = [await pool.send(ask(server)), await pool.send(ask(server))]
+        for reply in both:
+            answering.release()
+            assert await reply.read_all(2) == b"ok"
+            reply.close()
+        with pytest.raises(ConnectionLost):
+            await pool.send(ask(server))
+        await whole(pool, ask(server))
+        assert server.connections == 3
 
 
 async def test_a_body_that_is_left_closes_its_connection() -> None:

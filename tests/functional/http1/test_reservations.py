@@ -74,16 +74,14 @@ async def test_a_reserved_connection_that_ends_is_replaced() -> None:
         ending.release()
         await server.gone.wait()
         await settled()
-        with pytest.raises(ConnectionLost) as raised:
+        with pytest.raises(ConnectionLost):
             await pool.send_reserved(reserved, connect_s=SHORT_S)
-        # The other connection was not kept, so that its request may have been read.
-        assert not raised.value.was_kept
         assert (len(server.requests), server.connections) == (2, 2)
         await whole(pool, ask(server))
 
 
 async def test_no_kept_connection_takes_the_place_of_a_reserved_one() -> None:
-    """On one that was kept too, the request could be lost and sent again."""
+    """One that was kept too could be as dead."""
     ending, answering = asyncio.Semaphore(0), asyncio.Semaphore(0)
     first = Answer([OK[:-1], OK[-1:], b""], "close", gate=ending)
     second = Answer([OK[:-1], OK[-1:]], gate=answering)

@@ -39,15 +39,28 @@ async def test_connections_are_kept_and_used_again(
 
 
 @both
-async def test_a_kept_connection_that_died_is_replaced_once(
+async def test_a_kept_connection_that_dies_with_a_request_is_not_tried_again(
     transport: str, upstream: FakeUpstream, provider: OneProvider
 ) -> None:
+    """The provider has read the request and may bill it: only the router repeats it."""
     upstream.enqueue(
         script(transport), script(transport, before_headers="close"), script(transport)
     )
     await provider.answer(transport)
+    assert (await provider.failure(transport)).code is ErrorCode.PROVIDER_UNAVAILABLE
     assert (await provider.answer(transport)).parts == (Text(text="Hello world"),)
     assert [received.connection for received in upstream.received] == [1, 1, 2]
+
+
+@both
+async def test_a_kept_connection_that_ended_before_a_request_is_replaced(
+    transport: str, upstream: FakeUpstream, provider: OneProvider
+) -> None:
+    upstream.enqueue(script(transport), script(transport))
+    await provider.answer(transport)
+    await upstream.end_connections()
+    await provider.answer(transport)
+    assert [received.connection for received in upstream.received] == [1, 2]
 
 
 @both
@@ -58,16 +71,6 @@ async def test_a_new_connection_that_dies_is_not_tried_again(
     error = await provider.failure(transport)
     assert error.code is ErrorCode.PROVIDER_UNAVAILABLE
     assert len(upstream.received) == 1
-
-
-async def test_a_replaced_connection_that_dies_too_is_an_error(
-    upstream: FakeUpstream, provider: OneProvider
-) -> None:
-    dies = script(CHAT, before_headers="close")
-    upstream.enqueue(script(CHAT), dies, dies, script(CHAT))
-    await provider.answer(CHAT)
-    assert (await provider.failure(CHAT)).code is ErrorCode.PROVIDER_UNAVAILABLE
-    assert len(upstream.received) == 3
 
 
 async def test_a_connection_is_kept_though_its_body_ends_after_the_end_mark(

@@ -1,11 +1,11 @@
-"""A form is sent as its parts, over a connection that may have died too."""
+"""A form is sent as its parts."""
 
 from tests.functional.providers.one_provider import CHAT, OneProvider
 from tests.upstream import FakeUpstream, Script
 from tollgate.ingress.form_body import FileLabel, Form, parse_form
 from tollgate.providers.base import FormPart, Timeouts, WireRequest
 
-# Larger than what aiohttp sends at once.
+# Larger than what is written at once.
 RECORDING = bytes(range(256)) * 6_000
 WIRE = WireRequest(
     path="/audio/transcriptions",
@@ -41,13 +41,3 @@ async def test_a_form_reaches_the_provider_part_by_part(
 ) -> None:
     upstream.enqueue(Script.json(200, {"text": ""}))
     assert await sent(upstream, provider) == SENT
-
-
-async def test_a_form_is_sent_again_where_a_kept_connection_has_died(
-    upstream: FakeUpstream, provider: OneProvider
-) -> None:
-    answer = Script.json(200, {"text": ""})
-    upstream.enqueue(answer, Script(before_headers="close"), answer)
-    await sent(upstream, provider)
-    assert await sent(upstream, provider) == SENT
-    assert [received.connection for received in upstream.received] == [1, 1, 2]

@@ -5,10 +5,11 @@ Keeps C71.
 
 import pytest
 
-from tests.functional.providers.test_media_guard import LOOPBACK, METADATA, Names, at, guard
+from tests.functional.providers.test_public_fetches import LOOPBACK, METADATA, Names, at, guard
 from tests.upstream import FakeUpstream, Script
 from tollgate.core.addresses import DomainRules
-from tollgate.providers.transports.media_guard import MediaGuard
+from tollgate.http1.egress import Egress
+from tollgate.providers.transports.public_fetcher import PublicFetcher
 from tollgate.tools.base import PageLimits, RunFailure
 
 ANY = DomainRules()
@@ -21,7 +22,7 @@ def limits(
     return PageLimits(domains=domains, bytes_max=bytes_max, timeout_s=timeout_s)
 
 
-async def fault(fetcher: MediaGuard, url: str, under: PageLimits | None = None) -> str:
+async def fault(fetcher: PublicFetcher, url: str, under: PageLimits | None = None) -> str:
     with pytest.raises(RunFailure) as failure:
         await fetcher.fetch_page(url, under or limits())
     assert LOOPBACK not in failure.value.words
@@ -93,7 +94,7 @@ async def test_c71_a_private_address_is_never_connected_to(
 ) -> None:
     names = Names(inside_example=[[address]])
     assert await fault(guard(names), at("inside.example", upstream)) == "url_not_allowed"
-    assert await fault(MediaGuard(), at(LOOPBACK, upstream)) == "url_not_allowed"
+    assert await fault(PublicFetcher(Egress()), at(LOOPBACK, upstream)) == "url_not_allowed"
     assert upstream.connections == 0
 
 

@@ -5,12 +5,10 @@ row spends the time. It blocks, so that it runs in a thread.
 """
 
 import asyncio
-import http.client
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pydantic_core
 from msgspec import Struct
@@ -18,6 +16,9 @@ from msgspec import Struct
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.secret import CredentialPlace, describe_remedy
+from tollgate.http1.errors import HttpError, InvalidRequest
+from tollgate.http1.exchange import send_alone
+from tollgate.http1.request import USUAL_HEADERS, Method, Request
 from tollgate.providers.base import ProviderRow
 from tollgate.providers.transports.authorization import (
     GOOGLE_FILE,
@@ -173,20 +174,25 @@ def _over_http(
     # google-auth calls this function, and so is imported.
     from google.auth.exceptions import TransportError
 
-    address = urlsplit(url or "")
-    if address.scheme not in ("http", "https") or not address.hostname:
+    if not url:
         # google-auth passes a URL on as the JSON has it, absent ones too.
-        raise TransportError("a URL is missing, or none of http")  # type: ignore[no-untyped-call]
-    secure = address.scheme == "https"
-    kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        raise TransportError("a URL is missing")  # type: ignore[no-untyped-call]
+    named = {name.lower(): value for name, value in (headers or {}).items()}
+    request = Request(
+        method=cast("Method", method),
+        url=url.partition("#")[0],
+        headers={**USUAL_HEADERS, **named},
+        body=(body,) if body else (),
+    )
     try:
-        connection = kind(address.netloc, timeout=min(timeout or _TIMEOUT_S, _TIMEOUT_S))
-        try:
-            target = address._replace(scheme="", netloc="", fragment="").geturl() or "/"
-            connection.request(method, target, body, dict(headers or {}))
-            reply = connection.getresponse()
-            return _Reply(reply.status, dict(reply.headers), reply.read(_REPLY_BYTES_MAX))
-        finally:
-            connection.close()
-    except (OSError, http.client.HTTPException) as broken:
+        # This thread has no event loop yet.
+        return asyncio.run(_send(request, min(timeout or _TIMEOUT_S, _TIMEOUT_S)))
+    except InvalidRequest as invalid:
+        raise TransportError(invalid) from invalid  # type: ignore[no-untyped-call]
+    except HttpError as broken:
         raise TransportError(broken, retryable=True) from broken  # type: ignore[no-untyped-call]
+
+
+async def _send(request: Request, timeout_s: float) -> _Reply:
+    async with send_alone(request, timeout_s=timeout_s) as reply:
+        return _Reply(reply.status, reply.headers, await reply.read_all(_REPLY_BYTES_MAX))

@@ -8,21 +8,19 @@ from msgspec import Struct
 
 from tollgate.core import tracing
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.http1.errors import CannotConnect, ConnectionLost, ConnectTimedOut, HttpError
+from tollgate.http1.errors import CannotConnect, ConnectTimedOut, HttpError
 from tollgate.http1.pool import Pool, Reservation
 from tollgate.http1.reply import Reply
-from tollgate.http1.request import Request
+from tollgate.http1.request import USUAL_HEADERS, Request
 from tollgate.providers.base import FormPart, UpstreamRefused
 from tollgate.providers.transports.form_body import encode_form
 
 # Each stream has one; a process of `tollgate serve` has thousands open.
 CONNECTIONS_MAX: Final = 4000
+# uvicorn, Node and Apache close a connection that was idle for 5 s; a call that is sent at that
+# moment is lost.
+_KEPT_S: Final = 4.0
 ERROR_BODY_BYTES_MAX: Final = 64 * 1024
-_OF_EVERY_CALL: Final[Mapping[str, str]] = {
-    "user-agent": "tollgate",
-    "accept": "*/*",
-    "accept-encoding": "identity",
-}
 
 
 class HttpCall(Struct, frozen=True, kw_only=True):
@@ -52,7 +50,7 @@ class HttpPool:
     """
 
     def __init__(self) -> None:
-        self._pool = Pool(CONNECTIONS_MAX)
+        self._pool = Pool(CONNECTIONS_MAX, kept_s=_KEPT_S)
 
     async def reserve(self, call: HttpCall) -> ReservedCall:
         """Return a call with the connection that it will leave on; raise UpstreamError."""
@@ -66,15 +64,20 @@ class HttpPool:
     async def send(self, ready: HttpCall | ReservedCall) -> AsyncIterator[Reply]:
         """Send a call and yield its reply, whose body is still to be read.
 
-        Raises UpstreamRefused for every status but 200, redirects included (they would carry the
-        key elsewhere), and UpstreamError for network failures. Leaving the context before the
-        body has ended closes the connection.
+        The call is sent once: a provider may bill a call that it has read. Raises UpstreamRefused
+        for every status but 200, redirects included (they would carry the key elsewhere), and
+        UpstreamError for network failures. Leaving the context before the body has ended closes
+        the connection.
         """
         call, reserved = (
             (ready, None) if isinstance(ready, HttpCall) else (ready.call, ready.reserved)
         )
         try:
-            reply = await self._sent(call, reserved)
+            reply = await (
+                self._pool.send(_request(call), connect_s=call.connect_s)
+                if reserved is None
+                else self._pool.send_reserved(reserved, connect_s=call.connect_s)
+            )
         except HttpError as failure:
             raise network_error(call.provider, failure) from failure
         try:
@@ -92,22 +95,9 @@ class HttpPool:
         """Close every connection that is kept; the next call opens new ones."""
         await self._pool.close()
 
-    async def _sent(self, call: HttpCall, reserved: Reservation | None) -> Reply:
-        request = _request(call) if reserved is None else reserved.request
-        try:
-            if reserved is not None:
-                return await self._pool.send_reserved(reserved, connect_s=call.connect_s)
-            return await self._pool.send(request, connect_s=call.connect_s)
-        except ConnectionLost as lost:
-            # A kept connection may have died unnoticed, above all while Lambda was frozen. On a
-            # fresh one, or later, the provider may have begun to answer: nothing is sent again.
-            if not lost.was_kept:
-                raise
-        return await self._pool.send(request, connect_s=call.connect_s, fresh=True)
-
 
 def _request(call: HttpCall) -> Request:
-    headers = {**_OF_EVERY_CALL, **call.headers}
+    headers = {**USUAL_HEADERS, **call.headers}
     span = tracing.current()
     if span is not None:
         # No signature covers it.

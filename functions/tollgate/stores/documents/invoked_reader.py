@@ -6,12 +6,11 @@ guide, 2026-11): a larger document goes by its key in the bucket, and is deleted
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
 from typing import Final
 
-import aiohttp
 import msgspec
 from msgspec.structs import replace
-from yarl import URL
 
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.documents import (
@@ -23,6 +22,9 @@ from tollgate.core.documents import (
     UnreadableDocument,
 )
 from tollgate.core.reading_messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
+from tollgate.http1.errors import ConnectTimedOut, HttpError
+from tollgate.http1.pool import Pool
+from tollgate.http1.request import Request
 from tollgate.stores.aws.failures import StoreError
 from tollgate.stores.aws.objects import ObjectStore
 
@@ -33,6 +35,9 @@ BATCH_BYTES_MAX: Final = 5_500_000
 _INVOKE_SECONDS_MAX: Final = 45.0
 _READ_SECONDS_MAX: Final = 90.0
 _CONNECT_SECONDS_MAX: Final = 1.0
+_CONNECTIONS_MAX: Final = 100
+# Lambda's own limit is 6 MB.
+_REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _ATTEMPTS_MAX: Final = 2
 _PREFIX: Final = "reading/"
 _FUNCTION_ERROR: Final = "x-amz-function-error"
@@ -58,7 +63,7 @@ class InvokedReader:
         self._signer = signer
         self._objects = objects
         self._new_id = new_id
-        self._session: aiohttp.ClientSession | None = None
+        self._pool = Pool(_CONNECTIONS_MAX)
 
     async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
         """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
@@ -75,9 +80,7 @@ class InvokedReader:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._pool.close()
 
     async def _read_kept(self, request: ReadingRequest, content: bytes) -> ReadDocument:
         """Read a document by its key, under which it lies only meanwhile."""
@@ -111,9 +114,9 @@ class InvokedReader:
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
                 status, failed, content = await self._send(body)
-            except (aiohttp.ClientError, TimeoutError) as away:
+            except (HttpError, TimeoutError) as away:
                 # Reading changes nothing, and a kept connection may have died meanwhile.
-                if attempt == _ATTEMPTS_MAX or isinstance(away, TimeoutError):
+                if attempt == _ATTEMPTS_MAX or isinstance(away, TimeoutError | ConnectTimedOut):
                     raise ReaderUnavailable(type(away).__name__) from away
             else:
                 return _read_reply(status, content, failed=failed)
@@ -122,23 +125,11 @@ class InvokedReader:
     async def _send(self, body: bytes) -> tuple[int, bool, bytes]:
         """Return status, whether the function failed, and the body of one invocation."""
         headers = self._signer.sign("POST", self._url, {"content-type": "application/json"}, body)
-        async with self._open_session().post(
-            URL(self._url, encoded=True), data=body, headers=headers, allow_redirects=False
-        ) as response:
-            return response.status, _FUNCTION_ERROR in response.headers, await response.read()
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        """Return the session, opened within the event loop that it belongs to."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(
-                    total=_INVOKE_SECONDS_MAX, sock_connect=_CONNECT_SECONDS_MAX
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
-                auto_decompress=False,
-            )
-        return self._session
+        request = Request(method="POST", url=self._url, headers=headers, body=(body,))
+        async with asyncio.timeout(_INVOKE_SECONDS_MAX):
+            with closing(await self._pool.send(request, connect_s=_CONNECT_SECONDS_MAX)) as reply:
+                content = await reply.read_all(_REPLY_BYTES_MAX)
+                return reply.status, _FUNCTION_ERROR in reply.headers, content
 
 
 def _read_reply(status: int, content: bytes, *, failed: bool) -> ReadBatch:

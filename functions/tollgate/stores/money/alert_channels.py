@@ -3,24 +3,21 @@
 from typing import Final
 from urllib.parse import urlencode
 
-import aiohttp
-
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.clock import Clock
 from tollgate.core.errors import GatewayError
 from tollgate.core.secret import SecretReference
 from tollgate.core.webhooks import DeliveryFailed
+from tollgate.http1.egress import Egress
 from tollgate.stores.base import SecretStore
 from tollgate.stores.webhooks.posting import (
     SIGNATURE_HEADER,
-    Connector,
     check_address,
     post,
     post_event,
     sign,
 )
 
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=5.0)
 _SNS_VERSION: Final = "2010-03-31"
 
 
@@ -48,8 +45,7 @@ class SnsTopic:
         body = urlencode(form).encode()
         content = {"content-type": "application/x-www-form-urlencoded"}
         headers = self._signer.sign("POST", self._url, content, body)
-        async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
-            await post(session, self._url, body, headers)
+        await post(self._url, body, headers)
 
 
 class AlertWebhook:
@@ -68,14 +64,14 @@ class AlertWebhook:
         secrets: SecretStore,
         *,
         clock: Clock,
-        connector: Connector | None = None,
+        egress: Egress,
     ) -> None:
         check_address(url)
         self._url = url
         self._secret = secret
         self._secrets = secrets
         self._clock = clock
-        self._connector = connector
+        self._egress = egress
 
     async def send(self, event: bytes) -> None:
         """Post one event; redirects are not followed."""
@@ -87,4 +83,4 @@ class AlertWebhook:
             raise DeliveryFailed(f"the webhook's secret is not set: {self._secret.describe()}")
         sent_s = int(self._clock.now_s())
         headers = {SIGNATURE_HEADER: sign(secret, event, sent_s)}
-        await post_event(self._url, event, headers, self._connector)
+        await post_event(self._url, event, headers, self._egress)

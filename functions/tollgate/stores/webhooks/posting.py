@@ -4,23 +4,19 @@ import base64
 import binascii
 import hashlib
 import hmac
-import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-from typing_extensions import override
-from yarl import URL
-
-from tollgate.core.addresses import is_address, is_public
+from tollgate.core.addresses import is_address
 from tollgate.core.webhooks import SECRET_PREFIX, DeliveryFailed
+from tollgate.http1.egress import Egress
+from tollgate.http1.errors import HttpError
+from tollgate.http1.exchange import Connect, connect_anywhere, send_alone
+from tollgate.http1.request import Request
 
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=5.0)
+_TIMEOUT_S: Final = 5.0
 SIGNATURE_HEADER: Final = "x-tollgate-signature"
-
-Connector = Callable[[], aiohttp.TCPConnector]
 
 
 def check_address(url: str) -> None:
@@ -52,64 +48,29 @@ def standard_headers(
     }
 
 
-async def post_event(
-    url: str, event: bytes, headers: dict[str, str], connector: Connector | None = None
-) -> int:
+async def post_event(url: str, event: bytes, headers: Mapping[str, str], egress: Egress) -> int:
     """Post an event and return the HTTP status of success; raise DeliveryFailed for any other.
 
     The reply's body is not read, and redirects are not followed.
     """
-    async with aiohttp.ClientSession(
-        timeout=_TIMEOUT,
-        connector=(connector or guarded_connector)(),
-        cookie_jar=aiohttp.DummyCookieJar(),
-    ) as session:
-        content = {"content-type": "application/json", "user-agent": "tollgate-webhooks/1"}
-        return await post(session, url, event, {**content, **headers})
+    content = {"content-type": "application/json", "user-agent": "tollgate-webhooks/1"}
+    address, _, _ = url.partition("#")
+    return await post(address, event, {**content, **headers}, connect=egress.connect)
 
 
 async def post(
-    session: aiohttp.ClientSession, url: str, body: bytes, headers: dict[str, str]
+    url: str, body: bytes, headers: Mapping[str, str], *, connect: Connect = connect_anywhere
 ) -> int:
     """Post a body and return the HTTP status of success; raise DeliveryFailed for any other."""
+    request = Request(method="POST", url=url, headers=headers, body=(body,))
     try:
-        async with session.post(
-            URL(url, encoded=True), data=body, headers=headers, allow_redirects=False
-        ) as response:
-            status = response.status
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failed:
+        async with send_alone(request, timeout_s=_TIMEOUT_S, connect=connect) as reply:
+            status = reply.status
+    except HttpError as failed:
         raise DeliveryFailed(type(failed).__name__) from failed
     if not 200 <= status < 300:
         raise DeliveryFailed(f"HTTP {status}")
     return status
-
-
-class PublicResolver(AbstractResolver):
-    """Resolves names to public addresses only.
-
-    The connector connects to the very addresses that are checked here.
-    """
-
-    def __init__(self, resolver: AbstractResolver) -> None:
-        self._resolver = resolver
-
-    @override
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        found = await self._resolver.resolve(host, port, family)
-        if not found or not all(is_public(it["host"]) for it in found):
-            raise OSError(f"{host} has no public address")
-        return found
-
-    @override
-    async def close(self) -> None:
-        await self._resolver.close()
-
-
-def guarded_connector() -> aiohttp.TCPConnector:
-    """Return a connector that reaches public addresses only."""
-    return aiohttp.TCPConnector(resolver=PublicResolver(aiohttp.ThreadedResolver()))
 
 
 def _key_of(secret: str) -> bytes:

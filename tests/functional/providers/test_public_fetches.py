@@ -16,8 +16,9 @@ import pytest
 from tests.unit.ingress.media_samples import PNG
 from tests.upstream import FakeUpstream, Script
 from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.http1.egress import Egress, FetchLimits, resolve
 from tollgate.providers.base import FetchedMedia
-from tollgate.providers.transports.media_guard import FetchLimits, MediaGuard, resolve
+from tollgate.providers.transports.public_fetcher import PublicFetcher
 
 LOOPBACK = "127.0.0.1"
 METADATA = "169.254.169.254"
@@ -39,13 +40,10 @@ class Names:
         return said.pop(0) if len(said) > 1 else said[0]
 
 
-def guard(names: Names, **limits: float) -> MediaGuard:
+def guard(names: Names, **limits: float) -> PublicFetcher:
     """A guard that lets the test's own server through."""
-    return MediaGuard(
-        resolve=names,
-        limits=FetchLimits(**limits),  # type: ignore[arg-type]  # numbers by name
-        also_allowed=frozenset({LOOPBACK}),
-    )
+    egress = Egress(resolve=names, also_allowed=frozenset({LOOPBACK}))
+    return PublicFetcher(egress, FetchLimits(**limits))  # type: ignore[arg-type]  # numbers by name
 
 
 def at(host: str, upstream: FakeUpstream, path: str = "/a.png") -> str:
@@ -53,7 +51,7 @@ def at(host: str, upstream: FakeUpstream, path: str = "/a.png") -> str:
     return f"http://{host}:{port}{path}"
 
 
-async def refused(fetcher: MediaGuard, url: str) -> str:
+async def refused(fetcher: PublicFetcher, url: str) -> str:
     with pytest.raises(RequestError) as refusal:
         await fetcher.fetch(url)
     assert refusal.value.code is ErrorCode.INVALID_REQUEST
@@ -117,7 +115,7 @@ async def test_c71_every_address_of_a_name_must_be_public(
     ],
 )
 async def test_c71_loopback_is_refused_in_every_spelling(upstream: FakeUpstream, host: str) -> None:
-    await refused(MediaGuard(), at(host, upstream))
+    await refused(PublicFetcher(Egress()), at(host, upstream))
     assert upstream.connections == 0
 
 
@@ -138,7 +136,7 @@ async def test_c71_loopback_is_refused_in_every_spelling(upstream: FakeUpstream,
 )
 async def test_c71_only_plain_http_urls_are_fetched(url: str) -> None:
     names = Names(example_com=[[LOOPBACK]])
-    await refused(MediaGuard(resolve=names), url)
+    await refused(PublicFetcher(Egress(resolve=names)), url)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -1,0 +1,181 @@
+"""Reach public addresses only, where the URL comes from a caller, a customer or a page.
+
+A name is resolved once, every address it has must be public, and the connection goes to one of
+those: a second query might get another answer. Each redirect is checked in the same way.
+https://cheatsheetseries.owasp.org/cheatsheets/Server_Side_Request_Forgery_Prevention_Cheat_Sheet.html
+
+Providers, collectors and other servers that the operator names may have any address.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from functools import cache, partial
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.addresses import DomainRules, is_address, is_disguised, is_public
+from tollgate.http1.connecting import TlsContext, connect, make_buffer, tls_context
+from tollgate.http1.connection import Connection
+from tollgate.http1.errors import (
+    CannotConnect,
+    ForbiddenUrl,
+    InvalidRequest,
+    ReplyTooLong,
+    TimedOut,
+    UnusableReply,
+)
+from tollgate.http1.exchange import send_alone
+from tollgate.http1.request import USUAL_HEADERS, Origin, Request, parse_url
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+# For one of several addresses.
+_ADDRESS_S: Final = 2.0
+# Names that are resolved at a time.
+_THREADS_MAX: Final = 16
+_ANY_DOMAIN: Final = DomainRules()
+
+# The addresses of a name.
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+class FetchLimits(Struct, frozen=True, kw_only=True):
+    """Limits of one fetch: bytes, seconds with all redirects, and redirects."""
+
+    body_bytes_max: int = 20 * 1024 * 1024
+    total_s: float = 10.0
+    redirects_max: int = 3
+
+
+class Fetched(Struct, frozen=True, kw_only=True):
+    """The body behind a URL."""
+
+    url: str
+    """The URL that answered, after redirects."""
+    content: bytes
+    claimed_type: str | None
+    """The media type that the server claims, None without one."""
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of a name by the system's resolver; raise OSError.
+
+    In threads of the guard's own: a stranger's name server that does not answer keeps a thread for
+    as long as the system waits, and those of the loop resolve the names of providers.
+    """
+    find = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_threads(), find)
+    return [str(address[0]) for *_, address in found]
+
+
+@cache
+def _threads() -> Executor:
+    # Imported with the first name: the guard is made at the start of each process.
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(_THREADS_MAX, thread_name_prefix="guard")
+
+
+class Egress:
+    """A guard that connects to public addresses only.
+
+    `also_allowed` are addresses that are let through besides: tests serve from loopback.
+    """
+
+    def __init__(
+        self,
+        *,
+        resolve: Resolve = resolve,
+        also_allowed: frozenset[str] = frozenset(),
+        tls: TlsContext = tls_context,
+    ) -> None:
+        self._resolve = resolve
+        self._also_allowed = also_allowed
+        self._tls = tls
+
+    async def connect(self, origin: Origin) -> Connection:
+        """Return a connection to a server; raise ForbiddenUrl or CannotConnect.
+
+        It goes to the first of the addresses, all of which were checked, that takes one.
+        """
+        addresses = await self._addresses(origin)
+        reach = partial(connect, origin, make_buffer(), tls=self._tls)
+        for address in addresses[:-1]:
+            with suppress(CannotConnect):
+                return await reach(address=address, timeout_s=_ADDRESS_S)
+        return await reach(address=addresses[-1])
+
+    async def fetch(
+        self, url: str, limits: FetchLimits, domains: DomainRules = _ANY_DOMAIN
+    ) -> Fetched:
+        """Return the body behind a URL as people write it; raise HttpError.
+
+        The domains hold for every redirect too: else a page of an allowed one leads to any other.
+        """
+        try:
+            async with asyncio.timeout(limits.total_s):
+                return await self._follow(_escape(url), limits, domains)
+        except TimeoutError as late:
+            raise TimedOut("did not answer in time") from late
+
+    async def _follow(self, url: str, limits: FetchLimits, domains: DomainRules) -> Fetched:
+        for _ in range(limits.redirects_max + 1):
+            try:
+                origin, _target = parse_url(url)
+            except InvalidRequest as invalid:
+                raise ForbiddenUrl("must be an http(s) URL with a plain host") from invalid
+            if not domains.admits(origin.host):
+                raise ForbiddenUrl("leads to a domain that is not allowed")
+            found = await self._get(url, limits.body_bytes_max)
+            if isinstance(found, Fetched):
+                return found
+            url = found
+        raise UnusableReply("is redirected too often")
+
+    async def _get(self, url: str, bytes_max: int) -> Fetched | str:
+        """Fetch one URL, and return what is there, or the URL to which it redirects."""
+        request = Request(method="GET", url=url, headers=USUAL_HEADERS)
+        async with send_alone(request, connect=self.connect) as reply:
+            if reply.status in _REDIRECTS:
+                return _escape(reply.headers.get("location", ""), base=url)
+            if reply.status != 200:
+                raise UnusableReply("could not be fetched")
+            if reply.headers.get("content-encoding", "identity").lower() != "identity":
+                raise UnusableReply("answers in an encoding that was not requested")
+            try:
+                content = await reply.read_all(bytes_max)
+            except ReplyTooLong as large:
+                raise UnusableReply(f"has more than {bytes_max} bytes behind it") from large
+            claimed = reply.headers.get("content-type")
+            return Fetched(url=url, content=content, claimed_type=claimed)
+
+    async def _addresses(self, origin: Origin) -> Sequence[str]:
+        """Return the addresses of a server; raise ForbiddenUrl unless all of them are public."""
+        host = origin.host
+        if is_disguised(host):
+            raise ForbiddenUrl("must be an http(s) URL with a plain host")
+        try:
+            found = (host,) if is_address(host) else await self._resolve(host, origin.port)
+        except (OSError, UnicodeError) as unknown:
+            raise CannotConnect("no such name") from unknown
+        if not found or not all(self._is_allowed(address) for address in found):
+            raise ForbiddenUrl("does not lead to a public address")
+        return found
+
+    def _is_allowed(self, address: str) -> bool:
+        return address in self._also_allowed or is_public(address)
+
+
+def _escape(text: str, *, base: str = "") -> str:
+    """Return a URL as it is sent, relative to `base`, without its fragment; raise ForbiddenUrl."""
+    # Imported with the first URL: the guard is made at the start of each process.
+    from yarl import URL
+
+    try:
+        url = URL(text)
+        return str((URL(base).join(url) if base else url).with_fragment(None))
+    except ValueError as invalid:
+        raise ForbiddenUrl("must be an http(s) URL with a plain host") from invalid
