@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from pydantic import BaseModel
+
 from tollgate.core.ids import IdSource
-from tollgate.core.models import BaseModel
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.format_row import FormatModels, IngressFormat
 

@@ -9,9 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 from msgspec import Struct
-
-from tollgate.core.addresses import DOMAIN, DOMAIN_CHARACTERS_MAX
-from tollgate.core.models import (
+from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -20,6 +18,8 @@ from tollgate.core.models import (
     StringConstraints,
     WithJsonSchema,
 )
+
+from tollgate.core.addresses import DOMAIN, DOMAIN_CHARACTERS_MAX
 from tollgate.core.secret import SecretReference
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, Literal, get_args
 
+from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
-from tollgate.core.models import AfterValidator, Field, StringConstraints
 from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality, OutputModality, WorkKind
 from tollgate.providers.base import Auth, ProviderRow

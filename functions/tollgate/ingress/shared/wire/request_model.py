@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from msgspec import Struct
-
-from tollgate.core.models import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 NAME_LENGTH_MAX: Final = 256
 
