@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -27,12 +27,10 @@ from tollgate.engine.head_start import HeadStart
 from tollgate.engine.media import RequestMedia, fetch_awaited
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
+from tollgate.engine.tool_injection import InjectedTools
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.base import Hold
-
-if TYPE_CHECKING:
-    from tollgate.engine.tool_injection import InjectedTools
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
 SETTLE_BUDGET_S: Final = 8.0
@@ -93,7 +91,7 @@ async def _answer(
     sink: EventSink,
     call: Call,
     *,
-    tools: "InjectedTools | None",
+    tools: InjectedTools | None,
     cancelled: asyncio.CancelledError | None,
 ) -> None:
     """Stream the answer that money is held for, and settle it on every exit.
@@ -137,7 +135,7 @@ def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningR
     )
 
 
-async def _stream(context: AttemptContext, sink: EventSink, tools: "InjectedTools | None") -> None:
+async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools | None) -> None:
     meter = context.meter
     coverage = Coverage(
         context.gateway.ledger,
@@ -164,7 +162,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: "InjectedTool
 
 
 async def _stream_within_deadline(
-    context: AttemptContext, sink: EventSink, call: Call, tools: "InjectedTools | None"
+    context: AttemptContext, sink: EventSink, call: Call, tools: InjectedTools | None
 ) -> None:
     """Run the stream to its end, its failure or the deadline, and report which to the meter."""
     meter = context.meter

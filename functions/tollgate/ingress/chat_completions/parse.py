@@ -1,14 +1,16 @@
 """Parses a chat completion request from bytes to a `GenerationRequest`."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 
 from tollgate.core.document_options import DocumentOptions
+from tollgate.core.known_files import KnownFile
 from tollgate.core.request import GenerationRequest
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.chat_completions.file_annotations import count_bytes, parse_known_files
 from tollgate.ingress.chat_completions.messages import parse_messages
 from tollgate.ingress.chat_completions.options import (
     is_bare,
@@ -29,9 +31,6 @@ from tollgate.ingress.shared.fields import parse_guided, parse_sampling
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
 from tollgate.ingress.validation import validate_body
-
-if TYPE_CHECKING:
-    from tollgate.core.known_files import KnownFile
 
 _HINTS: Final = {
     "functions": "Send them as `tools`.",
@@ -105,7 +104,7 @@ def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
     )
 
 
-def _known_files(chat: wire.ChatFields) -> tuple[tuple["KnownFile", ...], int]:
+def _known_files(chat: wire.ChatFields) -> tuple[tuple[KnownFile, ...], int]:
     """Return the documents that earlier answers told of, and their bytes in the body."""
     if not any(
         annotation.file
@@ -114,8 +113,6 @@ def _known_files(chat: wire.ChatFields) -> tuple[tuple["KnownFile", ...], int]:
         for annotation in message.annotations or ()
     ):
         return (), 0
-    # Imported with the first such request: most processes serve none.
-    from tollgate.ingress.chat_completions.file_annotations import count_bytes, parse_known_files
 
     return parse_known_files(chat.messages), count_bytes(chat.messages)
 

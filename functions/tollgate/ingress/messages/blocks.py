@@ -5,7 +5,7 @@ has ended, since clients of this format know one open block.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from msgspec.structs import replace
 from pydantic_core import from_json
@@ -33,12 +33,10 @@ from tollgate.ingress.messages.block_frames import (
     frame,
     whole_block,
 )
+from tollgate.ingress.messages.run_blocks import OpenRun, render_run_blocks, run_facts
 from tollgate.ingress.messages.signatures import thinking_signature
 from tollgate.ingress.shared.made_images import image_markdown
 from tollgate.ingress.shared.signatures import Packed, pack
-
-if TYPE_CHECKING:
-    from tollgate.ingress.messages.run_blocks import OpenRun
 
 
 def render_blocks(
@@ -85,8 +83,6 @@ def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
 def _run(
     run: ServerToolRun, notes: Sequence[Note], served: ServedBy, ordinal: int
 ) -> Iterator[RenderedBlock]:
-    # Imported with the first run: most starts do without.
-    from tollgate.ingress.messages.run_blocks import render_run_blocks, run_facts
 
     yield from render_run_blocks(run, notes, run_facts(served, ordinal))
 
@@ -170,8 +166,6 @@ class BlockWriter:
     def _open(self, part: Part) -> "_Open | OpenRun":
         if not isinstance(part, ServerToolRun):
             return _Open(part)
-        # Imported with the first run: most starts do without.
-        from tollgate.ingress.messages.run_blocks import OpenRun, run_facts
 
         ordinal, self._runs = self._runs, self._runs + 1
         return OpenRun(part, run_facts(self._served, ordinal))

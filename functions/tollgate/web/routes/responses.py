@@ -1,7 +1,7 @@
 """Stored responses: read, listed and deleted by the keys of their workspace."""
 
 import logging
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from pydantic import BaseModel, Field
@@ -12,15 +12,13 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.principal import Principal
 from tollgate.core.request import JsonObject
 from tollgate.ingress.formats import RESPONSES
+from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation
 from tollgate.web.admission import By, Caller, OwnThings, admitted_router
 from tollgate.web.own import Own
 from tollgate.web.paths import STREAMING_PATHS, UNSERVED
 from tollgate.web.reply_size import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.routes.generations import find_record
 from tollgate.web.services import Services
-
-if TYPE_CHECKING:
-    from tollgate.ingress.responses.stored import StoredResponse
 
 _log: Final = logging.getLogger(__name__)
 
@@ -96,8 +94,6 @@ def response_routes(services: Services) -> APIRouter:
         principal: Caller, own: OwnThings, by: By, response_id: _ResponseId
     ) -> DeletedResponse:
         """Delete a stored response; a later one that continued it has its items too."""
-        # Imported with its first request, as the format is.
-        from tollgate.ingress.responses.stored import response_generation
 
         generation_id = response_generation(response_id)
         if generation_id is None or services.responses is None:
@@ -150,9 +146,8 @@ def _add_cancel(router: APIRouter, services: Services) -> None:
 
 async def _find(
     services: Services, principal: Principal, own: Own, response_id: str
-) -> "StoredResponse":
+) -> StoredResponse:
     """Return a stored response that the caller reaches; raise RequestError if there is none."""
-    from tollgate.ingress.responses.stored import StoredResponse, response_generation
 
     generation_id = response_generation(response_id)
     if generation_id is None or services.responses is None:
@@ -183,7 +178,6 @@ async def _check_own(
 
 def _not_found(principal: Principal) -> RequestError:
     """Return the refusal of an id; it is the same for one that another workspace has."""
-    from tollgate.ingress.responses.stored import HOW_TO_STORE
 
     if principal.role == "inference" and principal.response_days is None:
         return RequestError(ErrorCode.INVALID_REQUEST, HOW_TO_STORE, param=_PARAM)
