@@ -1,7 +1,5 @@
 """The buffered function: Lambda's own runtime client calls `handler`."""
 
-from pathlib import Path
-
 from mangum import Mangum
 from mangum.adapter import DEFAULT_TEXT_MIME_TYPES
 
@@ -17,10 +15,8 @@ from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import wire_observation
 from tollgate.wiring.services import wire_services
 from tollgate.wiring.stores import wire_stores
-from tollgate.wiring.validators import install_validators
 
 configure_logging()
-install_validators(Path(__file__).parent)
 _settings = Settings()
 _clock = SystemClock()
 _stores = wire_stores(_settings, _clock)

@@ -1,25 +1,9 @@
 """The streaming function: started by `stream_bootstrap` in place of Lambda's runtime client."""
 
 import gc
-import sys
-from types import ModuleType
-from typing import Any
 
 # Imports make no garbage, and searching for it takes an eighth of a cold start; `main` enables it.
 gc.disable()
-# Starlette imports a parser of forms wherever there is one, a fiftieth of a cold start: it is
-# hidden here, and `ingress.form_body` imports it with the first form.
-_HIDDEN = dict.fromkeys(("multipart", "python_multipart"))
-sys.modules.update(_HIDDEN)
-# pydantic-core imports the types of core schemas, a twentieth of a cold start, for pydantic alone:
-# here it gets names in their place, and pydantic imports the module itself wherever it is used.
-_TYPES = ModuleType("pydantic_core.core_schema")
-vars(_TYPES).update(dict.fromkeys(("CoreConfig", "CoreSchema", "CoreSchemaType", "ErrorType"), Any))
-if sys.modules.setdefault(_TYPES.__name__, _TYPES) is _TYPES:
-    import pydantic_core  # noqa: F401
-
-    del sys.modules[_TYPES.__name__]
-
 import asyncio
 
 from msgspec import Struct
@@ -41,9 +25,6 @@ from tollgate.wiring.generation import (
 from tollgate.wiring.limits import wire_web_limits
 from tollgate.wiring.observation import add_request_hooks, wire_observation
 from tollgate.wiring.stores import wire_stores
-
-for _name in _HIDDEN:
-    del sys.modules[_name]
 
 
 class Function(Struct, frozen=True):

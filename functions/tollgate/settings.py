@@ -2,31 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from tollgate.core.models import BeforeValidator, Field, PlainValidator, StringConstraints
-from tollgate.core.prepared_models import ARE_PREPARED
+from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
 from tollgate.core.secret import KeyVariables
-
-if TYPE_CHECKING or not ARE_PREPARED:
-    from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-else:
-    from tollgate.core.prepared_models import ConfigDict as SettingsConfigDict
-    from tollgate.core.prepared_models import PreparedModel, environment_names
-
-    NoDecode = None
-
-    class BaseSettings(PreparedModel):
-        """Settings whose variables are those that pydantic-settings reads."""
-
-        def __init__(self, **stated: object) -> None:
-            variables = {name.lower(): text for name, text in os.environ.items() if text}
-            read = {
-                field: next(variables[name] for name in names if name in variables)
-                for field, names in environment_names(type(self)).items()
-                if any(name in variables for name in names)
-            }
-            super().__init__(**(read | stated))
 
 
 def _separated(value: object) -> object:
@@ -35,14 +16,6 @@ def _separated(value: object) -> object:
     return tuple(name for part in value.split(",") if (name := part.strip()))
 
 
-def _path(value: object) -> Path:
-    # pydantic's own validator of paths has no name by which the build could keep it.
-    if not isinstance(value, str | Path):
-        raise ValueError("must be a path")
-    return Path(value)
-
-
-_Path = Annotated[Path, PlainValidator(_path)]
 _VariableGlob = Annotated[str, StringConstraints(pattern=r"^[A-Z*][A-Z0-9_*]*$")]
 
 
@@ -60,9 +33,9 @@ class Settings(BaseSettings):
     core_table: str = "tollgate-core"
     ledger_table: str = "tollgate-ledger"
     generations_table: str = "tollgate-generations"
-    catalog_file: _Path = Path("/var/task/routing.json")
+    catalog_file: Path = Path("/var/task/routing.json")
     # The OpenAPI document, written at build; without it, made at its first request.
-    openapi_file: _Path | None = None
+    openapi_file: Path | None = None
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
     metrics_namespace: str = "Tollgate"
@@ -76,7 +49,7 @@ class Settings(BaseSettings):
     otlp_headers_secret: str | None = None
     # The store of kept answers and content: a bucket, or a folder on a machine without one.
     objects_bucket: str | None = None
-    objects_folder: _Path | None = None
+    objects_folder: Path | None = None
     s3_endpoint_url: str | None = None
     # Whether the roll-up writes each closed day as tables to `exports/` of that store.
     daily_export: bool = False
@@ -103,7 +76,7 @@ class Settings(BaseSettings):
     sns_endpoint_url: str | None = None
     # The file that says whom an issuer of identities signs in, and as whom; without it callers have
     # keys alone.
-    sign_in_file: _Path | None = None
+    sign_in_file: Path | None = None
     # Separated by commas.
     allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
     # Days that records of generations are kept. A roll-up closes a day within four weeks, so that
@@ -130,10 +103,10 @@ class Settings(BaseSettings):
     container_credentials_token: str | None = Field(
         default=None, validation_alias="AWS_CONTAINER_AUTHORIZATION_TOKEN", repr=False
     )
-    container_credentials_token_file: _Path | None = Field(
+    container_credentials_token_file: Path | None = Field(
         default=None, validation_alias="AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
     )
-    google_application_credentials: _Path | None = Field(
+    google_application_credentials: Path | None = Field(
         default=None, validation_alias="GOOGLE_APPLICATION_CREDENTIALS"
     )
     # Of the gcloud command line: a developer's own login.

@@ -6,21 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel
-
 from infra.artefact.bytecode import compile_all
 from infra.artefact.closure import find_closure
 from infra.artefact.openapi import write_openapi_document
 from infra.artefact.site import Site
-from infra.artefact.validators import write_prepared_models, write_validators
-from tollgate.core.prepared_models import MODELS_FILE
 from tollgate.login.configuration import read_sign_in
 from tollgate.providers.base import Auth
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.routing_file import Routing
-from tollgate.routing.schema import CompiledRouting, ModelSection
 from tollgate.settings import Settings
-from tollgate.wiring.validators import VALIDATORS_FILE
 
 ROUTING_FILE: Final = "routing.json"
 OPENAPI_FILE: Final = "openapi.json"
@@ -40,10 +34,6 @@ class Function:
     beside: tuple[str, ...] = ()
     # Whether it calls providers, and so needs the packages that their rows use.
     calls_providers: bool = False
-    # Whether all of its models are prepared, so that it starts without pydantic.
-    prepares_models: bool = False
-    # Models whose validators its first requests need, of a function that imports pydantic.
-    validates: tuple[type[BaseModel], ...] = ()
     # Whether it serves /openapi.json, which is written at build.
     serves_openapi: bool = False
     # Whether it reads the sign-in file, where the repository has one.
@@ -56,12 +46,10 @@ FUNCTIONS: Final = {
         "chat",
         ("stream_bootstrap",),
         calls_providers=True,
-        prepares_models=True,
     ),
     "ApiFunction": Function(
         "api",
         ("tollgate/console",),
-        validates=(CompiledRouting, ModelSection),
         serves_openapi=True,
     ),
     "SweeperFunction": Function("sweeper"),
@@ -89,10 +77,6 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
         content = sign_in.read_bytes()
         read_sign_in(content)
         (output / SIGN_IN_FILE).write_bytes(content)
-    if function.prepares_models:
-        (output / MODELS_FILE).write_bytes(write_prepared_models(source, ours.files))
-    if function.validates:
-        (output / VALIDATORS_FILE).write_bytes(write_validators(function.validates))
     if function.serves_openapi:
         (output / OPENAPI_FILE).write_bytes(write_openapi_document(compiled.content))
 

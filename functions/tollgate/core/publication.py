@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from tollgate.core.audit import AuditEntry
+from tollgate.core.audit import AuditEntry
 
 _SHARES: Final = 100
 
@@ -110,7 +109,7 @@ class Publications(PublishedCatalogs, Protocol):
     async def keep(self, content: bytes) -> str:
         """Store a compiled catalog under its sha, and return that."""
 
-    async def move(self, publication: Publication, entry: "AuditEntry") -> None:
+    async def move(self, publication: Publication, entry: AuditEntry) -> None:
         """Make this the latest publication; its revision is one more than that of the one before.
 
         `entry` is written to the audit log along with it.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from msgspec import Struct, field
 
@@ -21,13 +21,10 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
+from tollgate.core.document_options import DocumentOptions
 from tollgate.core.json_value import JsonValue
+from tollgate.core.known_files import KnownFile
 from tollgate.core.server_tools import ServerTool
-
-if TYPE_CHECKING:
-    # Known to few processes, and no request is decoded into these types.
-    from tollgate.core.document_options import DocumentOptions
-    from tollgate.core.known_files import KnownFile
 
 JsonObject = Mapping[str, JsonValue]
 
@@ -258,9 +255,9 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     """The number of answers to each conversation."""
     server_tools: tuple[ServerTool, ...] = ()
     """The tools that the gateway runs, each at most once."""
-    documents: "DocumentOptions | None" = None
+    documents: DocumentOptions | None = None
     """The caller's options of reading documents, None without any."""
-    known_files: "tuple[KnownFile, ...]" = ()
+    known_files: tuple[KnownFile, ...] = ()
     """Documents that were read for earlier answers, which are not read again."""
     guided: JsonObject = field(default_factory=dict)
     """Fields that only servers like vLLM know (guided decoding, chat templates), unchanged."""

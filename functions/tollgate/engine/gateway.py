@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from msgspec import Struct, field
 
 from tollgate.core.clock import Clock, Deadline
 from tollgate.core.cooldown import CooldownPolicy
+from tollgate.core.documents import DocumentReader, TextRecognizer
+from tollgate.core.files import FoundFile
 from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.platform_ids import PlatformIds
@@ -16,13 +18,7 @@ from tollgate.ingress.base import ParsedWork
 from tollgate.providers.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
 from tollgate.stores.base import CooldownStore, Ledger
-
-if TYPE_CHECKING:
-    from tollgate.tools.base import ServerTools
-
-if TYPE_CHECKING:
-    from tollgate.core.documents import DocumentReader, TextRecognizer
-    from tollgate.core.files import FoundFile
+from tollgate.tools.base import ServerTools
 
 
 class ProviderDirectory(Protocol):
@@ -66,7 +62,7 @@ class Journal(Protocol):
 class FileReader(Protocol):
     """The uploaded files of all workspaces, to be read."""
 
-    async def find(self, workspace_id: str, file_id: str) -> "FoundFile | None":
+    async def find(self, workspace_id: str, file_id: str) -> FoundFile | None:
         """Return a file of this workspace whose content is there; None without one.
 
         Raises RequestError for a file whose content is not what was announced, and LedgerError
@@ -92,13 +88,13 @@ class Gateway(Struct, frozen=True, kw_only=True):
     timing: StreamTiming
     credits_per_usd: Decimal
     admission: Admission = "positive"
-    tools: "ServerTools | None" = None
+    tools: ServerTools | None = None
     """The tools that the gateway runs; None if routing.yaml configures none."""
     files: FileReader | None = None
     """None where no files are kept."""
-    reader: "DocumentReader | None" = None
+    reader: DocumentReader | None = None
     """None where documents are left to models that read them."""
-    recognizer: "TextRecognizer | None" = None
+    recognizer: TextRecognizer | None = None
     """None where no service recognizes scanned pages."""
 
 

@@ -28,13 +28,13 @@ from tollgate.engine.head_start import HeadStart
 from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
 from tollgate.engine.sink import ClientGone, EventSink
+from tollgate.engine.tool_injection import InjectedTools
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.stores.base import Hold
 
 if TYPE_CHECKING:
     from tollgate.engine.server_tools import OfferedTools
-    from tollgate.engine.tool_injection import InjectedTools
 
 # The preparations and the rounds of requests that most processes never serve.
 _FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
@@ -50,7 +50,7 @@ _READ_DOCUMENTS: Final = DottedName[
     Callable[[Gateway, PlanningRequest, Plan, RequestMedia], Awaitable[Plan]]
 ]("tollgate.engine.document_reading:read_documents")
 _STREAM_ROUNDS: Final = DottedName[
-    Callable[[AttemptContext, EventSink, Coverage, "InjectedTools"], Awaitable[None]]
+    Callable[[AttemptContext, EventSink, Coverage, InjectedTools], Awaitable[None]]
 ]("tollgate.engine.rounds:stream_rounds")
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
@@ -103,7 +103,7 @@ async def _answer(
     sink: EventSink,
     call: Call,
     *,
-    tools: "InjectedTools | None",
+    tools: InjectedTools | None,
     cancelled: asyncio.CancelledError | None,
 ) -> None:
     """Stream the answer that money is held for, and settle it on every exit.
@@ -147,7 +147,7 @@ def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningR
     )
 
 
-async def _stream(context: AttemptContext, sink: EventSink, tools: "InjectedTools | None") -> None:
+async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools | None) -> None:
     meter = context.meter
     coverage = Coverage(
         context.gateway.ledger,
@@ -172,7 +172,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: "InjectedTool
 
 
 async def _stream_within_deadline(
-    context: AttemptContext, sink: EventSink, call: Call, tools: "InjectedTools | None"
+    context: AttemptContext, sink: EventSink, call: Call, tools: InjectedTools | None
 ) -> None:
     """Run the stream to its end, its failure or the deadline, and report which to the meter."""
     meter = context.meter

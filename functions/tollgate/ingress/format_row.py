@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from msgspec import Struct
+from pydantic import BaseModel
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.ids import IdSource
-from tollgate.core.models import BaseModel
 from tollgate.core.request import GenerationRequest
 from tollgate.ingress.base import Ingress
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
 
+from pydantic import BaseModel
 from pydantic_core import ErrorDetails, ValidationError
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
-from tollgate.core.models import BaseModel
 from tollgate.ingress.json_body import decode_object
 
 _Model = TypeVar("_Model", bound=BaseModel)

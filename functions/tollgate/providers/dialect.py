@@ -7,7 +7,8 @@ of one provider differ too: those that reason refuse a temperature, for example.
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from tollgate.core.models import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
 from tollgate.core.request import Effort, InputType, Need
 from tollgate.core.signers import CLAUDE, GEMINI
 from tollgate.providers.media_dialects import (

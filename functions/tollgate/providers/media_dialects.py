@@ -2,7 +2,8 @@
 
 from typing import Annotated, Literal, get_args
 
-from tollgate.core.models import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
 from tollgate.core.request import Need, SoundFormat
 
 Path = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")]

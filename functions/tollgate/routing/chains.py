@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, Self
 
-from tollgate.core.addresses import DomainRules
-from tollgate.core.models import (
+from pydantic import (
     BeforeValidator,
     Field,
     StringConstraints,
     WithJsonSchema,
     model_validator,
 )
+
+from tollgate.core.addresses import DomainRules
 from tollgate.core.request import Capability, Modality
 from tollgate.routing.scalars import (
     MODEL_SLUG,

@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
+from pydantic import Field
+
 from tollgate.core.cooldown import CooldownPolicy
-from tollgate.core.models import Field
 from tollgate.providers.base import Timeouts
 from tollgate.routing.chains import RetrySection
 from tollgate.routing.scalars import Interval, Seconds, Strict, Tokens

@@ -5,8 +5,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from math import inf
 from typing import Final, Literal
 
+from pydantic import Field
+
 from tollgate.core.lifecycle import ENDLESS, Lifecycle
-from tollgate.core.models import Field
 from tollgate.routing.scalars import Day, ModelSlug, Strict
 
 # A quarter of a year, in which people can move to a successor: replies and the check announce it.

@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import Annotated, Final, Literal
 
 from msgspec import Struct
+from pydantic import Field, StringConstraints
 
-from tollgate.core.models import Field, StringConstraints
 from tollgate.routing.scalars import (
     BaseUrl,
     Day,

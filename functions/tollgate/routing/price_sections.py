@@ -4,7 +4,8 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Annotated, Final, Literal, Self, get_args
 
-from tollgate.core.models import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
+
 from tollgate.core.pictures import sides
 from tollgate.routing.price import Price, PriceOverride
 from tollgate.routing.scalars import (

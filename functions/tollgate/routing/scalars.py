@@ -6,25 +6,23 @@ pydantic's core reads those of the compiled form without calling Python.
 
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 from msgspec import Struct
-
-from tollgate.core.addresses import DOMAIN, DOMAIN_CHARACTERS_MAX
-from tollgate.core.models import (
+from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     PlainSerializer,
     StringConstraints,
     WithJsonSchema,
 )
-from tollgate.core.secret import SecretReference
+from pydantic_core import CoreSchema
 
-if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
-    from pydantic_core import CoreSchema
+from tollgate.core.addresses import DOMAIN, DOMAIN_CHARACTERS_MAX
+from tollgate.core.secret import SecretReference
 
 _DOLLARS_MAX: Final = Decimal(1_000_000)
 _FRACTION_DIGITS_MAX: Final = 12
@@ -69,11 +67,11 @@ def _date(value: object) -> object:
 class _InJson(Struct, frozen=True, eq=False):
     """Marks a type with another schema for JSON, which is the compiled form."""
 
-    schema: "CoreSchema"
+    schema: CoreSchema
 
     def __get_pydantic_core_schema__(
-        self, source: object, handler: "GetCoreSchemaHandler"
-    ) -> "CoreSchema":
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         return {
             "type": "json-or-python",
             "json_schema": self.schema,

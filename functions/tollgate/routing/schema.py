@@ -10,10 +10,10 @@ from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, Literal, get_args
 
+from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
-from tollgate.core.models import AfterValidator, Field, StringConstraints
 from tollgate.core.money import nano_usd
 from tollgate.core.request import Capability, Modality, OutputModality, WorkKind
 from tollgate.providers.base import Auth, ProviderRow
@@ -274,15 +274,12 @@ class KeyTierSection(Strict):
         )
 
 
-class IncludedFile(Strict):
-    """A file that adds providers, models, names and tiers to the main one."""
+class _NamedSections(Strict):
+    """The sections of every file, but for the models."""
 
     version: Literal[1]
     providers: Mapping[Slug, ProviderSection] = Field(
         default={}, description="Rows by a slug of your own."
-    )
-    models: Mapping[ModelSlug, ModelSection] = Field(
-        default={}, description="Models by `author/model`."
     )
     aliases: Mapping[Name, AliasSection] = Field(
         default={}, description="Other names, by the name that a caller writes."
@@ -292,6 +289,14 @@ class IncludedFile(Strict):
     )
     key_tiers: Mapping[Slug, KeyTierSection] = Field(
         default={}, description="Limits that keys share, by the tier that a key names."
+    )
+
+
+class IncludedFile(_NamedSections):
+    """A file that adds providers, models, names and tiers to the main one."""
+
+    models: Mapping[ModelSlug, ModelSection] = Field(
+        default={}, description="Models by `author/model`."
     )
 
 
@@ -329,7 +334,7 @@ AttributionSource = Annotated[
 ]
 
 
-class MainFile(IncludedFile):
+class _MainSections(Strict):
     """The sections that only the main file has, but for those that few requests need."""
 
     defaults: DefaultsSection = Field(default_factory=DefaultsSection)
@@ -343,8 +348,13 @@ class MainFile(IncludedFile):
     )
 
 
-class CompiledRouting(MainFile):
+class MainFile(_MainSections, IncludedFile):
+    """The main file, but for the sections that few requests need."""
+
+
+class CompiledRouting(_MainSections, _NamedSections):
     """The compiled form as functions read it at their start: also of a catalog published earlier.
 
-    The sections `plugins` and `server_tools` are not among these: they are read at their first use.
+    The models and the sections `plugins` and `server_tools` are not among these: each is read
+    at its first use.
     """

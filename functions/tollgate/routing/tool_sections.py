@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
 from msgspec import Struct
+from pydantic import Field, StringConstraints
 
 from tollgate.core.addresses import DomainRules
-from tollgate.core.models import Field, StringConstraints
 from tollgate.routing.scalars import (
     BaseUrl,
     Day,

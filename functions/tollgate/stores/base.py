@@ -5,7 +5,7 @@ refuses what it cannot check. Only cooldowns fail open.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -14,9 +14,7 @@ from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import AboveKey, LimitOwner, RateLimit, TierLimits
 from tollgate.core.principal import Principal
 from tollgate.core.secret import CredentialPlace, SecretReference
-
-if TYPE_CHECKING:
-    from tollgate.core.speed import AnswerTime, Speed
+from tollgate.core.speed import AnswerTime, Speed
 
 
 class LevelHold(Struct, frozen=True, kw_only=True):
@@ -141,13 +139,13 @@ class CooldownStore(Protocol):
     async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
         """Count a failure; return whether it is the one that makes the endpoint rest."""
 
-    def add_answer(self, endpoint_id: str, times: "AnswerTime") -> bool:
+    def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
         """Add the time of an answer to those of this instance; return whether to write them."""
 
     async def write_speed(self, endpoint_id: str) -> None:
         """Write the times of this instance's answers, for all instances."""
 
-    async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, "Speed"]:
+    async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
         """Return the measured endpoints with their speeds."""
 
 

@@ -1,20 +1,17 @@
 """The protocols between the rounds of a generation, the tools that run in them, and their I/O."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from tollgate.core.addresses import DomainRules
 from tollgate.core.content import MadeImage
 from tollgate.core.generation import Fee
+from tollgate.core.images import ImageRequest
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.server_tools import RunResult, ServerTool
-
-if TYPE_CHECKING:
-    # Known to few processes: the engine imports this module with its first request.
-    from tollgate.core.images import ImageRequest
 
 # The codes of failed runs that the model, the record and the caller are given. They are those of
 # Anthropic's two web tools (platform.claude.com/docs, "Web search tool" and "Web fetch tool",
@@ -98,12 +95,10 @@ class Painted(Struct, frozen=True, kw_only=True):
 class Painter(Protocol):
     """Asks image models of the catalog."""
 
-    def fees_max_nano_usd(self, work: "ImageRequest", principal: Principal) -> int:
+    def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
         """Return the most that the work can cost; GatewayError if no model may do it."""
 
-    async def paint(
-        self, work: "ImageRequest", principal: Principal, *, timeout_s: float
-    ) -> Painted:
+    async def paint(self, work: ImageRequest, principal: Principal, *, timeout_s: float) -> Painted:
         """Return the pictures; RunFailure if no endpoint makes them in time."""
 
 

@@ -1,7 +1,7 @@
 """The stores behind the api routes, and the authorization of callers."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from tollgate.core.publication import Publications
 from tollgate.core.webhooks import WebhookStore
 from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import FileReader, Journal
+from tollgate.engine.kept_answers import AnswerStore
 from tollgate.ingress.base import Ingress
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import KeyTierSection
@@ -34,13 +35,10 @@ from tollgate.stores.base import CooldownStore
 from tollgate.stores.credit import CreditStore
 from tollgate.stores.people import MemberStore, TeamStore
 from tollgate.stores.rules.key_names import KeyName, find_key_id
+from tollgate.tools.base import ServerTools
 from tollgate.web.access import Access
 from tollgate.web.auth import authenticate, has_key
 from tollgate.web.own import Own
-
-if TYPE_CHECKING:
-    from tollgate.engine.kept_answers import AnswerStore
-    from tollgate.tools.base import ServerTools
 
 
 class Catalogs(Protocol):
@@ -72,7 +70,7 @@ class Services(Struct, frozen=True, kw_only=True):
     uploads: UploadStore | None
     # The same files as requests read them.
     named_files: FileReader | None
-    answers: "AnswerStore | None"
+    answers: AnswerStore | None
     catalogs: Catalogs
     publications: Publications
     # By name: they parse bodies for explanations.
@@ -83,7 +81,7 @@ class Services(Struct, frozen=True, kw_only=True):
     # Management keys of this workspace administer all workspaces.
     operator_workspace: str
     # Makes the tools that a catalog configures, whose bounds are explained.
-    make_tools: "Callable[[Catalog], ServerTools] | None" = None
+    make_tools: Callable[[Catalog], ServerTools] | None = None
 
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """Return the key tiers of the live catalog by name."""

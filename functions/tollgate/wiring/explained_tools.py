@@ -1,29 +1,26 @@
 """Wires the gateway's tools for explanations, which show their bounds and run none."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
+from tollgate.providers.base import Provider
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
-
-if TYPE_CHECKING:
-    from tollgate.providers.base import Provider
-    from tollgate.tools.base import ServerTools
+from tollgate.tools.base import ServerTools
 
 
 class _NoProviders:
     """Implements `engine.gateway.ProviderDirectory` where nothing is sent to a provider."""
 
-    def provider(self, slug: str) -> "Provider":
+    def provider(self, slug: str) -> Provider:
         raise KeyError(slug)
 
 
-def wire_explained_tools(clock: Clock) -> "Callable[[Catalog], ServerTools]":
+def wire_explained_tools(clock: Clock) -> Callable[[Catalog], ServerTools]:
     """Return the maker of a catalog's tools."""
 
-    def make(catalog: Catalog) -> "ServerTools":
+    def make(catalog: Catalog) -> ServerTools:
         # Imported with the first request for tools that is explained.
         from tollgate.engine.painter import CatalogPainter
         from tollgate.tools.configured import ConfiguredTools

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,7 +9,14 @@ from starlette.types import ASGIApp
 
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.clock import Clock
-from tollgate.core.documents import RecognitionFailed
+from tollgate.core.content import InlineMedia
+from tollgate.core.documents import (
+    DocumentPage,
+    DocumentReader,
+    ReadDocument,
+    ReadingTask,
+    RecognitionFailed,
+)
 from tollgate.core.errors import LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
@@ -30,16 +36,12 @@ from tollgate.settings import Settings, environment_variable, lambda_runtime_api
 from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.stores.base import SecretStore
+from tollgate.tools.base import RequestTools
 from tollgate.web.chat_app import chat_app
 from tollgate.web.cors import WebLimits
 from tollgate.web.request_services import Gateways, RequestServices
 from tollgate.wiring.aws import aws_json, credentials, rotating_credentials, signer
 from tollgate.wiring.stores import Stores
-
-if TYPE_CHECKING:
-    from tollgate.core.content import InlineMedia
-    from tollgate.core.documents import DocumentPage, DocumentReader, ReadDocument, ReadingTask
-    from tollgate.tools.base import RequestTools
 
 
 class Upstream(Struct, frozen=True, kw_only=True):
@@ -124,7 +126,7 @@ def wire_gateway(
     *,
     clock: Clock,
     journal: Journal,
-    reader: "DocumentReader | None" = None,
+    reader: DocumentReader | None = None,
 ) -> Gateway:
     """Make the gateway of one catalog.
 
@@ -179,7 +181,7 @@ class _LaterRecognizer:
         self._upstream = upstream
 
     async def recognize(
-        self, document: "InlineMedia", pages: Sequence["DocumentPage"]
+        self, document: InlineMedia, pages: Sequence[DocumentPage]
     ) -> Mapping[int, str]:
         """Return the text of each page; raise RecognitionFailed."""
         # Imported with the first document that an engine reads.
@@ -211,12 +213,12 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
     providers: CatalogProviders
     upstream: Upstream
     fetcher: PublicFetcher
-    reader: "DocumentReader | None"
+    reader: DocumentReader | None
     clock: Clock
 
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
-    ) -> "RequestTools":
+    ) -> RequestTools:
         """Return the tools of one request, which leads to models by a route or by none."""
         # Imported with the first server tool that runs.
         from tollgate.wiring.tools import WiredTools
@@ -244,7 +246,7 @@ class _InvokedDocuments:
         self._clock = clock
         self._made: DocumentReader | None = None
 
-    async def read(self, content: bytes, media_type: str, task: "ReadingTask") -> "ReadDocument":
+    async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
         """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
         if self._made is None:
             # Imported with the first document that another function reads.
@@ -262,9 +264,7 @@ class _InvokedDocuments:
         return await self._made.read(content, media_type, task)
 
 
-def wire_invoked_reader(
-    settings: Settings, stores: Stores, clock: Clock
-) -> "DocumentReader | None":
+def wire_invoked_reader(settings: Settings, stores: Stores, clock: Clock) -> DocumentReader | None:
     """Make the reader that invokes a function; None if the settings name none."""
     if settings.reader_function is None:
         return None

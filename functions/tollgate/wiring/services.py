@@ -1,20 +1,17 @@
 """Wires the services of the api routes, apart from the stores that other functions share."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.formats import Ingresses
 from tollgate.routing.planning.catalog import Catalog
+from tollgate.tools.base import ServerTools
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.administration import Administration
 from tollgate.wiring.files import Files
 from tollgate.wiring.stores import Stores
-
-if TYPE_CHECKING:
-    from tollgate.tools.base import ServerTools
 
 
 def wire_services(
@@ -22,7 +19,7 @@ def wire_services(
     administration: Administration,
     catalogs: Catalogs,
     *,
-    make_tools: "Callable[[Catalog], ServerTools]",
+    make_tools: Callable[[Catalog], ServerTools],
     files: Files | None,
     clock: Clock,
     journal: Journal,

@@ -1,7 +1,5 @@
 """The stores that every function has, behind one client of DynamoDB."""
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
 from tollgate.core.clock import DAY_S, Clock
@@ -12,6 +10,7 @@ from tollgate.stores.aws.aws_json import TIMEOUT_S, AwsJson
 from tollgate.stores.aws.failures import StoreUnavailable
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import Tables, create_tables
+from tollgate.stores.files.reader import DynamoFileReader
 from tollgate.stores.keys.lookup import DynamoKeyDirectory
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.ledger import DynamoLedger
@@ -22,34 +21,6 @@ from tollgate.stores.records.kept_answers import DynamoAnswerStore
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.publications import PublicationStore
 from tollgate.wiring.aws import aws_json, wire_objects
-
-if TYPE_CHECKING:
-    from tollgate.core.files import FoundFile
-    from tollgate.stores.files.reader import DynamoFileReader
-
-
-class NamedFiles(Struct, frozen=True, kw_only=True):
-    """Implements `engine.gateway.FileReader`; imports the store of files with the first file."""
-
-    client: AwsJson
-    table: str
-    objects: ObjectStore
-    clock: Clock
-
-    async def find(self, workspace_id: str, file_id: str) -> "FoundFile | None":
-        """Return a file of this workspace whose content is there; None without one."""
-        return await self._reader.find(workspace_id, file_id)
-
-    async def read(self, place: str) -> bytes | None:
-        """Return a content by its key, None if it has gone."""
-        return await self._reader.read(place)
-
-    @property
-    def _reader(self) -> "DynamoFileReader":
-        # Imported with the first file: most processes read none.
-        from tollgate.stores.files.reader import DynamoFileReader
-
-        return DynamoFileReader(self.client, self.table, self.objects, self.clock)
 
 
 class Stores(Struct, frozen=True, kw_only=True):
@@ -67,7 +38,7 @@ class Stores(Struct, frozen=True, kw_only=True):
     answers: DynamoAnswerStore | None
     contents: ObjectContentLog | None
     responses: ObjectContentLog | None
-    named_files: NamedFiles | None
+    named_files: DynamoFileReader | None
     publications: PublicationStore
 
     async def create_tables(self) -> None:
@@ -110,7 +81,7 @@ def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_
         answers = DynamoAnswerStore(client, tables.core, objects, clock=clock)
         contents = ObjectContentLog(objects, clock=clock)
         responses = ObjectContentLog(objects, clock=clock, kind="responses")
-        named_files = NamedFiles(client=client, table=tables.core, objects=objects, clock=clock)
+        named_files = DynamoFileReader(client, tables.core, objects, clock)
     return Stores(
         client=client,
         tables=tables,

@@ -1,7 +1,7 @@
 """Renders the frames of one choice of a stream."""
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, assert_never
 
 from msgspec.structs import replace
 from pydantic_core import to_json
@@ -27,14 +27,11 @@ from tollgate.core.events import (
     PartStart,
 )
 from tollgate.core.json_value import JsonValue
+from tollgate.core.known_files import KnownFile
 from tollgate.core.server_tools import RunResult
 from tollgate.ingress.chat_completions import answer_fields
 from tollgate.ingress.chat_completions.file_annotations import render_files
 from tollgate.ingress.chat_completions.run_frames import RunFrames
-
-if TYPE_CHECKING:
-    from tollgate.core.known_files import KnownFile
-    from tollgate.ingress.chat_completions.run_frames import RunFrames
 
 _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
 # The fields of a detail that are sent as its part ends, and those sent as soon as they are known.
@@ -70,8 +67,7 @@ class ChoiceRenderer:
         self._thoughts = 0
         self._images = 0
         self._citations = 0
-        self._told_tools = told_tools
-        self._runs: RunFrames | None = None
+        self._runs = RunFrames(told_tools)
         # Characters of text so far, and those of them before the open part.
         self._text_length = 0
         self._preceding = 0
@@ -102,9 +98,9 @@ class ChoiceRenderer:
 
     def finish_runs(self) -> bytes:
         """Render the frame with the runs of the gateway's tools, if there were any."""
-        return self._delta(self._runs.finish()) if self._runs else b""
+        return self._delta(self._runs.finish()) if self._runs.started else b""
 
-    def finish_files(self, files: "Sequence[KnownFile]") -> bytes:
+    def finish_files(self, files: Sequence[KnownFile]) -> bytes:
         """Render the frame with annotations on documents that were read."""
         entries = enumerate(render_files(files), start=self._citations)
         return self._delta({"annotations": [{"index": n, **entry} for n, entry in entries]})
@@ -119,11 +115,6 @@ class ChoiceRenderer:
 
     def _deltas(self, deltas: Iterator[dict[str, JsonValue]]) -> bytes:
         return b"".join(map(self._delta, deltas))
-
-    def _run_frames(self) -> "RunFrames":
-        if self._runs is None:
-            self._runs = RunFrames(self._told_tools)
-        return self._runs
 
     def _more(self, index: int, text: str) -> bytes:
         if not text:
@@ -172,7 +163,7 @@ class ChoiceRenderer:
                 ordinal, self._images = self._images, self._images + 1
                 frame = self._delta({"images": [answer_fields.render_image(part, ordinal)]})
             case ServerToolRun():
-                begun = self._run_frames().start(len(self._parts), part, self._text_length)
+                begun = self._runs.start(len(self._parts), part, self._text_length)
                 frame = self._deltas(begun)
             case _:
                 assert_never(part)
@@ -198,7 +189,7 @@ class ChoiceRenderer:
                     to_json(log_probs),
                 )
             case RunResult() if isinstance(part, ServerToolRun):
-                self._run_frames().note(index, note)
+                self._runs.note(index, note)
                 return b""
             case Citation() | LogProbs() | RunResult():
                 # OpenAI's format has no place for notes on reasoning and on calls.
@@ -213,7 +204,7 @@ class ChoiceRenderer:
             model=self._model,
             text_length=self._text_length,
             calls=self._calls,
-            runs=self._runs.started if self._runs else 0,
+            runs=self._runs.started,
         )
 
     def _begin_thought(self, part: Reasoning, ordinal: int) -> bytes:
@@ -244,7 +235,7 @@ class ChoiceRenderer:
             case Text() | Refusal() | MadeImage():
                 return b""
             case ServerToolRun():
-                return self._deltas(self._run_frames().end(index))
+                return self._deltas(self._runs.end(index))
             case Reasoning():
                 if self._excludes_reasoning:
                     return b""

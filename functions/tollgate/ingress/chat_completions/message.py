@@ -1,18 +1,16 @@
 """Renders one choice of a whole answer."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from tollgate.core.content import MadeImage, Reasoning, Refusal, ServerToolRun, Text, ToolCall
 from tollgate.core.events import Citation, LogProbs
 from tollgate.core.json_value import JsonValue
+from tollgate.core.known_files import KnownFile
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.chat_completions import answer_fields
 from tollgate.ingress.chat_completions.file_annotations import render_files
 from tollgate.ingress.chat_completions.run_frames import render_run
-
-if TYPE_CHECKING:
-    from tollgate.core.known_files import KnownFile
 
 
 def render_choice(
@@ -21,7 +19,7 @@ def render_choice(
     *,
     model: str,
     excludes_reasoning: bool,
-    files: "Sequence[KnownFile]" = (),
+    files: Sequence[KnownFile] = (),
 ) -> dict[str, JsonValue]:
     """Render an entry of `choices`; `files` are documents that were read for it."""
     message = _message(response, model, excludes_reasoning=excludes_reasoning)

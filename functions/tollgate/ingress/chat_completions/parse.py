@@ -1,11 +1,12 @@
 """Parses a chat completion request from bytes to a `GenerationRequest`."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import Struct
 
 from tollgate.core.document_options import DocumentOptions
+from tollgate.core.known_files import KnownFile
 from tollgate.core.request import GenerationRequest
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import ParsedCall
@@ -30,9 +31,6 @@ from tollgate.ingress.shared.fields import parse_guided, parse_sampling
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
 from tollgate.ingress.validation import validate_body
-
-if TYPE_CHECKING:
-    from tollgate.core.known_files import KnownFile
 
 _HINTS: Final = {
     "functions": "Send them as `tools`.",
@@ -106,7 +104,7 @@ def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
     )
 
 
-def _known_files(chat: wire.ChatFields) -> tuple[tuple["KnownFile", ...], int]:
+def _known_files(chat: wire.ChatFields) -> tuple[tuple[KnownFile, ...], int]:
     """Return the documents that earlier answers told of, and their bytes in the body."""
     if not any(
         annotation.file

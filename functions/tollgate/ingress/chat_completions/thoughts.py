@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,10 +10,7 @@ from tollgate.core.content import Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.reasoning_details import Detail, JoinedDetail, read_detail
 from tollgate.core.signers import CLAUDE
 from tollgate.ingress.chat_completions.wire import messages as wire
-from tollgate.ingress.shared.signatures import is_packed, unpack
-
-if TYPE_CHECKING:
-    from tollgate.ingress.shared.signatures import Packed
+from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 
 
 class PlacedThought(Struct, frozen=True):
@@ -60,7 +56,7 @@ def _reasoning(detail: Detail) -> Reasoning:
     return reasoning
 
 
-def _unpacked(proof: str | None) -> "Iterator[Packed | None]":
+def _unpacked(proof: str | None) -> Iterator[Packed | None]:
     """Yield what a packed proof carries, None if a client changed it; nothing for a plain one."""
     if not proof:
         return

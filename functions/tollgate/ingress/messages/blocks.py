@@ -5,7 +5,7 @@ has ended, since clients of this format know one open block.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from msgspec.structs import replace
 from pydantic_core import from_json
@@ -37,9 +37,6 @@ from tollgate.ingress.messages.run_blocks import OpenRun, render_run_blocks, run
 from tollgate.ingress.messages.signatures import thinking_signature
 from tollgate.ingress.shared.made_images import image_markdown
 from tollgate.ingress.shared.signatures import Packed, pack
-
-if TYPE_CHECKING:
-    from tollgate.ingress.messages.run_blocks import OpenRun
 
 
 def render_blocks(

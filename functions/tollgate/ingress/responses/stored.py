@@ -10,12 +10,12 @@ from typing import Final, Self
 
 import msgspec
 from msgspec import Raw, Struct, field
+from pydantic import RootModel
 from pydantic_core import ValidationError, from_json, to_json
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import is_id
 from tollgate.core.json_value import JsonValue
-from tollgate.core.models import RootModel
 from tollgate.core.request import JsonObject
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire.input_items import Item, ItemReference

@@ -5,8 +5,9 @@ Shapes: the public types of Anthropic's Python SDK 2.11.0 and recorded streams (
 
 from typing import Annotated, Final, Literal
 
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag
+
 from tollgate.core.json_value import JsonValue
-from tollgate.core.models import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag
 
 
 class _Shape(BaseModel):

@@ -6,8 +6,9 @@ that are empty are left out on the wire. One chunk of a stream is a whole reply 
 
 from typing import Annotated, Final, Literal
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
+
 from tollgate.core.json_value import JsonValue
-from tollgate.core.models import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 # By their numbers, which Vertex's own clients ask for (`$alt=json;enum-encoding=int`).
 _FINISH_REASONS: Final = (

@@ -6,8 +6,9 @@ response (seen 2026-11-21).
 
 from typing import Final
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from tollgate.core.json_value import JsonValue
-from tollgate.core.models import BaseModel, ConfigDict, Field
 
 # What stands between two summaries of one item, where all reasoning is one text.
 BETWEEN_SUMMARIES: Final = "\n\n"

@@ -7,11 +7,11 @@ send (seen 2026-11-21). Only fields that are read are named.
 from typing import Annotated, Final
 
 import pydantic_core
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 from pydantic_core import ValidationError
 
 from tollgate.core.errors import UpstreamError
 from tollgate.core.json_value import JsonValue
-from tollgate.core.models import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 from tollgate.providers.base import Target, UpstreamRefused
 from tollgate.providers.shared.refusals import (
     ProviderRefusal,

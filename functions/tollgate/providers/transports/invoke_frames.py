@@ -8,10 +8,10 @@ import base64
 import binascii
 from collections.abc import Iterable, Iterator
 
+from pydantic import BaseModel
 from pydantic_core import ValidationError
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.models import BaseModel
 from tollgate.providers.base import Frame, ProviderRow, Transport
 from tollgate.providers.transports.bedrock_runtime import BedrockRuntime, EventStreamFrames
 from tollgate.providers.transports.provider_services import ProviderServices

@@ -10,13 +10,13 @@ from typing import Final
 from urllib.parse import quote
 
 import pydantic_core
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import ValidationError
 
 from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.core.models import BaseModel, ConfigDict, Field
 from tollgate.providers.base import (
     Frame,
     ProviderRow,

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import pydantic_core
+from pydantic import BaseModel, ConfigDict, Field
 
 from tollgate.core.json_value import JsonValue
-from tollgate.core.models import BaseModel, ConfigDict, Field
 
 _VALUES: Final[Mapping[str, JsonValue]] = {
     "string": "text",

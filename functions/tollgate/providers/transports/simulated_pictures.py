@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Annotated, Final
 
 import pydantic_core
+from pydantic import BaseModel, ConfigDict, Field
 
 from tollgate.core.json_value import JsonValue
-from tollgate.core.models import BaseModel, ConfigDict, Field
 
 SIDE_MAX: Final = 4_096
 _STRIPES: Final = 8

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 import pydantic_core
-
-from tollgate.core.models import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict
 
 _DIMENSIONS: Final = 256
 # Words of an input that count: more would take long, in vain.

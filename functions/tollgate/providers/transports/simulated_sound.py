@@ -5,7 +5,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from tollgate.core.models import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
+
 from tollgate.providers.shared.sound import SAMPLE_BYTES, SAMPLES_PER_SECOND, wav_header
 
 _SECONDS_PER_CHARACTER: Final = 0.06

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from msgspec import Raw, Struct, json
+from msgspec import Meta, Raw, Struct, json
 
 from tollgate.providers.base import ProviderRow
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.defaults_sections import DefaultsSection
 from tollgate.routing.planning.unread_sections import UnreadModels, UnreadPlugins, UnreadTools
+from tollgate.routing.scalars import MODEL_SLUG
 from tollgate.routing.schema import (
     AliasSection,
     BillingSection,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # A longer name is no typing mistake, and comparing it takes time that the caller would choose.
 _COMPARED_CHARACTERS_MAX: Final = 128
 _EMPTY: Final = Raw(b"{}")
+_Slug = Annotated[str, Meta(pattern=MODEL_SLUG, max_length=128)]
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
@@ -45,41 +47,25 @@ class Catalog(Struct, frozen=True, kw_only=True):
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
         """Read the compiled form; ValueError if it is not of this version."""
-        sections = json.decode(compiled, type=dict[str, Raw])
-        tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
-        plugins = UnreadPlugins(bytes(sections.pop("plugins", _EMPTY)))
-        content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
-        catalog = cls._of(compiled, content, content.models, tools=tools, plugins=plugins)
+        catalog = cls.from_build(compiled)
         # Read now: what cannot be served must not be found by the first request that needs it.
-        _ = tools.section, plugins.pdf
+        _ = dict(catalog.models), catalog.tools.section, catalog.plugins.pdf
         return catalog
 
     @classmethod
     def from_build(cls, compiled: bytes) -> Self:
         """Read a compiled form that this very code has checked; each model at its first use."""
         sections = json.decode(compiled, type=dict[str, Raw])
-        models = json.decode(sections.pop("models", _EMPTY), type=dict[str, Raw])
+        models = json.decode(sections.pop("models", _EMPTY), type=dict[_Slug, Raw])
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
         plugins = UnreadPlugins(bytes(sections.pop("plugins", _EMPTY)))
         content = CompiledRouting.model_validate_json(json.encode(sections), strict=True)
-        return cls._of(compiled, content, UnreadModels(models), tools=tools, plugins=plugins)
-
-    @classmethod
-    def _of(
-        cls,
-        compiled: bytes,
-        content: CompiledRouting,
-        models: Mapping[str, ModelSection],
-        *,
-        tools: UnreadTools,
-        plugins: UnreadPlugins,
-    ) -> Self:
         return cls(
             sha=sha256(compiled).hexdigest(),
             defaults=content.defaults,
             billing=content.billing,
             providers={slug: section.row(slug) for slug, section in content.providers.items()},
-            models=models,
+            models=UnreadModels(models),
             aliases=content.aliases,
             routes=content.routes,
             key_tiers=content.key_tiers,

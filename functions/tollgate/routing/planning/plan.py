@@ -1,7 +1,7 @@
 """The planner's decision: the endpoints to try, in order."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -10,11 +10,9 @@ from tollgate.core.errors import ErrorCode
 from tollgate.core.generation import RoutingTrace
 from tollgate.core.lifecycle import ENDLESS, Lifecycle
 from tollgate.core.limits import TierLimits
+from tollgate.core.speed import Speed
 from tollgate.providers.base import Target, Timeouts
 from tollgate.routing.price import PriceSchedule
-
-if TYPE_CHECKING:
-    from tollgate.core.speed import Speed
 
 
 class Retry(Struct, frozen=True, kw_only=True):
@@ -73,7 +71,7 @@ class Plan(Struct, frozen=True, kw_only=True):
             return None
         return preferences.sort
 
-    def fastest_first(self, speeds: Mapping[str, "Speed"]) -> "Plan":
+    def fastest_first(self, speeds: Mapping[str, Speed]) -> "Plan":
         """Return the plan with the endpoints of each model by their measured speed.
 
         `provider.order` comes before the speed, and endpoints that are not measured come last, in
@@ -107,7 +105,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 _UNMEASURED = float("inf")
 
 
-def _slowness(speed: "Speed | None", wanted: Literal["throughput", "latency"]) -> float:
+def _slowness(speed: Speed | None, wanted: Literal["throughput", "latency"]) -> float:
     """Return a number that is smaller for what is faster."""
     if speed is None:
         return _UNMEASURED

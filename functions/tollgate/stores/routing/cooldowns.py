@@ -5,14 +5,14 @@ An endpoint's item counts its failures within one window; the reader works out w
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection, Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.cooldown import CooldownPolicy
-from tollgate.core.dotted_names import DottedName
+from tollgate.core.speed import AnswerTime, Speed
 from tollgate.stores.aws.attributes import Item, number
 from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_number
@@ -20,15 +20,7 @@ from tollgate.stores.aws.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, Co
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import CooldownItem
 from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_items
-
-if TYPE_CHECKING:
-    from tollgate.core.speed import AnswerTime, Speed
-    from tollgate.stores.routing.speeds import DynamoSpeeds
-
-# Most catalogs prefer no endpoint for its speed.
-_SPEEDS: Final = DottedName[Callable[..., "DynamoSpeeds"]](
-    "tollgate.stores.routing.speeds:DynamoSpeeds"
-)
+from tollgate.stores.routing.speeds import DynamoSpeeds
 
 _READ_FOR_S: Final = 5.0
 # A request waits no longer than this for the cooldowns.
@@ -71,7 +63,7 @@ class DynamoCooldownStore:
         self._table = table
         self._clock = clock
         self._cache: dict[str, _Read] = {}
-        self._made_speeds: DynamoSpeeds | None = None
+        self._speeds = DynamoSpeeds(client, table, clock)
 
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
@@ -110,7 +102,7 @@ class DynamoCooldownStore:
             return failures.count == policy.after_failures
         return False
 
-    def add_answer(self, endpoint_id: str, times: "AnswerTime") -> bool:
+    def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
         """Add the time of an answer to those of this instance; return whether to write them."""
         return self._speeds.add(endpoint_id, times)
 
@@ -118,15 +110,9 @@ class DynamoCooldownStore:
         """Write the times of this instance's answers, unless the store cannot be reached."""
         await self._speeds.write(endpoint_id)
 
-    async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, "Speed"]:
+    async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
         """Return the measured endpoints with their speeds."""
         return await self._speeds.find(endpoint_ids)
-
-    @property
-    def _speeds(self) -> "DynamoSpeeds":
-        if self._made_speeds is None:
-            self._made_speeds = _SPEEDS()(self._client, self._table, self._clock)
-        return self._made_speeds
 
     def _is_fresh(self, endpoint_id: str) -> bool:
         read = self._cache.get(endpoint_id)

@@ -5,8 +5,9 @@ A row beside that item keeps each revision for good.
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from tollgate.core.audit import AuditEntry
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.publication import Publication
@@ -24,9 +25,6 @@ from tollgate.stores.aws.failures import TransactionCancelled, refusing_when_una
 from tollgate.stores.aws.items import PublicationItem
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
-
-if TYPE_CHECKING:
-    from tollgate.core.audit import AuditEntry
 
 _HISTORY_PAGE_MAX: Final = 100
 _READ_FOR_S: Final = 5.0
@@ -86,7 +84,7 @@ class PublicationStore:
             await self._objects.put(_object(sha), content)
         return sha
 
-    async def move(self, publication: Publication, entry: "AuditEntry") -> None:
+    async def move(self, publication: Publication, entry: AuditEntry) -> None:
         """Make a publication the live one; RequestError if another one came first.
 
         `entry` is written to the audit log along with it.

@@ -1,7 +1,7 @@
 """Files: uploaded, listed, downloaded and deleted by the keys of their workspace."""
 
 import logging
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -27,13 +27,10 @@ from tollgate.web.file_shapes import (
     PresignedObject,
     form_description,
 )
-from tollgate.web.file_upload import read_upload
+from tollgate.web.file_upload import Upload, read_upload
 from tollgate.web.own import Own
 from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
-
-if TYPE_CHECKING:
-    from tollgate.web.file_upload import Upload
 
 _log: Final = logging.getLogger(__name__)
 
@@ -207,14 +204,14 @@ async def _find(files: FileStore, own: Own, file_id: str) -> StoredFile:
     return file
 
 
-async def _create(services: Services, files: FileStore, upload: "Upload") -> bytes:
+async def _create(services: Services, files: FileStore, upload: Upload) -> bytes:
     """Store a file; return the reply."""
     file = await files.create(await services.with_expiry(upload.file), upload.content)
     return FileObject.of(file).model_dump_json().encode()
 
 
 async def _create_once(
-    services: Services, files: FileStore, upload: "Upload", claim: Claim
+    services: Services, files: FileStore, upload: Upload, claim: Claim
 ) -> tuple[bytes, dict[str, str]]:
     """Store a file, or return the reply that is kept for the claim; and headers."""
     answers = services.answers

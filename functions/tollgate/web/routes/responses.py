@@ -1,7 +1,7 @@
 """Stored responses: read, listed and deleted by the keys of their workspace."""
 
 import logging
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from pydantic import BaseModel, Field
@@ -19,9 +19,6 @@ from tollgate.web.paths import STREAMING_PATHS, UNSERVED
 from tollgate.web.reply_size import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.routes.generations import find_record
 from tollgate.web.services import Services
-
-if TYPE_CHECKING:
-    from tollgate.ingress.responses.stored import StoredResponse
 
 _log: Final = logging.getLogger(__name__)
 
@@ -148,7 +145,7 @@ def _add_cancel(router: APIRouter, services: Services) -> None:
 
 async def _find(
     services: Services, principal: Principal, own: Own, response_id: str
-) -> "StoredResponse":
+) -> StoredResponse:
     """Return a stored response that the caller reaches; raise RequestError if there is none."""
     generation_id = response_generation(response_id)
     if generation_id is None or services.responses is None:

@@ -5,8 +5,9 @@ https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import Discriminator, Field, Tag
+
 from tollgate.core.content import ServerToolId
-from tollgate.core.models import Discriminator, Field, Tag
 from tollgate.ingress.chat_completions.wire.parts import AssistantPart, TextPart, ToolPart, UserPart
 from tollgate.ingress.shared.wire.request_model import (
     NAME_LENGTH_MAX,

@@ -6,7 +6,8 @@ https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), OpenRou
 
 from typing import Annotated, Literal
 
-from tollgate.core.models import Field, Tag
+from pydantic import Field, Tag
+
 from tollgate.core.request import Effort
 from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field

@@ -6,7 +6,8 @@ and `file_url` are what other gateways accept.
 
 from typing import Annotated, Final, Literal
 
-from tollgate.core.models import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
+
 from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
 from tollgate.ingress.shared.wire.request_model import Wire, by_field
 

@@ -7,7 +7,8 @@
 
 from typing import Annotated, Literal
 
-from tollgate.core.models import Field
+from pydantic import Field
+
 from tollgate.ingress.chat_completions.wire.request import PLUGINS_MAX, ChatFields
 from tollgate.ingress.shared.wire.request_model import Name, Wire
 from tollgate.ingress.shared.wire.server_tool_fields import (

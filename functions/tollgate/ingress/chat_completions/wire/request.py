@@ -10,7 +10,8 @@ https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 
 from typing import Annotated, Any, Final, Literal
 
-from tollgate.core.models import Field
+from pydantic import Field
+
 from tollgate.core.request import Effort
 from tollgate.ingress.chat_completions.wire.messages import Message
 from tollgate.ingress.chat_completions.wire.options import Reasoning, ResponseFormat

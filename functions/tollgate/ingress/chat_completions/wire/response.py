@@ -7,8 +7,9 @@ https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
 
 from typing import Any, Literal
 
+from pydantic import BaseModel, Field
+
 from tollgate.core.content import ServerToolId
-from tollgate.core.models import BaseModel, Field
 from tollgate.ingress.shared.wire.reply_models import (
     Accounts,
     Answer,

@@ -5,7 +5,8 @@ https://platform.openai.com/docs/api-reference/chat/create (2026-11-22)
 
 from typing import Annotated, Literal
 
-from tollgate.core.models import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
+
 from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field, shape, tag_of

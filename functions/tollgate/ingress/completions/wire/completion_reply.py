@@ -7,7 +7,8 @@ https://platform.openai.com/docs/api-reference/completions/object (2026-11-22)
 
 from typing import Literal
 
-from tollgate.core.models import Field
+from pydantic import Field
+
 from tollgate.ingress.shared.wire.reply_models import (
     Accounts,
     Answer,

@@ -6,9 +6,9 @@ Python state it (`openai.types.completion_create_params`, seen 2026-11-22)
 
 from typing import Annotated, Final
 
+from pydantic import BeforeValidator, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from tollgate.core.models import BeforeValidator, Field, Tag
 from tollgate.ingress.shared.wire.request_fields import (
     CHOICES_MAX,
     TOKENS_MAX,

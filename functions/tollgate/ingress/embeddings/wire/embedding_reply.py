@@ -5,7 +5,8 @@ https://platform.openai.com/docs/api-reference/embeddings/object (2026-08-21)
 
 from typing import Literal
 
-from tollgate.core.models import Field
+from pydantic import Field
+
 from tollgate.ingress.shared.wire.reply_models import Answer, TollgateMetadata
 
 

@@ -6,7 +6,8 @@ Cohere, Voyage and OpenRouter have it (2026-11-22).
 
 from typing import Annotated, Final, Literal
 
-from tollgate.core.models import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
+
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import shape
 

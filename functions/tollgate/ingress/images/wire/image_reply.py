@@ -6,7 +6,8 @@ https://developers.openai.com/api/reference/resources/images, as openai-python 3
 
 from typing import Literal
 
-from tollgate.core.models import Field
+from pydantic import Field
+
 from tollgate.ingress.shared.wire.reply_models import Accounts, Answer, ErrorObject
 
 

@@ -7,6 +7,7 @@ openai-python 3.52.0 has them (2026-11-22).
 import re
 from typing import Annotated, Final, Literal
 
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from tollgate.core.images import (
@@ -17,7 +18,6 @@ from tollgate.core.images import (
     PictureFormat,
     Style,
 )
-from tollgate.core.models import AfterValidator, Field
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import Wire
 

@@ -6,7 +6,8 @@ https://platform.claude.com/docs/en/api/messages (2026-11-22) and Anthropic's pu
 import re
 from typing import Annotated, Any, Final, Literal
 
-from tollgate.core.models import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
+
 from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
 from tollgate.ingress.shared.wire.request_model import (
     Json,

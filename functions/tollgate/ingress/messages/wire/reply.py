@@ -7,7 +7,8 @@ https://platform.claude.com/docs/en/api/messages (2026-11-22)
 
 from typing import Annotated, Any, Literal
 
-from tollgate.core.models import BaseModel, Field, RootModel
+from pydantic import BaseModel, Field, RootModel
+
 from tollgate.ingress.shared.wire.reply_models import (
     Answer,
     LimitObject,

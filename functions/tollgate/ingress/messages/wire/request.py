@@ -7,7 +7,8 @@ ignored. https://platform.claude.com/docs/en/api/messages (2026-11-22)
 import re
 from typing import Annotated, Any, Final, Literal
 
-from tollgate.core.models import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
+
 from tollgate.ingress.messages.wire.blocks import (
     BLOCKS_MAX,
     AssistantBlock,

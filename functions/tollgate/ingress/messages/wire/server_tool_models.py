@@ -7,8 +7,9 @@ https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool an
 import re
 from typing import Annotated, Final
 
+from pydantic import Field
+
 from tollgate.core.content import ServerToolId
-from tollgate.core.models import Field
 from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire
 from tollgate.ingress.shared.wire.server_tool_fields import (

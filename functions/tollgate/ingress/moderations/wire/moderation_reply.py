@@ -3,7 +3,8 @@
 https://platform.openai.com/docs/api-reference/moderations/object (2026-08-21)
 """
 
-from tollgate.core.models import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict
+
 from tollgate.ingress.shared.wire.reply_models import Answer, TollgateMetadata
 
 

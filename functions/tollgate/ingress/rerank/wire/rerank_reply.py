@@ -1,6 +1,7 @@
 """The reply with ranked documents, in the fields of Cohere's and of Jina's."""
 
-from tollgate.core.models import Field
+from pydantic import Field
+
 from tollgate.ingress.shared.wire.reply_models import Answer, TollgateMetadata
 
 

@@ -5,7 +5,8 @@ https://docs.cohere.com/reference/rerank and https://jina.ai/reranker (2026-11-2
 
 from typing import Annotated, Final
 
-from tollgate.core.models import Field, Tag
+from pydantic import Field, Tag
+
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import String, Wire, by_shape
 

@@ -5,8 +5,9 @@ https://platform.openai.com/docs/api-reference/responses/create (2026-11-22) and
 
 from typing import Annotated, Any, Final, Literal, get_args
 
+from pydantic import Discriminator, Field, Tag
+
 from tollgate.core.content import ServerToolId
-from tollgate.core.models import Discriminator, Field, Tag
 from tollgate.ingress.responses.wire.tool_models import Tool
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX
 from tollgate.ingress.shared.wire.request_model import (

@@ -5,7 +5,8 @@ https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
 
 from typing import Annotated, Any, Literal
 
-from tollgate.core.models import Field, RootModel
+from pydantic import Field, RootModel
+
 from tollgate.ingress.responses.wire.response_reply import (
     LimitedErrorObject,
     OutputItemModel,

@@ -7,8 +7,9 @@ https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
 
 from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, Field
+
 from tollgate.core.content import ServerToolId
-from tollgate.core.models import BaseModel, Field
 from tollgate.ingress.shared.wire.reply_models import (
     Answer,
     ErrorEnvelope,

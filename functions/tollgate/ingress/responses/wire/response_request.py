@@ -6,7 +6,8 @@ ignored. https://platform.openai.com/docs/api-reference/responses/create (2026-1
 
 from typing import Annotated, Final, Literal
 
-from tollgate.core.models import Field, Tag
+from pydantic import Field, Tag
+
 from tollgate.core.request import Effort
 from tollgate.ingress.responses.wire.input_items import Item
 from tollgate.ingress.responses.wire.tool_models import Tool, ToolChoice

@@ -5,8 +5,9 @@ https://platform.openai.com/docs/guides/tools-web-search (2026-11-22)
 
 from typing import Any, Final, Literal, get_args
 
+from pydantic import Field
+
 from tollgate.core.content import ServerToolId
-from tollgate.core.models import Field
 from tollgate.ingress.shared.wire.request_model import Wire
 from tollgate.ingress.shared.wire.server_tool_fields import (
     ApproximateLocation,

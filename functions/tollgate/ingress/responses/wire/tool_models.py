@@ -2,7 +2,8 @@
 
 from typing import Annotated, Final, Literal
 
-from tollgate.core.models import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
+
 from tollgate.ingress.responses.wire.server_tool_models import SERVER_TOOL_TYPES, ServerToolType
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field, shape

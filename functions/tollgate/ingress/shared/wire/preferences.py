@@ -8,9 +8,9 @@ import re
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from tollgate.core.models import BeforeValidator, Field, WithJsonSchema
 from tollgate.core.request import ProviderSort
 from tollgate.ingress.shared.wire.request_model import Name, Wire
 

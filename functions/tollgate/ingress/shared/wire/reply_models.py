@@ -5,8 +5,9 @@ https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
 
 from datetime import datetime
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from tollgate.core.limits import Level, LimitKind
-from tollgate.core.models import BaseModel, ConfigDict, Field
 
 
 class Answer(BaseModel):

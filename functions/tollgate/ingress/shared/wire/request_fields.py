@@ -7,9 +7,9 @@ https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), vLLM's 
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
+from pydantic import AfterValidator, AliasChoices, Field, Tag
 from pydantic_core import PydanticCustomError
 
-from tollgate.core.models import AfterValidator, AliasChoices, Field, Tag
 from tollgate.ingress.shared.wire.preferences import Names, ProviderPreferences
 from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, by_shape
 

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from msgspec import Struct
-
-from tollgate.core.models import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 NAME_LENGTH_MAX: Final = 256
 
@@ -43,22 +41,6 @@ def tag_of(value: object, field: str, not_an_object: str) -> str | None:
     return f"<{tag}>" if isinstance(tag, str) else None
 
 
-class _TagReader(Struct, frozen=True):
-    """Calls `tag_of`. No function within a function: the build stores what models call by name."""
-
-    field: str
-    not_an_object: str
-
-    @property
-    def __name__(self) -> str:
-        """The name that pydantic-core asks of a callable."""
-        return "tag_of"
-
-    def __call__(self, value: object) -> str | None:
-        """Return the tag of a value."""
-        return tag_of(value, self.field, self.not_an_object)
-
-
 def by_field(field: str, *names: str) -> Any:
     """Return the discriminator of a union of objects by the name in a field.
 
@@ -67,7 +49,7 @@ def by_field(field: str, *names: str) -> Any:
     *others, last = (f"'{name}'" for name in names)
     listed = f"{', '.join(others)} or {last}" if others else last
     return Discriminator(
-        _TagReader(field, f"<{names[0]}>"),
+        lambda value: tag_of(value, field, f"<{names[0]}>"),
         custom_error_type=f"unknown_{field}",
         custom_error_message=f"must be {listed}",
     )

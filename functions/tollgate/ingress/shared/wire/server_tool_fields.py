@@ -2,7 +2,8 @@
 
 from typing import Annotated, Final, Literal
 
-from tollgate.core.models import Field
+from pydantic import Field
+
 from tollgate.ingress.shared.wire.request_model import Wire
 
 DOMAINS_MAX: Final = 100

@@ -5,7 +5,8 @@ https://platform.openai.com/docs/api-reference/audio/createSpeech (2026-11-22)
 
 from typing import Annotated, Final, Literal
 
-from tollgate.core.models import Field, Tag
+from pydantic import Field, Tag
+
 from tollgate.core.request import SoundFormat
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import Name, Wire, by_shape

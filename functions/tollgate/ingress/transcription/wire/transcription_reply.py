@@ -5,7 +5,8 @@ https://platform.openai.com/docs/api-reference/audio/json-object (openai-python 
 
 from typing import Literal
 
-from tollgate.core.models import Field, RootModel
+from pydantic import Field, RootModel
+
 from tollgate.ingress.shared.wire.reply_models import (
     Accounts,
     Answer,

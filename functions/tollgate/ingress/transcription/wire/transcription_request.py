@@ -6,7 +6,8 @@ https://platform.openai.com/docs/api-reference/audio/createTranscription (openai
 
 from typing import Annotated, Final, Literal
 
-from tollgate.core.models import Field, Tag
+from pydantic import Field, Tag
+
 from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import Json, Wire, by_shape
