@@ -10,9 +10,11 @@ from tollgate.cli.gateway.command import calls_gateway
 from tollgate.cli.gateway.http import Api
 from tollgate.cli.gateway.limits import draw_limits, level_cells, level_settings, take_away
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one
+from tollgate.core.dotted_names import DottedName
 from tollgate.core.principal import MemberRole
 
 _Option = Callable[[Callable[..., None]], Callable[..., None]]
+_LEVEL_ID: Final = click.argument("level_id", metavar="ID")
 
 
 class _Level(Struct, frozen=True, kw_only=True):
@@ -22,8 +24,8 @@ class _Level(Struct, frozen=True, kw_only=True):
     # Command that ends a level, and the word for its end.
     end: str
     gone: str
-    # Name of the class in web/people_shapes.py that a reply has.
-    shape: str
+    # Class of a reply, imported only for output that names its fields.
+    shape: DottedName[type[Any]]
     listed: tuple[str, ...]
     shown: tuple[str, ...]
     cells: Callable[[Any], dict[str, str]]
@@ -56,24 +58,22 @@ class _Level(Struct, frozen=True, kw_only=True):
         state = "there" if end is None else f"{self.gone} {end}"
         return {**level_cells(level), "state": state, **self.cells(level)}
 
-    def reply_shape(self) -> Any:
-        """Return the class of a reply, which is imported only for output that names its fields."""
-        from tollgate.web import people_shapes
-
-        return getattr(people_shapes, self.shape)
-
     def show(self, reply: Any, style: OutputStyle) -> None:
         """Print one level, with a bar of each limit."""
         data = reply["data"]
-        show_one(self.row(data), self.shown, style, data=data, shape=self.reply_shape)
+        show_one(self.row(data), self.shown, style, data=data, shape=self.shape)
         draw_limits(data, style)
 
 
 def _commands(level: _Level) -> click.Group:
     """Return the commands for one kind of level."""
     group = click.Group(f"{level.name}s", help=level.help[""])
-    level_id = click.argument("level_id", metavar="ID")
+    _add_reading(group, level)
+    _add_writing(group, level)
+    return group
 
+
+def _add_reading(group: click.Group, level: _Level) -> None:
     @group.command("ls", help=level.help["ls"])
     @level.add(*level.filters)
     @click.option(
@@ -92,16 +92,18 @@ def _commands(level: _Level) -> click.Group:
         query = {**only, level.gone: "true" if gone else None}
         found = list(api.pages(level.path(workspace), query, "cursor"))
         columns = (*level.listed, "state") if gone else level.listed
-        show([level.row(it) for it in found], columns, style, data=found, shape=level.reply_shape)
+        show([level.row(it) for it in found], columns, style, data=found, shape=level.shape)
 
     @group.command("show", help=level.help["show"])
-    @level_id
+    @_LEVEL_ID
     @calls_gateway
     def show_level(api: Api, style: OutputStyle, level_id: str) -> None:
         level.show(api.get(f"{level.path(None)}/{level_id}"), style)
 
+
+def _add_writing(group: click.Group, level: _Level) -> None:
     @group.command("create", help=level.help["create"])
-    @level_id
+    @_LEVEL_ID
     @level.add(*level.places, *level.settings)
     @level_settings
     @calls_gateway
@@ -118,7 +120,7 @@ def _commands(level: _Level) -> click.Group:
         level.show(api.post(level.path(workspace), body), style)
 
     @group.command("update", help=level.help["update"])
-    @level_id
+    @_LEVEL_ID
     @click.option("--no", "without", multiple=True, metavar="SETTING", help="Take a setting away.")
     @level.add(*level.places, *level.settings)
     @level_settings
@@ -141,15 +143,13 @@ def _commands(level: _Level) -> click.Group:
         level.show(api.patch(f"{level.path(workspace)}/{level_id}", changes), style)
 
     @group.command(level.end, help=level.help[level.end])
-    @level_id
+    @_LEVEL_ID
     @calls_gateway
     def end_level(api: Api, style: OutputStyle, level_id: str) -> None:
         reply = api.delete(f"{level.path(None)}/{level_id}")
         ended = f"is {level.gone}" if reply[level.gone] else f"was {level.gone} before"
         whole = f"{level.name.capitalize()} {level_id} {ended}."
         click.echo(as_json(reply) if style == "json" else whole)
-
-    return group
 
 
 def _given(own: Mapping[str, str | None]) -> dict[str, Any]:
@@ -172,7 +172,7 @@ teams: Final = _commands(
         name="team",
         end="delete",
         gone="deleted",
-        shape="TeamObject",
+        shape=DottedName("tollgate.web.people_shapes:TeamObject"),
         listed=("id", "left", "limits", "held", "name", "created"),
         shown=("id", "name", "state", *_RIGHTS),
         cells=lambda _: {},
@@ -192,7 +192,7 @@ members: Final = _commands(
         name="member",
         end="remove",
         gone="removed",
-        shape="MemberObject",
+        shape=DottedName("tollgate.web.people_shapes:MemberObject"),
         listed=("id", "role", "team", "left", "limits", "held", "name", "created"),
         shown=("id", "name", "email", "role", "team", "state", "sign_in", *_RIGHTS),
         cells=_member_cells,
