@@ -47,10 +47,10 @@ class OldSecret(Struct, frozen=True, kw_only=True):
     """The secret that a rotated key had before; refused from the Unix second `expires_s` on."""
 
     last_four: str
-    # Unix second from which it is refused.
     expires_s: int
-    # Unix second, None before its first use.
+    """Unix second from which it is refused."""
     last_used_s: int | None
+    """Unix second, None before its first use."""
 
 
 class KeySummary(KeySettings, frozen=True, kw_only=True):
@@ -63,19 +63,19 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     prefix: str
     last_four: str
     created_s: int
-    # What is left of each limit in the running period, holds taken off.
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    # Unix second at which each limit starts anew, None for a limit that never does.
+    """What is left of each limit in the running period, holds taken off."""
     resets_s: Mapping[Period, int | None] = field(default_factory=dict)
-    # What was spent in each running period, with a limit or without.
+    """Unix second at which each limit starts anew, None for a limit that never does."""
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    """What was spent in each running period, with a limit or without."""
     # What was ever spent.
     spent_nano_usd: int = 0
     held_nano_usd: int = 0
-    # Unix second, None before the first use.
     last_used_s: int | None = None
-    # The secret from before a rotation, None once it is refused.
+    """Unix second, None before the first use."""
     old_secret: OldSecret | None = None
+    """The secret from before a rotation, None once it is refused."""
 
 
 class CreatedKey(Struct, frozen=True, kw_only=True):
@@ -141,16 +141,16 @@ class KeyStore(KeyDirectory, Protocol):
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     """The settings of a workspace, which may be changed."""
 
-    # Whom the gateway admits; None leaves it to the catalog.
     admission: Admission | None = None
-    # What may be spent in a UTC month; None is no budget.
+    """Whom the gateway admits; None leaves it to the catalog."""
     budget_nano_usd: int | None = None
-    # Whether a spent budget locks the workspace until the month ends or the budget is raised.
+    """What may be spent in a UTC month; None is no budget."""
     pause_at_budget: bool = False
-    # Days that responses of its keys are stored, unless a key says otherwise; None stores none.
+    """Whether a spent budget locks the workspace until the month ends or the budget is raised."""
     response_days: int | None = None
-    # Days after which its files expire, unless their uploads say otherwise; None keeps them.
+    """Days that responses of its keys are stored, unless a key says otherwise; None stores none."""
     file_days: int | None = None
+    """Days after which its files expire, unless their uploads say otherwise; None keeps them."""
 
     def __post_init__(self) -> None:
         check_days("response_days", self.response_days)
@@ -167,13 +167,13 @@ class Workspace(Struct, frozen=True, kw_only=True):
     # Wallet shards that the money is divided among.
     shards: int
     created_s: int
-    # Locked by an administrator.
     locked: bool = False
+    """Locked by an administrator."""
     # Locked because the budget is spent.
     paused: bool = False
     settings: WorkspaceSettings = WorkspaceSettings()
-    # What the operator lends it, as a part of its credit.
     credit_limit_nano_usd: int = 0
+    """What the operator lends it, as a part of its credit."""
 
 
 class WorkspaceStore(Protocol):

@@ -26,8 +26,8 @@ class LevelHold(Struct, frozen=True, kw_only=True):
     id: str
     nano_usd: int
     tokens: int = 0
-    # The slice of the level's state that the money comes from.
     slice: int = 0
+    """The slice of the level's state that the money comes from."""
 
     def owner(self, workspace_id: str) -> LimitOwner:
         """Return whose state holds it."""
@@ -41,26 +41,27 @@ class Hold(Struct, frozen=True, kw_only=True):
     id: str
     workspace_id: str
     key_id: str
-    # The wallet shard that the money comes from.
     shard: int
+    """The wallet shard that the money comes from."""
     # Nano-dollars held on either side; they differ when a side had less than the bound.
     wallet_nano_usd: int
     key_nano_usd: int
-    # Period buckets that the key's amount comes from, and goes back to even after midnight.
     key_buckets: tuple[str, ...] = ()
-    # Tokens taken from the key's minute.
+    """Period buckets that the key's amount comes from, and goes back to even after midnight."""
     key_tokens: int = 0
+    """Tokens taken from the key's minute."""
     # The key's rates after this hold, for the headers of the reply.
     rate_limit: RateLimit | None = None
     token_limit: RateLimit | None = None
     # Whether the hold is topped up when it is nearly used up, within the limits of `tier`.
     covered: bool = False
     tier: TierLimits | None = None
-    # The limited levels above the key, from whose buckets of the same names money was taken. They
-    # are settled as they were held, even if the key has moved to another team meanwhile.
     levels: tuple[LevelHold, ...] = ()
-    # Too many holds on the shard; settle() marks it so that shards are added.
+    """The limited levels above the key, from whose buckets of the same names money was taken. They
+    are settled as they were held, even if the key has moved to another team meanwhile.
+    """
     crowded: bool = False
+    """Too many holds on the shard; settle() marks it so that shards are added."""
 
     @property
     def key(self) -> LimitOwner:

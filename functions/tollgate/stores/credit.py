@@ -23,10 +23,10 @@ class Balance(Struct, frozen=True, kw_only=True):
     available_nano_usd: int
     held_nano_usd: int
     spent_nano_usd: int
-    # The part of `granted` that the operator lends: an invoice is due for what is used of it.
     credit_limit_nano_usd: int = 0
-    # What is left of the grants that expire, in the order in which they are spent.
+    """The part of `granted` that the operator lends: an invoice is due for what is used of it."""
     lots: tuple[Lot, ...] = ()
+    """What is left of the grants that expire, in the order in which they are spent."""
 
     @property
     def owed_nano_usd(self) -> int:
@@ -47,12 +47,13 @@ class CreditEntry(Struct, frozen=True, kw_only=True):
     amount_nano_usd: int
     note: str
     created_s: int
-    # The refunded generation, None for another kind of entry.
     generation_id: str | None = None
-    # Unix second at which a grant expires, None for one that does not.
+    """The refunded generation, None for another kind of entry."""
     expires_s: int | None = None
-    # The usage that is refunded; None for another kind of entry, and for refunds from before this.
+    """Unix second at which a grant expires, None for one that does not."""
     refunded: UsageGroup | None = None
+    """The usage that is refunded; None for another kind of entry, and for refunds from before this.
+    """
 
     def __post_init__(self) -> None:
         if self.amount_nano_usd <= 0 and not (self.kind in _TAKING and self.amount_nano_usd):

@@ -24,10 +24,10 @@ SESSION_KEY_PREFIX: Final = "session:"
 class LevelSpending(Struct, frozen=True, kw_only=True):
     """The spending of a level with limits; a level without any is not counted."""
 
-    # What is left of each limit in the running period, holds taken off.
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    # Unix second at which each limit starts anew, None for a limit that never does.
+    """What is left of each limit in the running period, holds taken off."""
     resets_s: Mapping[Period, int | None] = field(default_factory=dict)
+    """Unix second at which each limit starts anew, None for a limit that never does."""
     # What was spent in each running period, with a limit or without; empty for an unlimited level.
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     held_nano_usd: int = 0
@@ -50,8 +50,8 @@ class Member(MemberSettings, frozen=True, kw_only=True):
     id: str
     workspace_id: str
     created_s: int
-    # Unix second of the removal, None while the member belongs to the workspace.
     removed_s: int | None = None
+    """Unix second of the removal, None while the member belongs to the workspace."""
     # Issuer, a space and the subject of the identity that signs in as this member.
     subject: str | None = None
     spending: LevelSpending = LevelSpending()
@@ -157,10 +157,10 @@ class OpenedSession(Struct, frozen=True, kw_only=True):
     """A session with its secret, which cannot be read again."""
 
     secret: str
-    # Unix second from which the secret is refused.
     expires_s: int
-    # Id of the member's session key, which all sessions of the member spend by.
+    """Unix second from which the secret is refused."""
     key_id: str
+    """Id of the member's session key, which all sessions of the member spend by."""
 
 
 class SessionStore(Protocol):

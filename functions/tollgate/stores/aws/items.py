@@ -323,7 +323,6 @@ class ActivityItem(AnyItem):
     KEY_LABEL: Final = "kl"  # S: the key's name
     LABELS: Final = "lb"  # M of S: the key's labels
     CALLER_LABELS: Final = "cb"  # M of S: the callers' labels, absent without any
-    # Each field of `Usage` (N), absent where no provider reported it.
     USAGE: Final = {
         "ti": "uncached_input_tokens",
         "tr": "cache_read_input_tokens",
@@ -343,6 +342,7 @@ class ActivityItem(AnyItem):
         "ch": "characters",
         "tu": "text_units",
     }
+    """Each field of `Usage` (N), absent where no provider reported it."""
 
 
 class ClosedDayItem(AnyItem):

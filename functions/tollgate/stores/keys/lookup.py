@@ -44,8 +44,8 @@ class _Cached(Struct, frozen=True):
     # Monotonic second until which the reply is used.
     until_s: float
     principal: Principal | None
-    # Unix second from which the secret is refused, None if never.
     expires_s: int | None = None
+    """Unix second from which the secret is refused, None if never."""
 
 
 class DynamoKeyDirectory:

@@ -38,10 +38,10 @@ class _StoredSetting(Struct, frozen=True):
     """The attribute of a setting in both rows, and the way there and back."""
 
     attribute: str
-    # Encodes a value; a key without this setting has no such attribute.
     encode: Callable[[Any], AttributeValue]
-    # Reads the attribute of a row that may lack it.
+    """Encodes a value; a key without this setting has no such attribute."""
     decode: Callable[[Item, str], object]
+    """Reads the attribute of a row that may lack it."""
 
 
 # Settings that both rows repeat; the key's state has the others, which a hold checks.

@@ -55,15 +55,15 @@ class Division(Struct, frozen=True, kw_only=True):
 
     owner: LimitOwner
     settings: KeySettings
-    # That of the level's row, which other changes than those of a state raise as well.
     revision: int
+    """That of the level's row, which other changes than those of a state raise as well."""
     # Slices that there are, and that there are to be.
     was: int
     slices: int
-    # Whether the settings are of a later revision than the slices have.
     changes: bool = False
-    # Actions of the same transaction.
+    """Whether the settings are of a later revision than the slices have."""
     others: Sequence[object] = ()
+    """Actions of the same transaction."""
 
 
 class SliceWrites:

@@ -92,8 +92,8 @@ class MovedLimits(Struct, frozen=True):
 
     names: Mapping[str, str]
     values: Item
-    # By limit, how many of its live buckets the state has, and how many it lacks.
     buckets: Mapping[str, tuple[int, int]]
+    """By limit, how many of its live buckets the state has, and how many it lacks."""
 
 
 def move_limits(state: Item, amounts: Mapping[str, int], second: int) -> MovedLimits:

@@ -49,15 +49,15 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     """The hold that a generation requests of its key."""
 
     amount_nano_usd: int
-    # Upper bound of the generation's tokens.
     tokens: int = 0
-    # Whether to take the whole amount or nothing.
+    """Upper bound of the generation's tokens."""
     covered: bool = False
+    """Whether to take the whole amount or nothing."""
     # Whether the caller used the secret from before a rotation.
     old_secret: bool = False
     tier: TierLimits | None = None
-    # Slices of the state, one of which takes the hold.
     slices: int = 1
+    """Slices of the state, one of which takes the hold."""
 
     def over_budget(self, owner: LimitOwner, hold_id: str) -> GatewayError | None:
         """Return a refusal if the amount is above the tier's whole budget, None otherwise."""

@@ -42,12 +42,12 @@ class OwnLimits(Struct, frozen=True):
 class TierPart(Struct, frozen=True):
     """The narrower limits that a write keeps to, and the values of its expression."""
 
-    # Whose rate is the narrower one, None if the tier has none.
     rate: TierForm | None = None
-    # Index of the budget's period in PERIODS, and whose limit of it is the narrower one.
+    """Whose rate is the narrower one, None if the tier has none."""
     budget: tuple[int, TierForm] | None = None
-    # Values of the expression, each of which it uses.
+    """Index of the budget's period in PERIODS, and whose limit of it is the narrower one."""
     values: Mapping[str, AttributeValue] = field(default_factory=dict)
+    """Values of the expression, each of which it uses."""
 
 
 def tier_part(tier: TierLimits | None, own: OwnLimits, take: KeyHoldAttempt) -> TierPart:

@@ -42,8 +42,8 @@ _LEASE_S: Final = 120
 class AlertChannel(Protocol):
     """A channel to somebody outside."""
 
-    # Part of the attribute that notes a delivery, so it never changes.
     name: str
+    """Part of the attribute that notes a delivery, so it never changes."""
 
     async def send(self, event: bytes) -> None:
         """Deliver one event as JSON; raise DeliveryFailed if it is not taken."""

@@ -53,8 +53,8 @@ class _HoldRequest(Struct, frozen=True, kw_only=True):
     tokens: int
     covered: bool
     tier: TierLimits | None
-    # Called once the writes are under way.
     meanwhile: Callable[[], None] | None
+    """Called once the writes are under way."""
 
 
 class DynamoLedger:

@@ -48,8 +48,8 @@ class WalletHold(Struct, frozen=True, kw_only=True):
 
     shard: int
     amount_nano_usd: int
-    # Whether the shard has many holds by now.
     crowded: bool = False
+    """Whether the shard has many holds by now."""
 
 
 class Wallets:

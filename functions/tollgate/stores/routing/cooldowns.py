@@ -35,8 +35,8 @@ class Failures(Struct, frozen=True):
     # Unix second of the first one.
     since_s: int
     count: int
-    # Unix second of the last one.
     last_s: int
+    """Unix second of the last one."""
 
     def add_one(self, now_s: float, policy: CooldownPolicy) -> "Failures":
         """Return this with a failure of now, which begins a new count where the window is over."""

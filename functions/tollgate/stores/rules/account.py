@@ -54,23 +54,23 @@ class WalletState(Struct, frozen=True, kw_only=True):
 
     available_nano_usd: int
     locked: bool
-    # Whether the lock is the one of a budget that is spent.
     paused: bool = False
-    # Number of holds.
+    """Whether the lock is the one of a budget that is spent."""
     holds: int
+    """Number of holds."""
 
 
 class RateState(Struct, frozen=True, kw_only=True):
     """A key's requests per minute as GCRA (generic cell rate algorithm), in microseconds."""
 
-    # Unix microsecond when the bucket is full again.
     full_us: int
-    # Unix microsecond when the next request may come.
+    """Unix microsecond when the bucket is full again."""
     ready_us: int
-    # Microseconds that one request takes.
+    """Unix microsecond when the next request may come."""
     interval_us: int
-    # Microseconds that a burst may borrow beyond one interval.
+    """Microseconds that one request takes."""
     slack_us: int
+    """Microseconds that a burst may borrow beyond one interval."""
 
     @classmethod
     def fresh(cls, requests_per_minute: int, burst: int) -> "RateState":

@@ -20,26 +20,26 @@ LOTS_MAX: Final = 100
 class Lot(Struct, frozen=True, kw_only=True):
     """The rest of a grant that expires."""
 
-    # The grant's id.
     id: str
+    """The grant's id."""
     # Unix second from which the rest is taken back.
     expires_s: int
     granted_nano_usd: int
-    # What is neither spent nor taken back; held money is still in it.
     left_nano_usd: int
-    # Entries that have taken back parts of it.
+    """What is neither spent nor taken back; held money is still in it."""
     expiries: int = 0
+    """Entries that have taken back parts of it."""
 
 
 class Lots(Struct, frozen=True, kw_only=True):
     """The lots of a workspace at their last change."""
 
-    # What all shards had spent by then, which is allotted.
     spent_nano_usd: int = 0
-    # In the order in which they are spent.
+    """What all shards had spent by then, which is allotted."""
     lots: tuple[Lot, ...] = ()
-    # Changes so far; 0 before the first one.
+    """In the order in which they are spent."""
     revision: int = 0
+    """Changes so far; 0 before the first one."""
 
     @property
     def left_nano_usd(self) -> int:
@@ -56,10 +56,10 @@ class Sums(Struct, frozen=True, kw_only=True):
 
     granted_nano_usd: int
     spent_nano_usd: int
-    # Available nano-dollars by shard.
     available_nano_usd: Mapping[int, int]
-    # Nano-dollars by the id of the hold.
+    """Available nano-dollars by shard."""
     holds: Mapping[str, int]
+    """Nano-dollars by the id of the hold."""
 
 
 def allot(lots: Lots, *, granted_nano_usd: int, spent_nano_usd: int) -> Lots:

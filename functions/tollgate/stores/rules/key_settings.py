@@ -37,34 +37,33 @@ def check_days(name: str, days: int | None) -> None:
 class KeyOption(Struct, frozen=True, kw_only=True):
     """The form in which the api and the command line offer a plain setting."""
 
-    # Option of `tollgate keys`, without its dashes.
     option: str
-    # Description in the api, and help of the option.
+    """Option of `tollgate keys`, without its dashes."""
     text: str
+    """Description in the api, and help of the option."""
     # Bounds of a number; a number has both.
     lowest: int | None = None
     highest: int | None = None
-    # Longest text, in characters.
     length_max: int | None = None
-    # Type of the values that the api accepts, where it is narrower than the field's.
+    """Longest text, in characters."""
     accepted: Any = None
+    """Type of the values that the api accepts, where it is narrower than the field's."""
 
 
 class KeySettings(Struct, frozen=True, kw_only=True):
     """The settings of a key. Raises RequestError for a value that no key can have."""
 
-    # Name that people know the key by.
     label: str
-    # Tier of routing.yaml, whose limits count beside the key's own.
+    """Name that people know the key by."""
     tier: Annotated[
         str | None,
         KeyOption(option="tier", text="Tier of routing.yaml.", length_max=_TIER_LENGTH_MAX),
     ] = None
-    # Globs of the models that the key may use; None allows all.
+    """Tier of routing.yaml, whose limits count beside the key's own."""
     models: tuple[str, ...] | None = None
-    # Spending limits in nano-dollars; a period that is absent is not limited.
+    """Globs of the models that the key may use; None allows all."""
     limits_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    # Average rate, refilled evenly (GCRA).
+    """Spending limits in nano-dollars; a period that is absent is not limited."""
     requests_per_minute: Annotated[
         int,
         KeyOption(
@@ -74,7 +73,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             highest=RATE_MAX,
         ),
     ] = 60
-    # Requests that may come at once after a pause.
+    """Average rate, refilled evenly (GCRA)."""
     burst: Annotated[
         int,
         KeyOption(
@@ -85,25 +84,25 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             highest=RATE_MAX,
         ),
     ] = 120
-    # Tokens in one minute of the clock; None does not limit them.
+    """Requests that may come at once after a pause."""
     tokens_per_minute: Annotated[
         int | None,
         KeyOption(option="tpm", text="Tokens per minute.", lowest=1, highest=_TOKENS_MAX),
     ] = None
-    # Requests at the same time; None does not limit them.
+    """Tokens in one minute of the clock; None does not limit them."""
     concurrency: Annotated[
         int | None,
         KeyOption(
             option="concurrency", text="Requests at the same time.", lowest=1, highest=HOLDS_MAX
         ),
     ] = None
-    # Unix second from which the key is refused; None never.
+    """Requests at the same time; None does not limit them."""
     expires_s: int | None = None
-    # Labels (team, member, environment) that spending is grouped by.
+    """Unix second from which the key is refused; None never."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    # Whether the key is refused until it is enabled again.
+    """Labels (team, member, environment) that spending is grouped by."""
     disabled: bool = False
-    # Days that prompts and answers are kept; None keeps nothing.
+    """Whether the key is refused until it is enabled again."""
     content_days: Annotated[
         int | None,
         KeyOption(
@@ -112,7 +111,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             accepted=ContentDays,
         ),
     ] = None
-    # Days that responses are stored for later requests; None leaves it to the workspace.
+    """Days that prompts and answers are kept; None keeps nothing."""
     response_days: Annotated[
         int | None,
         KeyOption(
@@ -122,7 +121,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             accepted=ContentDays,
         ),
     ] = None
-    # Team whose limits count too; None leaves it to the member's.
+    """Days that responses are stored for later requests; None leaves it to the workspace."""
     team_id: Annotated[
         str | None,
         KeyOption(
@@ -131,7 +130,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             length_max=64,
         ),
     ] = None
-    # Member that the key belongs to, whose limits count too.
+    """Team whose limits count too; None leaves it to the member's."""
     member_id: Annotated[
         str | None,
         KeyOption(
@@ -140,6 +139,7 @@ class KeySettings(Struct, frozen=True, kw_only=True):
             length_max=128,
         ),
     ] = None
+    """Member that the key belongs to, whose limits count too."""
 
     def __post_init__(self) -> None:
         numbers: dict[str, int | None] = {

@@ -32,22 +32,22 @@ def is_member_id(text: str) -> bool:
 class LevelSettings(Struct, frozen=True, kw_only=True):
     """The settings of a team. Raises RequestError for a value that no level can have."""
 
-    # Name that people see, None for the id.
     display_name: str | None = None
-    # Tier of routing.yaml for keys that name none.
+    """Name that people see, None for the id."""
     tier: str | None = None
-    # Globs of the models that its keys may use; None allows all.
+    """Tier of routing.yaml for keys that name none."""
     models: tuple[str, ...] | None = None
-    # Spending limits in nano-dollars; a period that is absent is not limited.
+    """Globs of the models that its keys may use; None allows all."""
     limits_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    # Average rate of all its keys together (GCRA); None does not limit it.
+    """Spending limits in nano-dollars; a period that is absent is not limited."""
     requests_per_minute: int | None = None
-    # Requests at once after a pause; None is twice the rate.
+    """Average rate of all its keys together (GCRA); None does not limit it."""
     burst: int | None = None
-    # Tokens in one minute of the clock; None does not limit them.
+    """Requests at once after a pause; None is twice the rate."""
     tokens_per_minute: int | None = None
-    # Requests at the same time; None does not limit them.
+    """Tokens in one minute of the clock; None does not limit them."""
     concurrency: int | None = None
+    """Requests at the same time; None does not limit them."""
 
     def __post_init__(self) -> None:
         for name, plain in PLAIN_SETTINGS.items():

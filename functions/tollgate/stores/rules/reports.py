@@ -6,31 +6,31 @@ from msgspec import Struct
 class MaintenanceReport(Struct, frozen=True, kw_only=True):
     """The counts of one round of WorkspaceMaintenance."""
 
-    # Workspaces visited.
     workspaces: int
-    # Workspaces that got more shards.
+    """Workspaces visited."""
     grown: int
-    # Teams and members whose states got more slices.
+    """Workspaces that got more shards."""
     sliced: int = 0
-    # Entries that took back expired credit.
+    """Teams and members whose states got more slices."""
     expiries: int
-    # Moves of credit between shards.
+    """Entries that took back expired credit."""
     moves: int
-    # Budget alerts made.
+    """Moves of credit between shards."""
     alerts: int
-    # Workspaces that wait for the next round.
+    """Budget alerts made."""
     failed: int
+    """Workspaces that wait for the next round."""
 
 
 class WebhookReport(Struct, frozen=True, kw_only=True):
     """The counts of one round of webhooks."""
 
-    # Events that endpoints took.
     sent: int = 0
-    # Attempts that failed; most are repeated.
+    """Events that endpoints took."""
     failed: int = 0
-    # Workspaces that wait for the next round.
+    """Attempts that failed; most are repeated."""
     waiting: int = 0
+    """Workspaces that wait for the next round."""
 
     def __add__(self, other: "WebhookReport") -> "WebhookReport":
         """Return the counts of both."""

@@ -23,16 +23,16 @@ class WalletHolds(Struct, frozen=True, kw_only=True):
 
     workspace_id: str
     shard: int
-    # Nano-dollars by the hold's id.
     holds: Mapping[str, int]
+    """Nano-dollars by the hold's id."""
 
 
 class StateHolds(Struct, frozen=True, kw_only=True):
     """The holds in the state of a key, a member or a team, in nano-dollars by id."""
 
     owner: LimitOwner
-    # Nano-dollars by the hold's id.
     holds: Mapping[str, int]
+    """Nano-dollars by the hold's id."""
 
     @property
     def workspace_id(self) -> str:
@@ -67,14 +67,14 @@ class ExpiredHold(Struct, frozen=True, kw_only=True):
 class SweepReport(Struct, frozen=True, kw_only=True):
     """The counts of one run: expired holds found and settled, and the age of the oldest hold."""
 
-    # Expired holds.
     found: int
-    # Expired holds that were settled.
+    """Expired holds."""
     settled: int
-    # Age of the oldest hold, expired or not; 0 without holds.
+    """Expired holds that were settled."""
     oldest_age_s: float
-    # Holds of each level that has too many of them on one item.
+    """Age of the oldest hold, expired or not; 0 without holds."""
     crowded: Mapping[LimitOwner, int] = field(default_factory=dict)
+    """Holds of each level that has too many of them on one item."""
 
     @property
     def counts(self) -> dict[str, float]:
