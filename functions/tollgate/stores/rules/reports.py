@@ -1,4 +1,4 @@
-"""Reports of the scheduled work on the books."""
+"""Reports of scheduled work on the books."""
 
 from msgspec import Struct
 
@@ -17,23 +17,23 @@ class MaintenanceReport(Struct, frozen=True, kw_only=True):
     moves: int
     """Moves of credit between shards."""
     alerts: int
-    """Budget alerts made."""
+    """Budget alerts created."""
     failed: int
-    """Workspaces that wait for the next round."""
+    """Workspaces with work that failed and waits for the next round."""
 
 
 class WebhookReport(Struct, frozen=True, kw_only=True):
     """The counts of one round of webhooks."""
 
     sent: int = 0
-    """Events that endpoints took."""
+    """Events that endpoints accepted."""
     failed: int = 0
-    """Attempts that failed; most are repeated."""
+    """Failed attempts, most of which are retried."""
     waiting: int = 0
     """Workspaces that wait for the next round."""
 
     def __add__(self, other: "WebhookReport") -> "WebhookReport":
-        """Return the counts of both."""
+        """Return the sums of both reports' counts."""
         return WebhookReport(
             sent=self.sent + other.sent,
             failed=self.failed + other.failed,
@@ -42,7 +42,7 @@ class WebhookReport(Struct, frozen=True, kw_only=True):
 
 
 class BrokenInvariant(Struct, frozen=True, kw_only=True):
-    """An invariant of the books that does not hold."""
+    """An invariant of the books that is violated."""
 
     workspace_id: str
     invariant: str
