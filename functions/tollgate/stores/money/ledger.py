@@ -152,8 +152,7 @@ class DynamoLedger:
         )
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
-        """Write the record if there is none, which is the decision; then give back what was not
-        spent.
+        """Decide by writing the record if there is none, then give back what was not spent.
 
         Once the record exists, a side that cannot be reached raises no error: the sweeper settles
         it.
