@@ -290,7 +290,7 @@ async def test_c61_a_spent_budget_pauses_until_the_month_ends(dynamo: DynamoStor
     with pytest.raises(AccessError) as refused:
         await dynamo.ledger.hold(principal, 1)
     assert refused.value.code is ErrorCode.WORKSPACE_LOCKED
-    assert "has spent its budget of this month" in refused.value.message
+    assert "has spent its budget for this month" in refused.value.message
     assert refused.value.resets_s == period_ends_s("month", int(dynamo.clock.now))
     dynamo.clock.now += 10 * 86_400
     await care.run()

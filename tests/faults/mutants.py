@@ -49,8 +49,8 @@ MUTANTS: Final = (
     Mutant(
         name="sweeper releases without deciding",
         path="stores/money/sweeper.py",
-        text="standing = await self._generations.put_if_absent(lost_record(expired))",
-        instead="standing = lost_record(expired)",
+        text="record = await self._generations.put_if_absent(lost_record(expired))",
+        instead="record = lost_record(expired)",
     ),
     Mutant(
         name="hold re-sent under the same id",
@@ -85,7 +85,7 @@ MUTANTS: Final = (
     Mutant(
         name="part of a limit without its bucket",
         path="stores/keys/state_writes.py",
-        text='values[f":more{limit}"] = number(amount - was)',
+        text='values[f":more{limit}"] = number(amount - old_amount)',
         instead='values[f":more{limit}"] = number(0)',
     ),
     Mutant(
@@ -168,7 +168,7 @@ WORK_MUTANTS: Final = (
         name="settled before it is decided",
         shown_by="transcription",
         path="stores/money/ledger.py",
-        text="            standing = await repeat_while_refused(\n"
+        text="            decided = await repeat_while_refused(\n"
         "                partial(self._generations.put_if_absent, record),\n"
         "                self._clock,\n"
         "                jitter=self._ids.uniform,\n"
@@ -176,10 +176,10 @@ WORK_MUTANTS: Final = (
         "                is_idempotent=True,\n"
         "            )\n"
         "        await self._settle_sides(\n"
-        "            hold, cost_nano_usd=standing.cost_nano_usd, "
-        "tokens=standing.usage.total_tokens\n"
+        "            hold, cost_nano_usd=decided.cost_nano_usd, "
+        "tokens=decided.usage.total_tokens\n"
         "        )\n"
-        "        return standing\n",
+        "        return decided\n",
         instead="            await self._settle_sides(\n"
         "                hold, cost_nano_usd=record.cost_nano_usd, "
         "tokens=record.usage.total_tokens\n"
@@ -197,8 +197,8 @@ WORK_MUTANTS: Final = (
         name="sweeper releases without deciding",
         shown_by="speech",
         path="stores/money/sweeper.py",
-        text="standing = await self._generations.put_if_absent(lost_record(expired))",
-        instead="standing = lost_record(expired)",
+        text="record = await self._generations.put_if_absent(lost_record(expired))",
+        instead="record = lost_record(expired)",
     ),
 )
 
@@ -237,7 +237,7 @@ ROUND_MUTANTS: Final = (
         name="sweeper releases without deciding",
         shown_by="dies before a write",
         path="stores/money/sweeper.py",
-        text="standing = await self._generations.put_if_absent(lost_record(expired))",
-        instead="standing = lost_record(expired)",
+        text="record = await self._generations.put_if_absent(lost_record(expired))",
+        instead="record = lost_record(expired)",
     ),
 )

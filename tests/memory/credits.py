@@ -83,7 +83,9 @@ class MemoryCreditStore:
     ) -> Page[CreditEntry]:
         """Return a page of a workspace's entries, latest first."""
         if after is not None and not _PLACE.fullmatch(after):
-            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "The cursor is not valid.", param="cursor"
+            )
         entries = list(self._books.entries.get(workspace_id, {}).values())[::-1]
         start = int(after or 0)
         end = start + limit

@@ -123,7 +123,9 @@ class MemoryKeyStore:
     ) -> Page[KeySummary]:
         """Return a page of a workspace's keys, oldest first."""
         if after is not None and not is_id(after):
-            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "The cursor is not valid.", param="cursor"
+            )
         keys = [
             key
             for _, key in sorted(self._books.keys.items())

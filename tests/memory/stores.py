@@ -204,7 +204,9 @@ class MemoryAuditLog:
     ) -> Page[AuditEntry]:
         """Return a page of entries, latest first, with ids below `before`."""
         if before is not None and not is_entry_id(before):
-            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "The cursor is not valid.", param="cursor"
+            )
         found = [
             entry
             for entry in sorted(self._books.entries_of_audit, key=lambda it: it.id, reverse=True)

@@ -1,1 +1,1 @@
-"""DynamoDB, S3 and Secrets Manager: protocols, pure rules, and the stores that implement them."""
+"""Stores on DynamoDB, S3 and Secrets Manager: their protocols, pure rules and implementations."""

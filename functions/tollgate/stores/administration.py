@@ -1,8 +1,8 @@
 """Protocols of the stores for administration: keys, money, workspaces, records and activity.
 
-Kept apart from `stores.base` so that a function that only serves generations does not import it.
-`by` is the actor of a change, whose entry in the audit log is written along with the change.
-Every method raises LedgerError(service_unavailable) when the store cannot be reached.
+Separate from `stores.base`, so that a function that only serves generations does not import this
+module. `by` is the actor of a change; the change's audit log entry is written together with the
+change. Every method raises LedgerError(service_unavailable) if the store cannot be reached.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -44,13 +44,13 @@ class NewKey(KeySettings, frozen=True, kw_only=True):
 
 
 class OldSecret(Struct, frozen=True, kw_only=True):
-    """The secret that a rotated key had before; refused from the Unix second `expires_s` on."""
+    """The secret that a rotation replaced, which still works until `expires_s`."""
 
     last_four: str
-    # Unix second from which it is refused.
     expires_s: int
-    # Unix second, None before its first use.
+    """Unix second from which the secret is refused."""
     last_used_s: int | None
+    """Unix second of the last use, None before the first."""
 
 
 class KeySummary(KeySettings, frozen=True, kw_only=True):
@@ -59,23 +59,25 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     id: str
     workspace_id: str
     role: KeyRole
-    # Beginning and last characters of the secret.
     prefix: str
+    """First characters of the secret."""
     last_four: str
+    """Last four characters of the secret."""
     created_s: int
-    # What is left of each limit in the running period, holds taken off.
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    # Unix second at which each limit starts anew, None for a limit that never does.
+    """Rest of each limit in the current period, after holds."""
     resets_s: Mapping[Period, int | None] = field(default_factory=dict)
-    # What was spent in each running period, with a limit or without.
+    """Unix second at which each limit is renewed, None for a limit that never is."""
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    # What was ever spent.
+    """Nano-dollars spent in each current period, also in periods without a limit."""
     spent_nano_usd: int = 0
+    """Nano-dollars spent ever."""
     held_nano_usd: int = 0
-    # Unix second, None before the first use.
+    """Nano-dollars held now."""
     last_used_s: int | None = None
-    # The secret from before a rotation, None once it is refused.
+    """Unix second of the last use, None before the first."""
     old_secret: OldSecret | None = None
+    """The secret that a rotation replaced, None once it is refused."""
 
 
 class CreatedKey(Struct, frozen=True, kw_only=True):
@@ -91,19 +93,19 @@ class KeyStore(KeyDirectory, Protocol):
     async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
         """Create a key and return it with its secret.
 
-        Raises RequestError if a key of the workspace has this name.
+        Raise RequestError if a key of the workspace has this name.
         """
 
     async def names(self, workspace_id: str) -> tuple[KeyName, ...]:
         """Return the name of every key that a workspace has or had, oldest first."""
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
-        """Return a key with its spending; None if there is no such key."""
+        """Return a key with its spending, None if it does not exist."""
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
     ) -> Page[KeySummary]:
-        """Return a page of a workspace's keys, oldest first, from the one after the key `after`."""
+        """Return a page of a workspace's keys, oldest first, starting after the key `after`."""
 
     async def change(
         self,
@@ -113,44 +115,44 @@ class KeyStore(KeyDirectory, Protocol):
         *,
         by: Actor,
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` returns for them; None if there is no such key.
+        """Replace a key's settings by what `edit` returns; return None if the key does not exist.
 
-        The same settings again are no change, and make no entry in the audit log. Raises
-        RequestError, and changes nothing, if another key has the new name. `edit` is called again
-        if another writer came first. Every instance refuses a disabled or expired key within five
-        seconds.
+        Equal settings are no change, and write no audit log entry. Raise RequestError, and change
+        nothing, if another key has the new name. `edit` is called again if another writer came
+        first. Every instance refuses a disabled or expired key within five seconds.
         """
 
     async def rotate(
         self, workspace_id: str, key_id: str, *, grace_s: int, by: Actor
     ) -> CreatedKey | None:
-        """Give a key a new secret; None if there is no such key.
+        """Give a key a new secret; return None if the key does not exist.
 
-        The previous secret stays valid for `grace_s` seconds; any older one stops now. Id, limits
-        and spending stay.
+        The previous secret stays valid for `grace_s` seconds; any older one is refused now. The
+        key's id, limits and spending stay.
         """
 
     async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
-        """Delete a key; return False while one of its generations still runs, True once it is gone.
+        """Delete a key; return False while one of its generations still runs, True once it is
+        deleted.
 
         The key is refused from the first call on; the caller repeats the call until it returns
-        True. None if there is no such key.
+        True. Return None if the key does not exist.
         """
 
 
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
-    """The settings of a workspace, which may be changed."""
+    """The settings of a workspace, which can be changed."""
 
-    # Whom the gateway admits; None leaves it to the catalog.
     admission: Admission | None = None
-    # What may be spent in a UTC month; None is no budget.
+    """Admission policy of the gateway for its requests; None for the catalog's."""
     budget_nano_usd: int | None = None
-    # Whether a spent budget locks the workspace until the month ends or the budget is raised.
+    """Spending budget in a UTC month; None for no budget."""
     pause_at_budget: bool = False
-    # Days that responses of its keys are stored, unless a key says otherwise; None stores none.
+    """True if a spent budget locks the workspace until the month ends or the budget is raised."""
     response_days: int | None = None
-    # Days after which its files expire, unless their uploads say otherwise; None keeps them.
+    """Days for which responses are stored, unless a key sets its own; None stores none."""
     file_days: int | None = None
+    """Days after which files expire, unless their uploads say otherwise; None keeps them."""
 
     def __post_init__(self) -> None:
         check_days("response_days", self.response_days)
@@ -164,16 +166,16 @@ class Workspace(Struct, frozen=True, kw_only=True):
     """A workspace with its state."""
 
     id: str
-    # Wallet shards that the money is divided among.
     shards: int
+    """Number of wallet shards that the money is divided among."""
     created_s: int
-    # Locked by an administrator.
     locked: bool = False
-    # Locked because the budget is spent.
+    """True if an administrator has locked it."""
     paused: bool = False
+    """True if it is locked because its budget is spent."""
     settings: WorkspaceSettings = WorkspaceSettings()
-    # What the operator lends it, as a part of its credit.
     credit_limit_nano_usd: int = 0
+    """Amount that the operator lends, as a part of the credit."""
 
 
 class WorkspaceStore(Protocol):
@@ -182,15 +184,15 @@ class WorkspaceStore(Protocol):
     async def create(
         self, workspace_id: str, settings: WorkspaceSettings, *, by: Actor
     ) -> Workspace | None:
-        """Create a workspace; None if its id is taken."""
+        """Create a workspace; return None if its id is taken."""
 
     async def get(self, workspace_id: str) -> Workspace | None:
-        """Return a workspace, None if there is none with this id."""
+        """Return a workspace, None if it does not exist."""
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
     ) -> Page[Workspace]:
-        """Return a page of workspaces in the order of their ids, from the one after `after`."""
+        """Return a page of workspaces in the order of their ids, starting after the id `after`."""
 
     async def change(
         self,
@@ -199,14 +201,14 @@ class WorkspaceStore(Protocol):
         *,
         by: Actor,
     ) -> Workspace | None:
-        """Replace a workspace's settings by what `edit` returns for them; None if there is none."""
+        """Replace a workspace's settings by what `edit` returns; None if it does not exist."""
 
     async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
-        """Lock or unlock a workspace; a locked one is refused from its next hold on."""
+        """Lock or unlock a workspace; a locked workspace's requests are refused at their hold."""
 
 
 class AuditLog(Protocol):
-    """The audit log, which the other stores write along with their changes."""
+    """The audit log, whose entries the other stores write together with their changes."""
 
     async def page(
         self,
@@ -224,20 +226,20 @@ class AuditLog(Protocol):
 
 
 class ResponseStore(Protocol):
-    """The responses that callers refer to later, as JSON."""
+    """The stored responses that later requests refer to, as JSON."""
 
     async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        """Return a stored response of this workspace, None if there is none, or no longer."""
+        """Return a stored response of this workspace, None if it is missing, deleted or expired."""
 
     async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:
-        """Delete a response; False if there is none."""
+        """Delete a response; return False if there is none."""
 
 
 class GenerationStore(Protocol):
     """The records of generations."""
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """Return a record of this workspace, read consistently; None if there is none."""
+        """Return a record of this workspace by a consistent read, None if it does not exist."""
 
     async def page(
         self,
@@ -255,7 +257,7 @@ class GenerationStore(Protocol):
 
 
 class ActivityStore(Protocol):
-    """The sums over generations by day."""
+    """Sums over generations by day."""
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
         """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
@@ -263,9 +265,9 @@ class ActivityStore(Protocol):
     async def read(
         self, workspace_id: str, since_s: int, until_s: int, *, after: str = ""
     ) -> ActivityStream:
-        """Return such sums, of which the rows behind the place `after` are read one by one.
+        """Return the sums of `activity` as a stream of the rows after the place `after`.
 
-        LedgerError comes from the rows, too.
+        Iterating over the rows may raise LedgerError as well.
         """
 
 
@@ -277,35 +279,35 @@ class StatementStore(Protocol):
 
 
 class UploadStore(Protocol):
-    """The uploads in parts of all workspaces."""
+    """The uploads in parts, of all workspaces."""
 
     async def create(self, new: NewFile, size_bytes: int) -> PartialUpload:
-        """Make room for a file; raise AccessError if its key or workspace has none."""
+        """Reserve room for a file; raise AccessError if its key's or workspace's cap is reached."""
 
     async def file(self, workspace_id: str, upload_id: str) -> StoredFile | None:
-        """Return the file of an upload that is pending or completed, None if there is none."""
+        """Return the file of a pending or completed upload, None if there is none."""
 
     async def add_part(self, workspace_id: str, upload_id: str, content: bytes) -> str | None:
-        """Keep a part and return its id; None if no such upload is pending."""
+        """Store a part and return its id, None if the upload is not pending."""
 
     async def complete(
         self, workspace_id: str, upload_id: str, part_ids: Sequence[str], md5: str | None
     ) -> PartialUpload | None:
-        """Join parts as the content of a file, which is found from then on.
+        """Join parts as the content of a file, which can be found from then on.
 
-        Returns None if no such upload is pending. May be repeated with the same parts. Raises
-        RequestError for parts or a content that are not as they were announced.
+        Return None if the upload is not pending. A retry with the same parts is safe. Raise
+        RequestError if the parts or the content differ from what was announced.
         """
 
     async def cancel(self, workspace_id: str, upload_id: str) -> PartialUpload | None:
-        """Remove an upload with its parts; None if no such upload is pending."""
+        """Remove an upload and its parts; return None if the upload is not pending."""
 
 
 class SignedContents(Protocol):
-    """The contents that are sent to a host by signed addresses."""
+    """The contents that clients upload to this host by signed addresses."""
 
     async def receive(self, token: str, media_type: str, chunks: AsyncIterator[bytes]) -> None:
-        """Write a content; raise GatewayError for one that the address was not signed for."""
+        """Write a content; raise GatewayError if the address was not signed for it."""
 
 
 class FileStore(Protocol):
@@ -314,20 +316,21 @@ class FileStore(Protocol):
     caps: FileCaps
 
     async def create(self, new: NewFile, content: bytes) -> StoredFile:
-        """Store a file; raise AccessError if its key or workspace has no room for it."""
+        """Store a file; raise AccessError if its key's or workspace's cap is reached."""
 
     async def announce(
         self, new: NewFile, size_bytes: int
     ) -> tuple[StoredFile, SignedUpload] | None:
-        """Make room for a file that its uploader sends to the bucket; None without a bucket.
+        """Reserve room for a file that its client uploads to the bucket; None without a bucket.
 
-        Raises AccessError if its key or workspace has no room for it.
+        Raise AccessError if its key's or workspace's cap is reached.
         """
 
     async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
-        """Return a file of this workspace, None if there is none, no longer, or not yet.
+        """Return a file of this workspace, None if it is missing, deleted, expired or not yet
+        uploaded.
 
-        Raises RequestError, once, for a file whose content is not what was announced.
+        Raise RequestError, once, if the content differs from what was announced.
         """
 
     async def page(
@@ -340,16 +343,16 @@ class FileStore(Protocol):
         member_id: str | None = None,
         oldest_first: bool = False,
     ) -> Page[StoredFile]:
-        """Return a page of a workspace's files, from the one after the file `after`.
+        """Return a page of a workspace's files, starting after the file `after`.
 
         A page may have fewer than `limit` files and still have a `next`.
         """
 
     async def delete(self, workspace_id: str, file_id: str, *, by: Actor) -> bool:
-        """Delete a file with its content; False if there is none."""
+        """Delete a file and its content; return False if it does not exist."""
 
     async def download(self, file: StoredFile) -> FileDownload | None:
-        """Return where the content of a file is, None if it is missing."""
+        """Return the address or path of a file's content, None if it is missing."""
 
     async def usage(self, workspace_id: str) -> FileUsage:
-        """Return what a workspace keeps."""
+        """Return the number and size of a workspace's files."""

@@ -1,8 +1,8 @@
-"""Protocols of the stores of people: teams, members and their sessions, and codes of sign-ins.
+"""Protocols of the stores of people: teams, members, the members' sessions, and sign-in codes.
 
-`by` is the actor of a change, whose entry in the audit log is written along with the change. Every
-method raises LedgerError(service_unavailable) when the store cannot be reached, and RequestError
-for a value that cannot be, with the name of its field as `param`.
+`by` is the actor of a change; the change's audit log entry is written together with the change.
+Every method raises LedgerError(service_unavailable) if the store cannot be reached, and
+RequestError for an invalid value, with the name of its field as `param`.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 PEOPLE_PAGE_MAX: Final = 100
 SESSION_S_MAX: Final = 3_600
-# The name of a member's session key is this and the id of the member.
+# Prefix of the name of a member's session key, before the member's id.
 SESSION_KEY_PREFIX: Final = "session:"
 # What a code of a sign-in is for.
 CodeKind = Literal["attempt", "code", "device", "refresh", "user"]
@@ -26,25 +26,27 @@ _Shown = TypeVar("_Shown")
 
 
 class LevelSpending(Struct, frozen=True, kw_only=True):
-    """The spending of a level with limits; a level without any is not counted."""
+    """The spending of a level with limits; a level without limits is not counted."""
 
-    # What is left of each limit in the running period, holds taken off.
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    # Unix second at which each limit starts anew, None for a limit that never does.
+    """Rest of each limit in the current period, after holds."""
     resets_s: Mapping[Period, int | None] = field(default_factory=dict)
-    # What was spent in each running period, with a limit or without; empty for an unlimited level.
+    """Unix second at which each limit is renewed, None for a limit that never is."""
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    """Nano-dollars spent in each current period, also in periods without a limit; empty for a level
+    that is not counted.
+    """
     held_nano_usd: int = 0
 
 
 class Team(LevelSettings, frozen=True, kw_only=True):
-    """A team that exists, or the tombstone of a deleted one."""
+    """A team, or the tombstone of a deleted one."""
 
     id: str
     workspace_id: str
     created_s: int
-    # Unix second of its deletion, None while it exists.
     deleted_s: int | None = None
+    """Unix second of the deletion, None while the team exists."""
     spending: LevelSpending = LevelSpending()
 
 
@@ -54,15 +56,15 @@ class Member(MemberSettings, frozen=True, kw_only=True):
     id: str
     workspace_id: str
     created_s: int
-    # Unix second of the removal, None while the member belongs to the workspace.
     removed_s: int | None = None
-    # Issuer, a space and the subject of the identity that signs in as this member.
+    """Unix second of the removal, None while the member belongs to the workspace."""
     subject: str | None = None
+    """Identity that signs in as this member: issuer, a space, subject."""
     spending: LevelSpending = LevelSpending()
 
 
 class Belongings(Struct, frozen=True, kw_only=True):
-    """The keys and members that keep a team from being deleted; without any it is deleted."""
+    """The numbers of keys and members of a team; a team with any of them is not deleted."""
 
     keys: int
     members: int
@@ -100,10 +102,10 @@ class TeamStore(LevelStore[LevelSettings, Team], Protocol):
     async def create(
         self, workspace_id: str, team_id: str, settings: LevelSettings, *, by: Actor
     ) -> Team | None:
-        """Create a team; None if its id is taken, or was by a deleted team."""
+        """Create a team; return None if its id is taken, even by a deleted team."""
 
     async def delete(self, workspace_id: str, team_id: str, *, by: Actor) -> Belongings | None:
-        """Delete a team that nothing belongs to; None if there is none, or no longer."""
+        """Delete a team without keys and members; None if it is missing or deleted."""
 
 
 class MemberStore(LevelStore[MemberSettings, Member], Protocol):
@@ -118,24 +120,24 @@ class MemberStore(LevelStore[MemberSettings, Member], Protocol):
         subject: str | None = None,
         by: Actor,
     ) -> Member | None:
-        """Create a member; None if the id or the subject is taken, or was by a removed member."""
+        """Create a member; None if the id or the subject is taken, even by a removed member."""
 
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
-        """Return the member as whom an identity signs in, removed or not; None without one."""
+        """Return the member that an identity signs in as, removed or not; None if there is none."""
 
     async def link(
         self, workspace_id: str, member_id: str, subject: str, *, by: Actor
     ) -> Member | None:
-        """Let an identity sign in as a member who has none.
+        """Let an identity sign in as a member without an identity.
 
-        Returns None where the member is missing, removed or another identity's, and where the
-        identity is another member's.
+        Return None if the member is missing, removed or has another identity, or if the identity
+        belongs to another member.
         """
 
     async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
         """Remove a member, whose keys and sessions every instance refuses within five seconds.
 
-        Returns False if the member was removed before, None if there never was one.
+        Return False if the member was removed before, None if the id was never used.
         """
 
 
@@ -143,25 +145,27 @@ class OpenedSession(Struct, frozen=True, kw_only=True):
     """A session with its secret, which cannot be read again."""
 
     secret: str
-    # Unix second from which the secret is refused.
     expires_s: int
-    # Id of the member's session key, which all sessions of the member spend by.
+    """Unix second from which the secret is refused."""
     key_id: str
+    """Id of the member's session key, which all the member's sessions spend by."""
 
 
 class SessionStore(Protocol):
-    """The sessions of members: secrets that expire, all of them of one key for each member."""
+    """The sessions of members: secrets that expire, which share one key for each member."""
 
     async def open(
         self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
     ) -> OpenedSession | None:
-        """Open a session of at most SESSION_S_MAX seconds; None without such a member.
+        """Open a session of at most SESSION_S_MAX seconds; return None if there is no such member.
 
-        The member's session key is made with the first session.
+        The member's session key is created with the first session.
         """
 
     async def close(self, secret: str, *, by: Actor) -> bool:
-        """Close a session, which every instance refuses within five seconds; False for none."""
+        """Close a session, which every instance refuses within five seconds; return False if there
+        is none.
+        """
 
 
 class CodeStore(Protocol):

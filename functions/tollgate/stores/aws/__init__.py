@@ -1,1 +1,1 @@
-"""The shared base of all stores on AWS: signed clients, tables, items and expressions."""
+"""Shared parts of all stores on AWS: signed clients, tables, items and expressions."""

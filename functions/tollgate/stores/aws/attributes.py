@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class AttributeValue(TypedDict, total=False):
-    """One typed value, as DynamoDB writes it: `{"N": "12"}`."""
+    """One typed value in DynamoDB's JSON, such as `{"N": "12"}`."""
 
     S: str
     N: str

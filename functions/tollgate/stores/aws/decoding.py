@@ -32,7 +32,7 @@ _Value = TypeVar("_Value")
 def reads_an_item(
     read: Callable[Concatenate[Item, _Rest], _Value],
 ) -> Callable[Concatenate[Item, _Rest], _Value]:
-    """Make a function that decodes an item raise CorruptItem where it cannot."""
+    """Wrap a function that decodes an item, so that it raises CorruptItem if decoding fails."""
 
     @wraps(read)
     def reading(item: Item, /, *rest: _Rest.args, **named: _Rest.kwargs) -> _Value:
@@ -53,15 +53,15 @@ def name_of_item(item: Item) -> str:
 def decode_items(
     read: Callable[[Item], _Value], items: Iterable[Item]
 ) -> tuple[list[_Value], list[str]]:
-    """Decode each item; return the values, and the names of corrupt items, which are logged."""
-    found, corrupt = [], []
+    """Decode each item; return the values and the names of the corrupt items, which are logged."""
+    values, corrupt = [], []
     for item in items:
         try:
-            found.append(read(item))
+            values.append(read(item))
         except CorruptItem as error:
-            _log.error("a list skips an item: %s", error)
+            _log.error("skipped a corrupt item in a list: %s", error)
             corrupt.append(error.name)
-    return found, corrupt
+    return values, corrupt
 
 
 @reads_an_item
@@ -72,7 +72,7 @@ def read_text(item: Item, name: str) -> str:
 
 @reads_an_item
 def read_optional_text(item: Item, name: str) -> str | None:
-    """Return a string, None if the item has none."""
+    """Return a string, or None if the item lacks the attribute."""
     return item[name]["S"] if name in item else None
 
 
@@ -84,7 +84,7 @@ def read_number(item: Item, name: str) -> int:
 
 @reads_an_item
 def read_optional_number(item: Item, name: str) -> int | None:
-    """Return an integer, None if the item has none."""
+    """Return an integer, or None if the item lacks the attribute."""
     return int(item[name]["N"]) if name in item else None
 
 
@@ -96,7 +96,7 @@ def read_binary(item: Item, name: str) -> bytes:
 
 @reads_an_item
 def read_texts(item: Item, name: str) -> tuple[str, ...] | None:
-    """Return a list of strings, None if the item has none."""
+    """Return a list of strings, or None if the item lacks the attribute."""
     return tuple(value["S"] for value in item[name]["L"]) if name in item else None
 
 

@@ -1,11 +1,12 @@
-"""Every expression that is sent to DynamoDB, in one place so that a test can parse them all.
+"""Every expression that is sent to DynamoDB, in one file so that a test can parse them all.
 
-DynamoDB's grammar, not an emulator's: a SET operand pair has one operator, a condition has no
-arithmetic, reserved words are aliased ("Update expressions", "Condition and filter expressions"
-in the Amazon DynamoDB developer guide, seen 2026-11-21).
+The expressions obey DynamoDB's own grammar, which is stricter than an emulator's: a SET operand
+pair has one operator, a condition has no arithmetic, reserved words are aliased ("Update
+expressions", "Condition and filter expressions" in the Amazon DynamoDB developer guide, seen
+2026-11-21).
 
-Attributes are written out, so that an expression reads as DynamoDB gets it. `items.py` says what
-each of them is, and a test looks each of them up there.
+Attribute names are spelled out, so that an expression reads as it is sent to DynamoDB. `items.py`
+states the meaning of each name, and a test looks each of them up there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from tollgate.stores.rules.account import RateForm, TierForm
 
 
 class ConditionalUpdate(Struct, frozen=True):
-    """An update and the condition it happens under."""
+    """An update expression and its condition."""
 
     update: str
     condition: str
@@ -31,7 +32,8 @@ WALLET_HOLD: Final = ConditionalUpdate(
     "SET av = av - :a, h.#h = :a",
     "lk = :zero AND av >= :a AND attribute_not_exists(h.#h) AND size(h) < :max",
 )
-# Operands are read before anything is set; the copy still comes first, for engines that are lax.
+# DynamoDB reads all operands before it sets any. The copy still comes first, for emulators that set
+# in order.
 WALLET_HOLD_REST: Final = ConditionalUpdate(
     "SET h.#h = av, av = :zero",
     "lk = :zero AND av BETWEEN :one AND :a AND attribute_not_exists(h.#h) AND size(h) < :max",
@@ -44,7 +46,7 @@ WALLET_SETTLE_CROWDED: Final = ConditionalUpdate(
     "SET av = av + :d, sp = sp + :c, cr = :one REMOVE h.#h",
     "h.#h = :a",
 )
-# The amount only grows, so a repeat of a top-up that has landed fails.
+# The hold's amount only grows, so a retry of a top-up that was applied fails.
 WALLET_TOP_UP: Final = ConditionalUpdate(
     "SET av = av - :x, h.#h = :b",
     "lk = :zero AND h.#h = :a AND av >= :x",
@@ -83,16 +85,19 @@ def key_hold(
     rate: TierForm | None = None,
     budget: tuple[int, TierForm] | None = None,
 ) -> ConditionalUpdate:
-    """Build a key's hold, which counts the request and its tokens too; removes `#s0`, `#s1`….
+    """Build the write of a key's hold, which also counts the request and its tokens.
 
-    Where the key's tier limits its rate or its spending in a period, the condition also checks
-    whose limit is the narrower one, which the writer must guess: `:ti` and `:ts` are the tier's
-    interval and slack, `:tb` its budget, `:tl` the key's own limit and `:tn` what must be left of
-    that.
+    The write removes the `stale_buckets` aliases `#s0`, `#s1`….
 
-    GCRA sets `tat = max(tat, now) + interval`. There is no max(): the form for a bucket that is
-    full and the form for one that is filling exclude each other, and one of them applies. A level
-    without a rate has an interval of a microsecond, and counts no request.
+    If the key's tier limits its rate or its spending in a period, the condition also checks the
+    writer's guess whose limit is narrower, the tier's or the key's own: `:ti` and `:ts` are the
+    tier's interval and slack, `:tb` its budget, `:tl` the key's own limit and `:tn` the amount that
+    must be left of the key's own limit.
+
+    GCRA sets `tat = max(tat, now) + interval`. DynamoDB has no max(), so there is one form for a
+    full bucket (`idle`) and one for a bucket that is filling (`busy`); exactly one of their
+    conditions holds. A level without a rate has an interval of one microsecond, and its write
+    (`unlimited`) does not touch the rate.
     """
     gi, gs = (":ti", ":ts") if rate == "tier" else ("gi", "gs")
     match form:
@@ -124,7 +129,7 @@ def _within_budget(place: int, whose: TierForm) -> str:
 
 
 def key_top_up(budget: tuple[int, TierForm] | None = None) -> ConditionalUpdate:
-    """Build the write that adds to a key's hold; `budget` and its values are as in the hold."""
+    """Build the write that adds to a key's hold; `budget` and its values are as in `key_hold`."""
     tier = "" if budget is None else _within_budget(*budget)
     return ConditionalUpdate(
         "SET h.#h = :b, " + ", ".join(f"#{p} = #{p} - :x" for p in _PERIODS),
@@ -140,16 +145,16 @@ KEY_SETTLE: Final = ConditionalUpdate(
 )
 KEY_USED: Final = ConditionalUpdate("SET #used = :second", IF_PRESENT)
 KEY_DISABLE: Final = ConditionalUpdate("SET #on = :zero", IF_PRESENT)
-# What it has spent goes into the key's tombstone, so it must not have moved since it was read.
+# The key's tombstone states its total spending, so `us` must be as it was read.
 KEY_DELETE: Final = "size(h) = :zero AND #on = :zero AND us = :us"
 
-# A write of ours whose reply was lost finds itself, and is ours all the same.
+# A claim may be retried after a lost reply: the row then has the same request id (`gid`).
 CLAIM_FREE: Final = (
     "attribute_not_exists(pk) OR gid = :gid OR #ttl < :now OR (#st = :running AND #at < :dead)"
 )
 CLAIM_MINE: Final = "gid = :gid"
 CLAIM_DONE: Final = ConditionalUpdate("SET #st = :done", CLAIM_MINE)
-# An upload whose reply was lost finds itself in `h`, and counts once.
+# An upload may be retried after a lost reply: its id is then in `h`, so it is counted once.
 FILE_RESERVE: Final = ConditionalUpdate(
     "SET n = n + :one, b = b + :x, h.#h = :x",
     "n < :files AND b <= :room AND attribute_not_exists(h.#h) AND size(h) < :max",
@@ -158,7 +163,7 @@ FILE_COMMIT: Final = ConditionalUpdate("REMOVE h.#h", "h.#h = :x")
 FILE_RELEASE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x REMOVE h.#h", "h.#h = :x")
 FILE_FREE: Final = ConditionalUpdate("SET n = n - :one, b = b - :x", "n >= :one AND b >= :x")
 FILE_ARRIVED: Final = ConditionalUpdate("SET mt = :mt REMOVE aw", "attribute_exists(aw)")
-# Parts that no content is made of: those that a client sent again.
+# `FILE_PART` also counts parts that a client sent again, which no content is made of.
 FILE_PART: Final = ConditionalUpdate(
     "SET h.#h = :x, sb = sb + :x",
     "attribute_exists(aw) AND attribute_not_exists(jn) AND size(h) < :max AND sb <= :room",
@@ -187,7 +192,7 @@ SPEED_NEXT: Final = ConditionalUpdate(
 )
 SPEED_FIRST: Final = ConditionalUpdate(f"SET {_SPEED_OF_WINDOW}", "attribute_not_exists(w)")
 
-# Each change is applied once, and none after a later one.
+# A change is applied at most once, and never after a later change.
 _REVISION_BEFORE: Final = "(attribute_not_exists(rv) OR rv < :rv)"
 
 
@@ -199,9 +204,9 @@ def key_change(
 ) -> ConditionalUpdate:
     """Build the write of new values for the attributes `plain`, and of new limits.
 
-    `limits` has, by the limit's attribute, how many of its buckets exist (`#ld0`, `#ld1`…), which
-    move along with it, and how many must not exist (`#nold0`…): a bucket made meanwhile would keep
-    the old limit.
+    `limits` maps a limit's attribute to two counts of live buckets: the existing ones (`#ld0`,
+    `#ld1`…), which are raised or lowered together with the limit, and the absent ones (`#nold0`…),
+    which must stay absent: a bucket created in the meantime would start from the old limit.
     """
     sets = ["rv = :rv", *(f"#{name} = :{name}" for name in plain)]
     conditions = [IF_PRESENT, if_revision]
@@ -224,12 +229,13 @@ def slice_change(
     fewer: bool,
     shifts: bool,
 ) -> ConditionalUpdate:
-    """Build the write that gives a slice its part of the limits: a `key_change` with guards.
+    """Build the write that gives a slice its new part of the limits: a `key_change` with guards.
 
-    What the slice gives up must still be there: of a limit in `room` so much of the bucket with
-    that index (`:roomld`), and with `fewer` the requests at once. With the `same_revision` the
-    settings are those that the slice has. A rate that `shifts` keeps the moment at which its bucket
-    is full, unless that has become later than `:full`.
+    What the slice gives away must still be unused: for each limit in `room`, the amount
+    `:room<limit>` of the bucket with that index; if `fewer`, the number of holds must be at most
+    the new `cc`. With `same_revision` the slice must have the revision `:rv` already; otherwise it
+    must have an earlier one. With `shifts` the bucket of the rate gets another size but is full
+    again at the same moment (`tat`), provided that this moment is not after `:full`.
     """
     if_revision = "rv = :rv" if same_revision else _REVISION_BEFORE
     change = key_change(plain, limits, if_revision=if_revision)
@@ -266,16 +272,17 @@ def set_and_remove(
     return ConditionalUpdate(" ".join(part for part in parts if part), condition)
 
 
-# A key that was rotated, changed or deleted since it was read is another one.
+# A key was rotated, changed or deleted since it was read if its hash or revision differs.
 SAME_HASH: Final = "#hash = :samehash"
 _NOT_DELETED: Final = f"{SAME_HASH} AND attribute_not_exists(going)"
 UNCHANGED: Final = f"{_NOT_DELETED} AND attribute_not_exists(rev)"
 SAME_CHANGE: Final = f"{_NOT_DELETED} AND rev = :samerev"
 KEY_APPLIED: Final = ConditionalUpdate("REMOVE want", "rev = :rev")
-# A team or a member that exists; a tombstone stays for ever.
+# The team or member exists: a removed one leaves a tombstone with `gone` for ever.
 LEVEL_THERE: Final = "attribute_exists(pk) AND attribute_not_exists(gone)"
 SAME_LEVEL: Final = f"{LEVEL_THERE} AND rev = :rev"
-# A team whose members and keys were counted is deleted only if none has joined since.
+# `jo` counts joins: a team whose members and keys were counted is deleted only if none has joined
+# since.
 TEAM_JOIN: Final = ConditionalUpdate("SET jo = jo + :one", LEVEL_THERE)
 TEAM_DELETE: Final = ConditionalUpdate("SET gone = :now", f"{LEVEL_THERE} AND jo = :jo")
 MEMBER_REMOVE: Final = ConditionalUpdate("SET gone = :now", LEVEL_THERE)
@@ -285,8 +292,8 @@ MEMBER_LINK: Final = ConditionalUpdate(
 MEMBER_SESSION_KEY: Final = ConditionalUpdate(
     "SET skid = :kid", f"{LEVEL_THERE} AND (attribute_not_exists(skid) OR skid = :was)"
 )
-# A level without slices is no longer counted when it loses its limits, one with slices is: whether
-# a change has to reach the state depends on them.
+# A level without slices that loses its limits is no longer counted in a state; a level with slices
+# still is. Therefore the change must see the number of slices that it was decided with.
 LEVEL_CHANGE: Final = ConditionalUpdate(
     "SET cfg = :cfg, rev = :rev",
     f"{LEVEL_THERE} AND rev = :was AND (attribute_not_exists(sl) OR sl = :sl)",
@@ -294,22 +301,24 @@ LEVEL_CHANGE: Final = ConditionalUpdate(
 LEVEL_CHANGE_PENDING: Final = ConditionalUpdate(
     "SET cfg = :cfg, rev = :rev, want = :one", f"{LEVEL_THERE} AND rev = :was"
 )
-# Slices are made of the settings that the state has: none that wait for it.
+# New slices copy the settings of the state, so no change of settings may be pending (`want`).
 _LEVEL_SETTLED: Final = f"{SAME_LEVEL} AND attribute_not_exists(want)"
 LEVEL_GROW_FIRST: Final = ConditionalUpdate(
     "SET sl = :new", f"{_LEVEL_SETTLED} AND attribute_not_exists(sl)"
 )
 LEVEL_GROW: Final = ConditionalUpdate("SET sl = :new", f"{_LEVEL_SETTLED} AND sl = :was")
-# A state that nothing holds on is counted anew; a hold of before that ends meanwhile fails it.
+# Re-seed an existing state only if its spending and holds are unchanged, so that a settlement in
+# the meantime makes the write fail.
 STATE_SEED: Final = "attribute_not_exists(pk) OR (us = :us AND h = :h)"
 SESSION_THERE: Final = "attribute_exists(kh)"
-# A key that was made while the workspace grew is another one, too.
+# A key may be created while the workspace gets more shards: then its row has too few, and the write
+# fails.
 SAME_SHARDS: Final = "n = :n"
 SAME_KEY: Final = "kid = :kid"
 WORKSPACE_GROW: Final = ConditionalUpdate("SET n = :new", "n = :n AND lk = :lk")
 WORKSPACE_LOCK: Final = ConditionalUpdate("SET lk = :lk", "lk = :was")
 WORKSPACE_LEND: Final = ConditionalUpdate("SET cl = :new", "cl = :old")
-# A limit that was taken away is 0.
+# A credit limit that was removed is stored as 0.
 WORKSPACE_LEND_FIRST: Final = ConditionalUpdate(
     "SET cl = :new", f"{IF_PRESENT} AND (attribute_not_exists(cl) OR cl = :zero)"
 )
@@ -322,7 +331,7 @@ ALERT_LEASE: Final = ConditionalUpdate(
 )
 ALERT_SENT: Final = ConditionalUpdate("SET #at = :now", IF_PRESENT)
 
-# An item that DynamoDB has yet to delete is none.
+# DynamoDB deletes expired items late: an expired item counts as missing.
 UNLESS_CURRENT: Final = f"{IF_ABSENT} OR ex <= :now"
 CODE_REPLACE: Final = ConditionalUpdate(
     "SET v = :new, ex = :ends, #ttl = :ends", "v = :old AND ex > :now"
@@ -333,14 +342,14 @@ CODE_COUNT: Final = ConditionalUpdate(
     "attribute_not_exists(n) OR n < :most",
 )
 WEBHOOK_CHANGE: Final = ConditionalUpdate("SET hook = :hook, rev = :new", "rev = :rev")
-# An endpoint that was disabled gets what happens from now on.
+# A re-enabled endpoint gets events from now on, none from the time in which it was disabled.
 WEBHOOK_ENABLE: Final = ConditionalUpdate(
     "SET hook = :hook, rev = :new, cur = :cur REMOVE fl", "rev = :rev"
 )
 WEBHOOK_CURSOR: Final = ConditionalUpdate("SET cur = :cur", "cur < :cur")
 WEBHOOK_TAKES: Final = ConditionalUpdate("SET dl = :now REMOVE fl", IF_PRESENT)
 WEBHOOK_FAILS: Final = ConditionalUpdate("SET fl = if_not_exists(fl, :now)", IF_PRESENT)
-# One process at a time tries an event: the others find another moment of the next attempt.
+# Only one process attempts a delivery: for the others, `nx` (the next attempt) has changed.
 DELIVERY_CLAIM: Final = ConditionalUpdate("SET nx = :next, way = :way", "nx = :was")
 DELIVERY_NOTE: Final = ConditionalUpdate("SET way = :way", "nx = :was")
 

@@ -1,4 +1,4 @@
-"""Failures of calls to AWS stores, and their one public form: service_unavailable."""
+"""Failures of calls to AWS stores, and the public error service_unavailable that callers see."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator
@@ -14,8 +14,9 @@ from tollgate.stores.aws.attributes import Item
 _log = logging.getLogger(__name__)
 
 _RETRY_AFTER_S: Final = 1.0
-# A write that must come through is sent again for so long. A settlement that is left to the sweeper
-# keeps its item long, and each write of it dear, for a quarter of an hour.
+# Longest time for which an important write is retried. If a settlement is left to the sweeper
+# instead, its hold makes the item larger, and so each write of the item dearer, for a quarter of an
+# hour.
 _REFUSED_FOR_S: Final = 3.0
 _PAUSE_MIN_S: Final = 0.2
 _PAUSE_MAX_S: Final = 1.0
@@ -28,7 +29,7 @@ class StoreError(Exception):
 
 
 class ConditionFailed(StoreError):
-    """A conditional write was refused; `item` is the stored item, None if there is none."""
+    """A conditional write was refused; `item` is the stored item, None if it does not exist."""
 
     def __init__(self, item: Item | None) -> None:
         super().__init__("the condition of a write failed")
@@ -36,15 +37,16 @@ class ConditionFailed(StoreError):
 
 
 class CancellationReason(Struct, frozen=True):
-    """The reason for which one action of a transaction was refused."""
+    """The reason why one action of a transaction was refused."""
 
-    # DynamoDB's code, "None" for an action that was not refused.
     code: str
+    """DynamoDB's code, "None" for an action that was not refused."""
     item: Item | None = None
+    """The stored item on which the action's condition failed, if DynamoDB returned one."""
 
 
 class TransactionCancelled(StoreError):
-    """A transaction was refused as a whole; one reason for each of its actions, in order."""
+    """A transaction was refused as a whole; `reasons` has one reason for each action, in order."""
 
     def __init__(self, reasons: tuple[CancellationReason, ...]) -> None:
         super().__init__(f"transaction cancelled: {[reason.code for reason in reasons]}")
@@ -52,7 +54,7 @@ class TransactionCancelled(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store gave no usable reply; unless `maybe_applied`, the call has changed nothing."""
+    """The store gave no usable reply; if `maybe_applied` is false, the call has changed nothing."""
 
     def __init__(self, reason: str, *, maybe_applied: bool) -> None:
         super().__init__(reason)
@@ -60,7 +62,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreRejected(StoreUnavailable):
-    """The store refuses a call for good: no such table, no permission, or an invalid call."""
+    """The store refuses a call permanently: no such table, no permission, or an invalid call."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}", maybe_applied=False)
@@ -81,7 +83,7 @@ def refusing_when_unavailable() -> Iterator[None]:
     try:
         yield
     except StoreUnavailable as unavailable:
-        # The caller gets only a time to retry; the reason is for the operator's log.
+        # The caller learns only when to retry; the reason is logged for the operator.
         _log.warning("refused because the store is unavailable: %s", unavailable)
         message = "The gateway cannot reach its own store at the moment."
         if isinstance(unavailable, CorruptItem):
@@ -103,10 +105,11 @@ async def repeat_while_refused(
     pause_max_s: float = _PAUSE_MAX_S,
     is_idempotent: bool = False,
 ) -> _Reply:
-    """Make a call until the store takes it; raise StoreUnavailable where it does not in time.
+    """Retry a call until the store accepts it; raise StoreUnavailable if the time runs out.
 
-    A refusal for now, as DynamoDB's throttling is one, is worth another try; silence only where a
-    call that has landed may land again. No try begins after `for_s`.
+    A temporary refusal, such as DynamoDB's throttling, is always retried. A call without a reply
+    may have been applied, so it is retried only if `is_idempotent`. No attempt begins after `for_s`
+    seconds.
     """
     give_up_s = clock.monotonic_s() + for_s
     pause_s = _PAUSE_MIN_S

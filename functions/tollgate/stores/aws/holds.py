@@ -1,4 +1,4 @@
-"""The map of holds by id that wallets and key states have, settled under a condition."""
+"""The map from hold ids to amounts in wallets and key states, and its conditional settlement."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -8,14 +8,15 @@ from tollgate.stores.aws.decoding import read_numbers_by_name, reads_an_item
 from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import HoldingItem
 
-# A hold's amount changes at most once after it is known: by a write whose reply was lost.
+# Attempts to settle. After an amount was read, only a top-up whose reply was lost can still change
+# it, and only once.
 _AMOUNTS_MAX: Final = 3
 
 
 class HoldUnknown(Exception):
-    """A hold whose write may have landed, or may still land.
+    """A hold whose write may have been applied, or may still be applied.
 
-    `shard` is that of the wallet, or the slice of the state, that it was written to.
+    `shard` is the wallet shard, or the slice of the state, that the write was sent to.
     """
 
     def __init__(self, amount_nano_usd: int, unavailable: StoreUnavailable, shard: int = 0) -> None:
@@ -27,10 +28,10 @@ class HoldUnknown(Exception):
 async def settle_whatever_is_held(
     settle: Callable[[int], Awaitable[None]], hold_id: str, held_nano_usd: int
 ) -> None:
-    """Call `settle` with the amount that is really held, until the item has no such hold.
+    """Call `settle` with the amount that is really held, until the item lacks the hold.
 
-    A failed condition means "settled already" only where the stored item lacks the hold; where it
-    has another amount, that one is settled.
+    A failed condition means "already settled" only if the stored item lacks the hold. If the item
+    holds another amount under that id, that amount is settled.
     """
     amount = held_nano_usd
     for _ in range(_AMOUNTS_MAX):
@@ -49,7 +50,7 @@ async def settle_whatever_is_held(
 
 
 def held_by(item: Item | None, hold_id: str) -> int | None:
-    """Return the amount of a hold in an item, None if the item has no such hold."""
+    """Return the amount of a hold in an item, None if the item lacks the hold."""
     return None if item is None else read_numbers_by_name(item, HoldingItem.HOLDS).get(hold_id)
 
 

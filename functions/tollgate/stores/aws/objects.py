@@ -1,6 +1,7 @@
-"""Whole objects in S3 by signed GET, PUT and DELETE, or in a folder on a machine without S3.
+"""Whole objects in S3 by signed GET, PUT and DELETE, or in a local folder without S3.
 
-Keys have letters, digits, `/`, `-`, `_`, `.` and `=` alone, so that they are names of files too.
+Object keys consist of letters, digits, `/`, `-`, `_`, `.` and `=`, so that they are valid file
+names.
 """
 
 import asyncio
@@ -25,34 +26,34 @@ _CONNECTIONS_MAX: Final = 100
 _ATTEMPTS_MAX: Final = 2
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 _OBJECT_BYTES_MAX: Final = 64 * 1024 * 1024
-# S3 copies half a gigabyte in some seconds.
+# S3 takes some seconds to copy half a gigabyte.
 _MOVE_TIMEOUT_S: Final = 25.0
 
 
 class ObjectHead(Struct, frozen=True, kw_only=True):
-    """The size of an object, and its first bytes."""
+    """The size of an object and its first bytes."""
 
     size_bytes: int
     head: bytes
 
 
 class ObjectStore(Protocol):
-    """Bytes by key; every method raises StoreUnavailable when they cannot be reached."""
+    """Bytes by key; every method raises StoreUnavailable if the store cannot be reached."""
 
     async def get(self, key: str, *, timeout_s: float = _TIMEOUT_S) -> bytes | None:
-        """Return the object, None if there is none."""
+        """Return the object's bytes, None if there is no such object."""
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and the first bytes of an object that is not empty; None without one."""
+        """Return the size and first bytes of an object that is not empty; None if there is none."""
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move an object, in place of one with that key; a repeated move may find none."""
+        """Move an object, replacing any at `to`; a missing object is ignored, as in a retry."""
 
     async def put(self, key: str, body: bytes) -> None:
-        """Keep the object, in place of one with the same key."""
+        """Store the object, replacing any with the same key."""
 
     async def delete(self, key: str) -> None:
-        """Delete the object; one that does not exist is no error."""
+        """Delete the object; a missing object is ignored."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -62,11 +63,11 @@ class _Reply(Struct, frozen=True, kw_only=True):
     status: int
     body: bytes
     range: str
-    """The header Content-Range, empty without one."""
+    """Value of the header Content-Range, empty if there is none."""
 
 
 class S3Objects:
-    """A bucket; its own default decides with which key its objects are encrypted."""
+    """Objects in an S3 bucket, encrypted with the bucket's default key."""
 
     def __init__(
         self, bucket: str, region: str, signer: Signer, *, endpoint_url: str | None = None
@@ -78,7 +79,7 @@ class S3Objects:
         self._pool = Pool(_CONNECTIONS_MAX)
 
     async def get(self, key: str, *, timeout_s: float = _TIMEOUT_S) -> bytes | None:
-        """Return the object, None if there is none."""
+        """Return the object's bytes, None if there is no such object."""
         reply = await self._send("GET", key, timeout_s=timeout_s)
         if reply.status == 404:
             return None
@@ -87,7 +88,7 @@ class S3Objects:
         return reply.body
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and the first bytes of an object that is not empty; None without one."""
+        """Return the size and first bytes of an object that is not empty; None if there is none."""
         reply = await self._send("GET", key, headers={"range": f"bytes=0-{bytes_max - 1}"})
         if reply.status == 404:
             return None
@@ -96,7 +97,7 @@ class S3Objects:
         return ObjectHead(size_bytes=int(reply.range.rpartition("/")[2]), head=reply.body)
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move an object, in place of one with that key; a repeated move may find none."""
+        """Move an object, replacing any at `to`; a missing object is ignored, as in a retry."""
         copying = {
             "content-type": media_type,
             "x-amz-copy-source": f"/{self._bucket}/{_check_key(key)}",
@@ -105,13 +106,13 @@ class S3Objects:
         reply = await self._send("PUT", to, headers=copying, timeout_s=_MOVE_TIMEOUT_S)
         if reply.status == 404:
             return
-        # A copy that fails on its way has the status of one that began.
+        # S3 sends status 200 as a copy begins; an error after that is in the body.
         if reply.status != 200 or b"<Error>" in reply.body:
             raise StoreRejected(f"HTTP {reply.status}", "PUT of a copy")
         await self.delete(key)
 
     async def put(self, key: str, body: bytes) -> None:
-        """Keep the object, in place of one with the same key."""
+        """Store the object, replacing any with the same key."""
         reply = await self._send(
             "PUT", key, body, headers={"content-type": "application/octet-stream"}
         )
@@ -119,7 +120,7 @@ class S3Objects:
             raise StoreRejected(f"HTTP {reply.status}", "PUT of an object")
 
     async def delete(self, key: str) -> None:
-        """Delete the object; one that does not exist is no error."""
+        """Delete the object; a missing object is ignored."""
         reply = await self._send("DELETE", key)
         if reply.status not in (200, 204, 404):
             raise StoreRejected(f"HTTP {reply.status}", "DELETE of an object")
@@ -137,14 +138,16 @@ class S3Objects:
         headers: Mapping[str, str] = _NO_HEADERS,
         timeout_s: float = _TIMEOUT_S,
     ) -> _Reply:
-        """Return the reply to a request; each may be repeated without harm."""
+        """Return the reply to a request; a failed attempt is repeated, as every request is
+        idempotent.
+        """
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
                 async with asyncio.timeout(timeout_s):
                     reply = await self._send_once(method, key, body, headers)
             except ReplyTooLong as large:
                 raise StoreRejected(
-                    "TooLarge", "the object is larger than anything we put"
+                    "TooLarge", "the object is larger than the largest that Tollgate writes"
                 ) from large
             except (HttpError, TimeoutError) as failed:
                 if attempt == _ATTEMPTS_MAX:
@@ -158,7 +161,7 @@ class S3Objects:
     async def _send_once(
         self, method: Method, key: str, body: bytes, headers: Mapping[str, str]
     ) -> _Reply:
-        # S3 signs a path as RFC 3986 escapes it, `=` too.
+        # S3's signature covers the path with `=` percent-encoded too (RFC 3986).
         url = f"{self._base}/{_check_key(key).replace('=', '%3D')}"
         signed = self._signer.sign(method, url, headers, body)
         request = Request(method=method, url=url, headers=signed, body=(body,) if body else ())
@@ -172,35 +175,35 @@ class S3Objects:
 
 
 class FolderObjects:
-    """The objects of a local server, in files that only its user may read."""
+    """Objects of a local server, in files that only its user may read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     async def get(self, key: str, *, timeout_s: float = _TIMEOUT_S) -> bytes | None:
-        """Return the object, None if there is none."""
+        """Return the object's bytes, None if there is no such object."""
         return await asyncio.to_thread(self._read, self._folder / _check_key(key))
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and the first bytes of an object that is not empty; None without one."""
+        """Return the size and first bytes of an object that is not empty; None if there is none."""
         return await asyncio.to_thread(self._read_head, self._folder / _check_key(key), bytes_max)
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move an object, in place of one with that key; a repeated move may find none."""
+        """Move an object, replacing any at `to`; a missing object is ignored, as in a retry."""
         place, target = self._folder / _check_key(key), self._folder / _check_key(to)
         await asyncio.to_thread(self._rename, place, target)
 
     async def put(self, key: str, body: bytes) -> None:
-        """Keep the object, in place of one with the same key."""
+        """Store the object, replacing any with the same key."""
         await asyncio.to_thread(self._write, self._folder / _check_key(key), body)
 
     async def delete(self, key: str) -> None:
-        """Delete the object; one that does not exist is no error."""
+        """Delete the object; a missing object is ignored."""
         path = self._folder / _check_key(key)
         await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def close(self) -> None:
-        """Leave everything as it is: a folder has no connections."""
+        """Leave everything open: a folder has no connections."""
 
     def _read(self, path: Path) -> bytes | None:
         return path.read_bytes() if path.is_file() else None

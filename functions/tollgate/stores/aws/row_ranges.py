@@ -1,4 +1,4 @@
-"""Reads of the rows of a partition whose sort keys lie in a range."""
+"""Queries for the rows of a partition whose sort keys lie in a range."""
 
 from collections.abc import AsyncIterator
 
@@ -10,7 +10,7 @@ from tollgate.stores.aws.expressions import ROWS_BETWEEN
 async def pages_between(
     client: AwsCaller, table: str, partition: str, *, low: str, high: str, consistent: bool = False
 ) -> AsyncIterator[list[Item]]:
-    """Yield the rows whose sort keys lie within [low, high], in order, a reply at a time."""
+    """Yield the rows whose sort keys lie within [low, high], in order, one reply at a time."""
     query: dict[str, object] = {
         "TableName": table,
         "ConsistentRead": consistent,

@@ -19,12 +19,13 @@ from tollgate.stores.aws.failures import StoreRejected, refusing_when_unavailabl
 _log = logging.getLogger(__name__)
 
 CACHED_FOR_S: Final = 300.0
-# A new secret is used within a minute; until then its absence costs no call to each request.
+# How long the absence of a secret is cached: a new secret is used within a minute, and a missing
+# one does not cost each request a call.
 _ABSENT_FOR_S: Final = 60.0
 
 
 class _Read(Struct, frozen=True):
-    """The last answer about one secret: its value, or None where it cannot be used."""
+    """A cached secret: its value, or None if it cannot be used."""
 
     until_s: float
     value: str | None
@@ -33,7 +34,7 @@ class _Read(Struct, frozen=True):
 class AwsSecretStore:
     """Implements `stores.base.SecretStore`; a changed secret is used within five minutes.
 
-    Without a client, as on a laptop without an AWS account, it reads the environment only.
+    Without a client, as on a laptop without an AWS account, only the environment is read.
     """
 
     def __init__(
@@ -51,15 +52,16 @@ class AwsSecretStore:
         self._clock = clock
         self._variables = variables
         self._region = region
-        # Whether variables are set by a deployment alone, as those of a Lambda function are.
+        # True if only a deployment sets variables, as for a Lambda function, so that operators are
+        # referred to the secret.
         self._prefers_secrets = prefers_secrets
-        # Bounded by the references in routing.yaml, the only ones that are read.
+        # Bounded by the references in routing.yaml: no other secret is ever read.
         self._cache: dict[str, _Read] = {}
 
     async def read(self, reference: SecretReference) -> str | None:
-        """Return the secret, or None where it is not set or may not be read.
+        """Return the secret, or None if it is not set or access is denied.
 
-        LedgerError(service_unavailable) if Secrets Manager does not answer.
+        Raise LedgerError(service_unavailable) if Secrets Manager does not answer.
         """
         value = self._from_environment(reference.env)
         if value:
@@ -69,7 +71,7 @@ class AwsSecretStore:
         return await self._from_secrets_manager(self._client, reference.secret)
 
     def place(self, reference: SecretReference) -> CredentialPlace:
-        """Return where the secret would be found by this process."""
+        """Return where this process would find the secret."""
         secret = reference.secret if self._client is not None else None
         variable = reference.env
         if variable is None or (secret is not None and self._prefers_secrets):
@@ -77,7 +79,7 @@ class AwsSecretStore:
         return CredentialPlace(variables=(variable,), secret=secret, region=self._region)
 
     def _from_environment(self, name: str | None) -> str | None:
-        """Return a variable; None for one that no provider may get, whatever a catalog says."""
+        """Return a variable, None if providers may not read it, even if a catalog names it."""
         if name is None or not self._variables.allows(name):
             return None
         return self._environment_variable(name)
@@ -94,8 +96,8 @@ class AwsSecretStore:
                 reply = await client.call("GetSecretValue", {"SecretId": name})
                 value = reply.get("SecretString") or None
             except StoreRejected as rejected:
-                # AWS answers a secret that was never made with either of two codes: without
-                # ListSecrets, a caller is denied what does not exist.
+                # For a missing secret AWS sends one of two codes: without the permission
+                # ListSecrets, access to a missing secret is denied.
                 rejection = rejected.code
         if value is None and (last is None or last.value is not None):
             fields = {"secret": name, "rejection": rejection}

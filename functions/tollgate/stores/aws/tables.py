@@ -1,4 +1,4 @@
-"""The three tables: keys of their items, reading them, and creating tables for local stores."""
+"""The three tables: keys of their items, reads, and the creation of tables in local stores."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from tollgate.stores.rules.periods import day_name
 WORKSPACE_NAMES: Final = "WS"
 _WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 _COOLDOWN: Final = "C#"
-# `M` is the workspace itself.
+# The letter `M` is taken: it is the sort key of the workspace itself.
 _LEVELS: Final[Mapping[AboveKey, str]] = {"member": "P", "team": "T"}
 _BATCH_KEYS_MAX: Final = 100
 _BATCH_ROUNDS_MAX: Final = 5
@@ -41,7 +41,7 @@ def secret_key(secret_hash: str) -> Item:
 
 
 def is_workspace_id(text_: str) -> bool:
-    """Return whether a text may name a workspace: a slug, which keeps the keys of items apart."""
+    """Return True if a text is a valid workspace id: a slug, so that `#` can separate key parts."""
     return _WORKSPACE_ID.fullmatch(text_) is not None
 
 
@@ -51,32 +51,32 @@ def workspace_key(workspace_id: str) -> Item:
 
 
 def workspace_partition(workspace_id: str) -> str:
-    """Return the partition of the core table that has a workspace with its keys and credit."""
+    """Return the core table's partition of a workspace, its keys and its credit."""
     return f"W#{workspace_id}"
 
 
 def key_pointer_key(workspace_id: str, key_id: str) -> Item:
-    """Return the key of an API key's pointer in the core table, beside its workspace."""
+    """Return the key of an API key's pointer in the core table, in its workspace's partition."""
     return _key(f"W#{workspace_id}", f"K#{key_id}")
 
 
 def key_name_key(workspace_id: str, label: str) -> Item:
-    """Return the key of the row in the core table that makes the name of an API key unique."""
+    """Return the key of the core table's row that makes an API key's name unique."""
     return _key(f"W#{workspace_id}", f"N#{label}")
 
 
 def grant_key(workspace_id: str, entry_id: str) -> Item:
-    """Return the key of a credit entry's id in the core table, which makes the entry single."""
+    """Return the key of a credit entry's id in the core table, which makes the entry unique."""
     return _key(f"W#{workspace_id}", f"G#{entry_id}")
 
 
 def entry_key(workspace_id: str, place: str) -> Item:
-    """Return the key of a credit entry in the core table, in the order of time."""
+    """Return the key of a credit entry in the core table; entries sort by time."""
     return _key(f"W#{workspace_id}", f"L#{place}")
 
 
 def credit_lots_key(workspace_id: str) -> Item:
-    """Return the key of a workspace's lots of credit that expires, in the core table."""
+    """Return the key of a workspace's lots of expiring credit in the core table."""
     return _key(f"W#{workspace_id}", "LOTS")
 
 
@@ -86,7 +86,7 @@ def workspace_name_key(workspace_id: str) -> Item:
 
 
 def alert_key(workspace_id: str, month: str, budget_nano_usd: int, percent: int) -> Item:
-    """Return the key of a budget's alert in the core table, so that it is made once."""
+    """Return the key of a budget alert in the core table, so that the alert is created once."""
     return _key(f"W#{workspace_id}", f"E#{month}#{budget_nano_usd}#{percent:03d}")
 
 
@@ -96,69 +96,69 @@ def activity_key(workspace_id: str, row: ActivityRow) -> Item:
 
 
 def closed_day_key(workspace_id: str, day: str) -> Item:
-    """Return the key of the core table's mark that a day (`2026-11-21`) is complete."""
+    """Return the key of the core table's item that marks a day (`2026-11-21`) as complete."""
     return _key(f"W#{workspace_id}", f"D#{day.replace('-', '')}")
 
 
 def audit_workspace(workspace_id: str) -> str:
-    """Return the partition of the core table that has the audit log of one workspace."""
+    """Return the core table's partition of one workspace's audit log."""
     return f"T#W#{workspace_id}"
 
 
 def audit_month(second: int) -> str:
-    """Return the partition of the core table that has all entries of a UTC month."""
+    """Return the core table's partition of all audit log entries in a UTC month."""
     return f"T#M#{day_name(second)[:6]}"
 
 
 def audit_key(partition: str, entry_id: str) -> Item:
-    """Return the key of a row of an entry in the core table, in the order of time."""
+    """Return the key of an audit log entry's row in the core table; rows sort by time."""
     return _key(partition, entry_id)
 
 
 def claim_key(workspace_id: str, key_hash: str) -> Item:
-    """Return the key of the claim of an Idempotency-Key in the core table."""
+    """Return the key of an Idempotency-Key's claim in the core table."""
     return _key(f"I#{workspace_id}", key_hash)
 
 
 def login_code_key(kind: str, digest: str) -> Item:
-    """Return the key of a step of a sign-in in the core table, by the hash of its code."""
+    """Return the key of a sign-in step in the core table, by the hash of its code."""
     return _key(f"O#{digest}", kind)
 
 
 def login_count_key(digest: str) -> Item:
-    """Return the key in the core table of the calls of an address in one window."""
+    """Return the key of the core table's count of an address's calls in one window."""
     return _key(f"O#{digest}", "count")
 
 
 def file_partition(workspace_id: str) -> str:
-    """Return the partition of the core table that has the files of a workspace."""
+    """Return the core table's partition of a workspace's files."""
     return f"F#{workspace_id}"
 
 
 def file_key(workspace_id: str, file_id: str) -> Item:
-    """Return the key of a file in the core table, in the order of time."""
+    """Return the key of a file in the core table; files sort by time."""
     return _key(file_partition(workspace_id), f"F#{file_id}")
 
 
 def file_usage_key(workspace_id: str, key_id: str | None) -> Item:
-    """Return the key of what an API key's files take, or of what the workspace's do."""
+    """Return the key of the count of an API key's files, or of all the workspace's files."""
     return _key(file_partition(workspace_id), "U" if key_id is None else f"U#{key_id}")
 
 
 def webhook_partition(workspace_id: str) -> str:
-    """Return the partition of the core table that has the webhooks of a workspace."""
+    """Return the core table's partition of a workspace's webhooks."""
     return f"J#{workspace_id}"
 
 
 def webhook_key(workspace_id: str, place: int) -> Item:
-    """Return the key of one of the places for a workspace's webhooks in the core table."""
+    """Return the key of one of the numbered places for a workspace's webhooks in the core table."""
     return _key(webhook_partition(workspace_id), f"E#{place}")
 
 
 def delivery_key(workspace_id: str, webhook_id: str, event_id: str, *, pending: bool) -> Item:
-    """Return the key of an event's delivery in the core table, in the order of time.
+    """Return the key of an event's delivery in the core table; deliveries sort by time.
 
-    Those that are pending have rows of their own, which are all that a round reads.
+    Pending deliveries have separate rows, so that a round reads only those.
     """
     kind = "P" if pending else "D"
     return _key(webhook_partition(workspace_id), f"{kind}#{webhook_id}#{event_id}")
@@ -175,9 +175,9 @@ def key_state_key(key_id: str) -> Item:
 
 
 def level_state_key(level: AboveKey, workspace_id: str, level_id: str, slice_: int = 0) -> Item:
-    """Return the key of the state of a member or a team, or of a slice of it, in the ledger table.
+    """Return the key of the state of a member or a team in the ledger table, or of a slice.
 
-    Each slice has a partition of its own.
+    Each slice has its own partition.
     """
     place = f"{level_id}#{slice_}" if slice_ else level_id
     return _key(f"{_LEVELS[level]}#{workspace_id}#{place}", "S")
@@ -191,13 +191,15 @@ def state_key(owner: LimitOwner) -> Item:
         case "member" | "team" as level:
             return level_state_key(level, owner.workspace_id, owner.id, owner.slice)
         case "workspace":
-            raise ValueError("a workspace has wallets in the place of a state")
+            raise ValueError("a workspace has wallet shards and no state")
         case _:
             assert_never(owner.level)
 
 
 def owner_of_state(partition: str, workspace_id: str) -> LimitOwner:
-    """Return whose state lies in a partition of the ledger table; raise ValueError for none."""
+    """Return the owner of the state in a partition of the ledger table; raise ValueError if it has
+    no state.
+    """
     kind, _, name = partition.partition("#")
     if kind == "K":
         return LimitOwner(level="key", id=name, workspace_id=workspace_id)
@@ -207,32 +209,32 @@ def owner_of_state(partition: str, workspace_id: str) -> LimitOwner:
             return LimitOwner(
                 level=level, id=level_id, workspace_id=workspace_id, slice=int(place or 0)
             )
-    raise ValueError(f"no state lies in {partition}")
+    raise ValueError(f"partition {partition} has no state")
 
 
 def level_row_key(level: AboveKey, workspace_id: str, level_id: str) -> Item:
-    """Return the key of a member or a team in the core table, beside its workspace."""
+    """Return the key of a member or a team in the core table, in its workspace's partition."""
     return _key(f"W#{workspace_id}", f"{_LEVELS[level]}#{level_id}")
 
 
 def level_rows_prefix(level: AboveKey) -> str:
-    """Return the beginning of the sort keys of a workspace's members or teams."""
+    """Return the sort key prefix of a workspace's members or teams."""
     return f"{_LEVELS[level]}#"
 
 
 def subject_key(workspace_id: str, subject_hash: str) -> Item:
-    """Return the key of the row in the core table that finds a member by who signs in."""
+    """Return the key of the core table's row that maps a signed-in identity to a member."""
     return _key(f"W#{workspace_id}", f"O#{subject_hash}")
 
 
 def generation_key(workspace_id: str, generation_id: str) -> Item:
-    """Return the key of a record, in the partition of the UTC day in which its id was made."""
+    """Return the key of a record, in the partition of the UTC day of its id."""
     day = day_name(created_s(generation_id))
     return _key(generation_day(workspace_id, day), generation_sort(generation_id))
 
 
 def generation_day(workspace_id: str, day: str) -> str:
-    """Return the partition of one UTC day (`2026-11-21`) in the generations table."""
+    """Return the generations table's partition of one UTC day (`2026-11-21`)."""
     return f"W#{workspace_id}#{day.replace('-', '')}"
 
 
@@ -242,11 +244,11 @@ def generation_sort(generation_id: str) -> str:
 
 
 def generation_of_sort(item: Item) -> str:
-    """Return the generation whose record an item's key belongs to."""
+    """Return the id of the generation whose record has this item's key."""
     return read_text(item, AnyItem.SORT).removeprefix("G#")
 
 
-# Core: which catalog is live.
+# Key of the core table's item that names the live catalog.
 PUBLICATION_KEY: Final[Item] = {
     AnyItem.PARTITION: string("CATALOG"),
     AnyItem.SORT: string("P"),
@@ -254,7 +256,7 @@ PUBLICATION_KEY: Final[Item] = {
 
 
 def publication_row_key(revision: int) -> Item:
-    """Return the key of one publication in the core table, in the order of revisions."""
+    """Return the key of one publication in the core table; publications sort by revision."""
     return _key("CATALOG", f"R#{revision:09d}")
 
 
@@ -269,7 +271,7 @@ def speed_key(endpoint_id: str) -> Item:
 
 
 def endpoint_of_cooldown(item: Item) -> str:
-    """Return the endpoint whose failures, or whose speed, an item has."""
+    """Return the id of the endpoint that an item of failures or of speeds belongs to."""
     return read_text(item, AnyItem.PARTITION).removeprefix(_COOLDOWN)
 
 
@@ -278,7 +280,7 @@ def _key(partition: str, sort: str) -> Item:
 
 
 async def create_tables(client: AwsCaller, tables: Tables) -> None:
-    """Create missing tables of a local store or a test; deployments have a template."""
+    """Create missing tables in a local store or a test; a template creates them in deployments."""
     for name in (tables.core, tables.ledger, tables.generations):
         try:
             await client.call(
@@ -302,7 +304,7 @@ async def create_tables(client: AwsCaller, tables: Tables) -> None:
 
 
 async def get_item(client: AwsCaller, table: str, key: Item) -> Item | None:
-    """Return one item, read consistently; None if there is none."""
+    """Return one item by a consistent read, None if it does not exist."""
     reply = await client.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
     item: Item | None = reply.get("Item")
     return item
@@ -320,7 +322,7 @@ async def query_rows(
 ) -> tuple[list[Item], Item | None]:
     """Return a page of a partition's rows whose sort key begins with `prefix`, and its end.
 
-    The end is the key to pass as `after` for the next page, None at the last one.
+    The end is the key to pass as `after` for the next page, None after the last page.
     """
     query: dict[str, object] = {
         "TableName": table,
@@ -347,30 +349,30 @@ async def all_rows(client: AwsCaller, table: str, partition: str, prefix: str) -
 
 
 async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list[Item]:
-    """Return the existing items of these keys, read consistently, in no order."""
-    found: list[Item] = []
+    """Return those items of these keys that exist, by consistent reads, in any order."""
+    items: list[Item] = []
     for start in range(0, len(keys), _BATCH_KEYS_MAX):
         wanted: Mapping[str, object] = {
             table: {"Keys": keys[start : start + _BATCH_KEYS_MAX], "ConsistentRead": True}
         }
         for _ in range(_BATCH_ROUNDS_MAX):
             reply = await client.call("BatchGetItem", {"RequestItems": wanted})
-            found += reply["Responses"].get(table, ())
+            items += reply["Responses"].get(table, ())
             wanted = reply.get("UnprocessedKeys") or {}
             if not wanted:
                 break
         else:
-            raise StoreUnavailable("BatchGetItem leaves keys unprocessed", maybe_applied=False)
-    return found
+            raise StoreUnavailable("BatchGetItem left keys unprocessed", maybe_applied=False)
+    return items
 
 
 async def get_slices(
     client: AwsCaller, table: str, owner: LimitOwner, count: int
 ) -> dict[LimitOwner, Item]:
-    """Return the existing items of the first `count` slices of a state, in order."""
+    """Return those of the first `count` slices of a state that exist, in the order of slices."""
     owners = [replace(owner, slice=place) for place in range(count)]
-    found = {
+    item_of = {
         owner_of_state(read_text(item, AnyItem.PARTITION), owner.workspace_id): item
-        for item in await get_items(client, table, [state_key(it) for it in owners])
+        for item in await get_items(client, table, [state_key(slice_) for slice_ in owners])
     }
-    return {it: found[it] for it in owners if it in found}
+    return {slice_: item_of[slice_] for slice_ in owners if slice_ in item_of}

@@ -1,6 +1,6 @@
-"""Transactions of DynamoDB: writes that are all applied or none, and the actions they are made of.
+"""DynamoDB transactions, whose writes are applied all together or not at all, and their actions.
 
-Kept apart from `aws_json`, because a function that only serves generations sends none of these.
+Separate from `aws_json`, because a function that only serves generations sends no transaction.
 """
 
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from tollgate.stores.aws.expressions import IF_ABSENT
 
 
 def put_if_absent(table: str, item: Item) -> object:
-    """Return the action that puts an item if there is none with its key."""
+    """Return the action that puts an item unless an item with its key exists."""
     return {"Put": {"TableName": table, "Item": item, "ConditionExpression": IF_ABSENT}}
 
 
 async def transact(client: AwsCaller, ids: IdSource, actions: Iterable[object]) -> None:
-    """Apply all of the actions; raise TransactionCancelled, and apply none, where one must fail."""
+    """Apply all actions; if one fails, apply none and raise TransactionCancelled."""
     await client.call(
         "TransactWriteItems",
-        # The token lets the client repeat the call after a lost reply.
+        # The token makes the call idempotent, so that the client may retry it after a lost reply.
         {"ClientRequestToken": ids.new_id(), "TransactItems": list(actions)},
     )

@@ -1,4 +1,4 @@
-"""Visits to all workspaces by scheduled work, some at a time."""
+"""Visits of scheduled work to all workspaces, several at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,8 +17,8 @@ async def visit_workspaces(
 ) -> list[_Result]:
     """Call `visit` with the id of each workspace; return the results in the order of ids.
 
-    So many visits run at a time: most of one is waiting for the store, and one that takes long
-    does not hold up the others. The first error ends all of them.
+    At most `at_once` visits run at a time: a visit mostly waits for the store, and a long visit
+    does not delay the others. The first error cancels all visits.
     """
     names = await all_rows(client, core, WORKSPACE_NAMES, "W#")
     ids = [read_text(name, AnyItem.SORT).removeprefix("W#") for name in names]

@@ -1,1 +1,1 @@
-"""Uploaded files: items and counts in DynamoDB, contents in S3 or in a folder."""
+"""Uploaded files: items and counts in DynamoDB, contents in S3 or in a local folder."""

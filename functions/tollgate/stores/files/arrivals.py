@@ -1,4 +1,4 @@
-"""Contents that their uploaders send to the bucket themselves: checked at the first look."""
+"""Contents that clients upload directly to the bucket; checked when the file is first read."""
 
 from typing import Final, Protocol
 
@@ -15,22 +15,22 @@ from tollgate.stores.aws.objects import ObjectHead
 from tollgate.stores.aws.tables import file_key
 from tollgate.stores.files.rows import awaited_object_of, object_of
 
-# An upload that began before its address expired may still be under way for so long.
+# Longest time for which an upload may go on after its signed address has expired.
 LATE_S: Final = 3_600
 
 
 class ArrivedContents(Protocol):
-    """Contents by key, of which only the first bytes are read."""
+    """Contents by key, which are moved, and of which only the first bytes are read."""
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and the first bytes of a content; None if it is missing."""
+        """Return the size and first bytes of a content, None if it is missing."""
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move a content, in place of one with that key; a repeated move may find none."""
+        """Move a content, replacing any at `to`; a missing content is ignored, as in a retry."""
 
 
 class Arrivals:
-    """The files of all workspaces whose content is awaited."""
+    """Checks of files whose content a client uploads to the bucket."""
 
     def __init__(self, client: AwsCaller, table: str, contents: ArrivedContents) -> None:
         self._client = client
@@ -38,10 +38,10 @@ class Arrivals:
         self._contents = contents
 
     async def check(self, file: StoredFile) -> StoredFile | None:
-        """Return an awaited file as one that has arrived; None as long as it has not.
+        """Return an awaited file as arrived, None if its content has not arrived yet.
 
-        Raises RequestError if its content is not what was announced. A content that was checked is
-        moved away from the address that its uploader may still write to.
+        Raise RequestError if the content differs from what was announced. A checked content is
+        moved to another key, because the uploader may write to the signed address until it expires.
         """
         arrived = await self._contents.get_head(awaited_object_of(file), HEAD_BYTES)
         if arrived is None:
@@ -49,7 +49,7 @@ class Arrivals:
         if arrived.size_bytes != file.size_bytes:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"file: {file.size_bytes:,} bytes were announced, and {arrived.size_bytes:,} came.",
+                f"file: {file.size_bytes:,} bytes were announced, {arrived.size_bytes:,} arrived.",
                 param="file",
             )
         media_type = read_media_type(
@@ -72,6 +72,6 @@ class Arrivals:
                 },
             )
         except ConditionFailed:
-            # Another reader has checked it, or it was deleted meanwhile.
+            # Another reader has checked the file, or it was deleted in the meantime.
             return None
         return replace(file, media_type=media_type, awaited_until_s=None)

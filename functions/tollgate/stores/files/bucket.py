@@ -1,6 +1,7 @@
-"""Contents of files in S3, through aioboto3: signed addresses and uploads in parts come with it.
+"""Contents of files in S3 through aioboto3, which signs addresses and uploads in parts.
 
-It is imported with the first call, so that the other routes of its function start without it.
+aioboto3 is imported with the first call, so that other routes of the same function start without
+it.
 """
 
 import asyncio
@@ -16,22 +17,22 @@ from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.stores.aws.objects import ObjectHead
 from tollgate.stores.files.contents import SourceRange, cut_into_pieces
 
-# Of an address from which a content is downloaded. S3 checks it when the download begins.
+# How long a download address is valid. S3 checks it only when the download begins.
 DOWNLOAD_S: Final = 300
-# Of an address to which a content is uploaded.
+# How long an upload address is valid.
 UPLOAD_S: Final = 3_600
 _CONNECT_TIMEOUT_S: Final = 2
 _READ_TIMEOUT_S: Final = 20
 _ATTEMPTS_MAX: Final = 3
-# Pieces that are held while contents are joined.
+# Pieces that are in memory at a time while contents are joined.
 _PIECES_AT_ONCE: Final = 4
 
 
 class BucketFiles:
     """Implements `stores.files.contents.FileContents`.
 
-    The bucket's own default decides with which key its objects are encrypted. Without
-    `credentials`, those of the function's role are found by the library.
+    S3 encrypts the objects with the bucket's default key. Without `credentials` the library finds
+    those of the function's role.
     """
 
     def __init__(
@@ -72,7 +73,8 @@ class BucketFiles:
                 Params={
                     "Bucket": self._bucket,
                     "Key": key,
-                    # A browser saves the file, and never runs it as a page of the bucket's host.
+                    # Makes a browser save the file instead of rendering it as a page of the
+                    # bucket's host.
                     "ResponseContentDisposition": f"attachment; filename*=UTF-8''{quote(filename)}",
                     "ResponseContentType": media_type,
                 },
@@ -133,12 +135,12 @@ class BucketFiles:
         *,
         observe: Callable[[bytes], None],
     ) -> None:
-        # What is given up on its way is deleted by the bucket after a day.
+        # The bucket deletes the parts of an unfinished multipart upload after a day.
         client = await self._open()
         place = {"Bucket": self._bucket, "Key": to}
         with _failing_as_store("CreateMultipartUpload"):
-            made = await client.create_multipart_upload(**place, ContentType=media_type)
-            place["UploadId"] = made["UploadId"]
+            upload = await client.create_multipart_upload(**place, ContentType=media_type)
+            place["UploadId"] = upload["UploadId"]
         pieces = list(enumerate(cut_into_pieces(sources), 1))
         parts: list[dict[str, object]] = []
         for first in range(0, len(pieces), _PIECES_AT_ONCE):
@@ -161,8 +163,8 @@ class BucketFiles:
             await client.complete_multipart_upload(**place, MultipartUpload={"Parts": parts})
 
     async def _read(self, ranges: Sequence[SourceRange]) -> bytes:
-        """Return one piece of what is joined."""
-        read = (self.get_range(each.key, each.start, each.length) for each in ranges)
+        """Return the bytes of one piece, which may consist of several ranges."""
+        read = (self.get_range(source.key, source.start, source.length) for source in ranges)
         return b"".join(await asyncio.gather(*read))
 
     async def delete_all(self, keys: Sequence[str]) -> None:
@@ -195,7 +197,7 @@ class BucketFiles:
         self._client = None
 
     async def _open(self) -> Any:
-        """Return the client, opened within the event loop that it belongs to."""
+        """Return the client, opened within the event loop in which it is used."""
         async with self._opening:
             if self._client is None:
                 self._client = await self._stack.enter_async_context(self._new_client())
@@ -222,7 +224,8 @@ class BucketFiles:
                 connect_timeout=_CONNECT_TIMEOUT_S,
                 read_timeout=_READ_TIMEOUT_S,
                 retries={"mode": "standard", "total_max_attempts": _ATTEMPTS_MAX},
-                # TLS and the signature hold a content together; a checksum behind it needs chunks.
+                # TLS and the signature protect the content already; a trailing checksum would need
+                # chunked transfer.
                 request_checksum_calculation="when_required",
                 response_checksum_validation="when_required",
             ),
@@ -231,7 +234,7 @@ class BucketFiles:
 
 @contextmanager
 def _failing_as_store(operation: str) -> Iterator[None]:
-    """Turn the library's errors into those of stores within a `with` block."""
+    """Turn the library's errors into store errors within a `with` block."""
     # botocore is imported by the client, with the first use of a bucket.
     from botocore.exceptions import (  # type: ignore[import-untyped]
         BotoCoreError,

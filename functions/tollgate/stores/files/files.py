@@ -1,4 +1,4 @@
-"""Uploaded files: an item and an object each, counted before and until both are gone."""
+"""Uploaded files: an item and an object each, counted until both are deleted."""
 
 import logging
 from collections.abc import Iterable
@@ -61,17 +61,17 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 
 _log: Final = logging.getLogger(__name__)
 
-# Files of one page of a list, whatever a caller asks for.
+# The largest page of a list, whatever limit a caller requests.
 PAGE_MAX: Final = 1_000
-# Rows of one query.
+# Rows that one query reads.
 _ROWS_MAX: Final = 500
-# Files that have expired, which one query removes.
+# Expired files that one listing of a page removes.
 _REMOVED_MAX: Final = 10
-# Awaited contents that one query looks for.
+# Awaited contents that one list query checks.
 _LOOKS_MAX: Final = 10
-# No upload through the gateway takes longer, so an older one without an item was given up.
+# Uploads through the gateway end earlier; an older upload without an item was abandoned.
 _ABANDONED_S: Final = 1_800
-# Deletions of one workspace meet at its count.
+# Attempts: concurrent deletions in one workspace conflict on its count.
 _REMOVAL_ATTEMPTS: Final = 8
 
 
@@ -108,7 +108,7 @@ class DynamoFileStore:
         self._searches = RecentSearches()
 
     async def create(self, new: NewFile, content: bytes) -> StoredFile:
-        """Store a file; raise AccessError if its key or workspace has no room for it."""
+        """Store a file; raise AccessError if its key's or workspace's cap is reached."""
         file = self._new(new, len(content))
         with refusing_when_unavailable():
             await self._reserve(file)
@@ -123,9 +123,9 @@ class DynamoFileStore:
     async def announce(
         self, new: NewFile, size_bytes: int
     ) -> tuple[StoredFile, SignedUpload] | None:
-        """Make room for a file that its uploader sends to the bucket; None without a bucket.
+        """Reserve room for a file that its client uploads to the bucket; None without a bucket.
 
-        The file is found once its content has arrived as announced.
+        The file can be found once its content has arrived as announced.
         """
         file = self._new(new, size_bytes)
         with refusing_when_unavailable():
@@ -139,7 +139,9 @@ class DynamoFileStore:
         return file, upload
 
     async def await_parts(self, new: NewFile, size_bytes: int, until_s: int) -> StoredFile:
-        """Make room for a file that comes in parts; it is found once they are joined."""
+        """Reserve room for a file that is uploaded in parts; the file is found once they are
+        joined.
+        """
         file = replace(self._new(new, size_bytes), awaited_until_s=until_s + LATE_S, parts={})
         with refusing_when_unavailable():
             await self._await(file)
@@ -167,7 +169,7 @@ class DynamoFileStore:
     async def _put(self, file: StoredFile) -> None:
         """Write the item of a file that is counted already.
 
-        If the reply is lost, the item may be there: the count stays, and is settled later.
+        After a lost reply the item may exist, so the count is kept and corrected later.
         """
         await self._client.call(
             "PutItem",
@@ -181,7 +183,7 @@ class DynamoFileStore:
             await self._usages.commit(place, _bare(file), file.size_bytes)
 
     async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
-        """Return a file of this workspace, None if there is none, or no longer."""
+        """Return a file of this workspace, None if it is missing, deleted or expired."""
         with refusing_when_unavailable():
             file = await find_file(
                 self._client, self._table, workspace_id, file_id, now_s=self._clock.now_s()
@@ -191,20 +193,20 @@ class DynamoFileStore:
             return await self._check(file)
 
     async def _arrived(self, files: Iterable[StoredFile]) -> list[StoredFile]:
-        """Return the files whose content is there; looks for a few of those that are awaited."""
-        found, looks = list[StoredFile](), 0
+        """Return the files whose content has arrived; check a few of those that are awaited."""
+        arrived_files, looks = list[StoredFile](), 0
         for file in files:
             if file.awaited_until_s is None:
-                found.append(file)
+                arrived_files.append(file)
             elif file.parts is None and looks < _LOOKS_MAX:
                 looks += 1
                 with suppress(RequestError):
                     arrived = await self._check(file)
-                    found += [arrived] if arrived else []
-        return found
+                    arrived_files += [arrived] if arrived else []
+        return arrived_files
 
     async def _check(self, file: StoredFile) -> StoredFile | None:
-        """Return an awaited file if it has arrived; remove one that is not what was announced."""
+        """Return an awaited file if it has arrived; delete it if it is not what was announced."""
         try:
             return await self._arrivals.check(file)
         except RequestError:
@@ -221,13 +223,13 @@ class DynamoFileStore:
         member_id: str | None = None,
         oldest_first: bool = False,
     ) -> Page[StoredFile]:
-        """Return a page of a workspace's files, from the one after the file `after`."""
+        """Return a page of a workspace's files, starting after the file `after`."""
         limit = min(limit, PAGE_MAX)
         start = None if after is None else file_key(workspace_id, read_cursor(after))
-        found: list[StoredFile] = []
+        page_files: list[StoredFile] = []
         corrupt: list[str] = []
         with refusing_when_unavailable():
-            while len(found) <= limit:
+            while len(page_files) <= limit:
                 rows, start = await query_rows(
                     self._client,
                     self._table,
@@ -237,25 +239,26 @@ class DynamoFileStore:
                     limit=_ROWS_MAX,
                     backwards=not oldest_first,
                 )
-                files, gone, names = sort_files(rows, self._clock.now_s())
-                found += await self._arrived(
-                    it
-                    for it in files
-                    if purpose in (None, it.purpose) and member_id in (None, it.member_id)
+                files, removable, names = sort_files(rows, self._clock.now_s())
+                page_files += await self._arrived(
+                    stored
+                    for stored in files
+                    if purpose in (None, stored.purpose) and member_id in (None, stored.member_id)
                 )
                 corrupt += names
-                for file in gone[:_REMOVED_MAX]:
+                for file in removable[:_REMOVED_MAX]:
                     await self.remove_quietly(file)
                 if start is None:
                     break
-        more = len(found) > limit
-        page = tuple(found[:limit])
+        more = len(page_files) > limit
+        page = tuple(page_files[:limit])
         return Page(found=page, next=page[-1].id if more else None, unreadable=tuple(corrupt))
 
     async def delete(self, workspace_id: str, file_id: str, *, by: Actor) -> bool:
-        """Delete a file with its content; False if there is none.
+        """Delete a file and its content; return False if it does not exist.
 
-        The entry of the audit log comes with the decision, from which on the file is not found.
+        The deletion is decided together with its audit log entry; from then on the file is not
+        found.
         """
         file = await self.get(workspace_id, file_id)
         if file is None:
@@ -286,14 +289,14 @@ class DynamoFileStore:
         return True
 
     async def download(self, file: StoredFile) -> FileDownload | None:
-        """Return where the content of a file is, None if it is missing."""
+        """Return the address or path of a file's content, None if it is missing."""
         with refusing_when_unavailable():
             return await self._contents.download(
                 object_of(file), filename=file.filename, media_type=file.media_type
             )
 
     async def usage(self, workspace_id: str) -> FileUsage:
-        """Return what a workspace keeps."""
+        """Return the number and size of a workspace's files."""
         with refusing_when_unavailable():
             return await self._usages.read(workspace_id)
 
@@ -311,22 +314,22 @@ class DynamoFileStore:
             if full is not None and await self._reclaim(file.workspace_id, place, full):
                 full = await self._usages.reserve(place, _bare(file), file.size_bytes, cap)
             if full is not None:
-                for each in counted:
-                    await self._usages.release(each, _bare(file), file.size_bytes)
+                for counted_place in counted:
+                    await self._usages.release(counted_place, _bare(file), file.size_bytes)
                 raise no_room(full, cap, whose, file.size_bytes)
             counted.append(place)
 
     async def _give_up(self, file: StoredFile) -> None:
-        """Undo an upload that failed; what cannot be undone is given back once it is old."""
+        """Undo a failed upload; counts that cannot be undone now are released when they are old."""
         try:
             await self._contents.delete(object_of(file))
             for place in _places(file):
                 await self._usages.release(place, _bare(file), file.size_bytes)
         except StoreError as failed:
-            _log.warning("the upload of %s stays counted for now: %s", file.id, failed)
+            _log.warning("the failed upload of %s is still counted: %s", file.id, failed)
 
     async def _reclaim(self, workspace_id: str, place: Item, full: Item) -> bool:
-        """Give back what a count has of uploads that were given up, and of files that are gone."""
+        """Release abandoned uploads and remove expired files; return True if that made room."""
         now_s = self._clock.now_s()
         freed = False
         for upload, size_bytes in read_uploads(full).items():
@@ -335,33 +338,35 @@ class DynamoFileStore:
             key = file_key(workspace_id, upload)
             is_missing = await get_item(self._client, self._table, key) is None
             end = self._usages.release if is_missing else self._usages.commit
-            # The item of the workspace does not say which key's count has the upload as well.
-            for each in (place, file_usage_key(workspace_id, None)):
-                await end(each, upload, size_bytes)
+            # The upload may be in the count of its key, too, which the item does not name.
+            for count_key in (place, file_usage_key(workspace_id, None)):
+                await end(count_key, upload, size_bytes)
             freed |= is_missing
         if not self._searches.begin(workspace_id, now_s):
             return freed
         partition = file_partition(workspace_id)
         rows = await all_rows(self._client, self._table, partition, ROWS)
-        _, gone, _ = sort_files(rows, now_s)
-        for file in gone:
+        _, removable, _ = sort_files(rows, now_s)
+        for file in removable:
             freed |= await self.remove_quietly(file)
         return freed
 
     async def remove_quietly(self, file: StoredFile) -> bool:
-        """Remove a file that is not found any more; one that cannot be is removed another time."""
+        """Remove a deleted or expired file; return False if that fails, and it is tried again
+        later.
+        """
         try:
             await self._remove(file)
         except StoreError as failed:
-            _log.warning("the file %s is removed later: %s", file.id, failed)
+            _log.warning("the file %s cannot be removed now: %s", file.id, failed)
             return False
         return True
 
     async def _remove(self, file: StoredFile) -> None:
-        """Delete the content, and then the item along with what it is counted for."""
+        """Delete the content, and then the item together with its share of the counts."""
         await self._contents.delete(object_of(file))
         if file.parts:
-            await self._contents.delete_all([part_object_of(file, it) for it in file.parts])
+            await self._contents.delete_all([part_object_of(file, part) for part in file.parts])
         elif file.awaited_until_s is not None:
             await self._contents.delete(awaited_object_of(file))
         item = {
@@ -384,7 +389,7 @@ class DynamoFileStore:
 
 
 def _places(file: StoredFile) -> tuple[Item, Item]:
-    """Return the keys of the counts that a file is part of: its API key's, its workspace's."""
+    """Return the keys of the counts that include a file: its API key's and its workspace's."""
     return (
         file_usage_key(file.workspace_id, file.key_id),
         file_usage_key(file.workspace_id, None),

@@ -1,4 +1,4 @@
-"""Contents of files in a folder, for a machine without S3."""
+"""Contents of files in a local folder, for a server without S3."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -70,12 +70,12 @@ class FolderFiles:
         self, sources: Sequence[tuple[str, int]], to: Path, observe: Callable[[bytes], None]
     ) -> None:
         to.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Two that are joined at a time have a file each, which their user alone may read.
+        # Concurrent joins write separate temporary files, which only this user may read.
         with NamedTemporaryFile(dir=to.parent, delete=False) as file:
             written = Path(file.name)
             try:
-                for each in chain.from_iterable(cut_into_pieces(sources)):
-                    content = self._read(each.key, each.start, each.length)
+                for source in chain.from_iterable(cut_into_pieces(sources)):
+                    content = self._read(source.key, source.start, source.length)
                     observe(content)
                     file.write(content)
             except (OSError, StoreRejected):

@@ -1,7 +1,7 @@
-"""Addresses at which a server takes contents for its folder, in place of a bucket's.
+"""Signed upload addresses of a server that stores contents in a folder instead of a bucket.
 
-An address is its own permission: it holds the place, the size, the type and the end, and a
-signature by a secret of this process.
+An address is its own permission: it states the key, the size, the type and the expiry of the
+upload, signed with a secret of this process.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class LocalUploads:
         self._clock = clock
 
     def sign(self, key: str, *, size_bytes: int, media_type: str) -> SignedUpload:
-        """Return an address, without its host, for a content of this size and type."""
+        """Return an address, without its host, that accepts a content of this size and type."""
         permit = _Permit(
             key=key,
             size_bytes=size_bytes,
@@ -53,10 +53,10 @@ class LocalUploads:
         )
 
     async def receive(self, token: str, media_type: str, chunks: AsyncIterator[bytes]) -> None:
-        """Write a content that an address takes.
+        """Write a content that is sent to a signed address.
 
-        Raises AccessError for an address that is not signed, or has expired, and RequestError for
-        a content of another size or type.
+        Raise AccessError if the address is not signed or has expired, RequestError if the content
+        has another size or type.
         """
         permit = self._read(token)
         if media_type != permit.media_type:
@@ -64,7 +64,7 @@ class LocalUploads:
         path = self._folder / permit.key
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         size_bytes = 0
-        # Two that are sent at a time have a file each, which their user alone may read.
+        # Concurrent uploads write separate temporary files, which only this user may read.
         with NamedTemporaryFile(dir=path.parent, delete=False) as file:
             written = Path(file.name)
             try:
@@ -77,7 +77,7 @@ class LocalUploads:
                     what = f"the address is signed for {permit.size_bytes} bytes"
                     raise _refused("content-length", what)
             except BaseException:
-                # A caller that leaves leaves nothing.
+                # Delete the partial file, also if the client disconnects.
                 await asyncio.to_thread(written.unlink)
                 raise
         await asyncio.to_thread(written.replace, path)
@@ -90,7 +90,7 @@ class LocalUploads:
             if permit.expires_s > self._clock.now_s():
                 return permit
         raise AccessError(
-            ErrorCode.PERMISSION_DENIED, "The address is not signed by this host, or has expired."
+            ErrorCode.PERMISSION_DENIED, "The address is not signed by this host or has expired."
         )
 
     def _signature(self, stated: str) -> str:

@@ -1,4 +1,4 @@
-"""The one look-up of a file by its id, for the store of files and for requests that name it."""
+"""The lookup of a file by its id, for the store of files and for requests that name a file."""
 
 from tollgate.core.files import StoredFile
 from tollgate.stores.aws.aws_json import AwsCaller
@@ -9,9 +9,10 @@ from tollgate.stores.files.rows import bare_id, decode_file, is_being_deleted
 async def find_file(
     client: AwsCaller, table: str, workspace_id: str, file_id: str, *, now_s: float
 ) -> StoredFile | None:
-    """Return a file of this workspace, None if there is none, or no longer.
+    """Return a file of this workspace, None if it is missing, deleted or expired.
 
-    A file that is being uploaded in parts is none yet; the content of another may be awaited.
+    A file whose upload in parts is not completed counts as missing. Another file may still wait for
+    its content.
     """
     bare = bare_id(file_id)
     if bare is None:

@@ -1,4 +1,4 @@
-"""Uploaded files as requests read them: by the signed client that other contents have."""
+"""Uploaded files as requests read them, through the signed client of other objects."""
 
 from typing import Final
 
@@ -11,14 +11,15 @@ from tollgate.stores.files.arrivals import Arrivals
 from tollgate.stores.files.lookup import find_file
 from tollgate.stores.files.rows import object_of
 
-# Of a whole content: 40 MB within a region take less than a second.
+# Timeout of reading a whole content: 40 MB within a region take less than a second.
 _READ_TIMEOUT_S: Final = 30.0
 
 
 class DynamoFileReader:
     """Implements `engine.gateway.FileReader`.
 
-    It removes nothing: a content that is not what was announced is left to the store of files.
+    The reader removes nothing: a content that differs from its announcement is left to the store of
+    files.
     """
 
     def __init__(self, client: AwsCaller, table: str, objects: ObjectStore, clock: Clock) -> None:
@@ -29,9 +30,9 @@ class DynamoFileReader:
         self._clock = clock
 
     async def find(self, workspace_id: str, file_id: str) -> FoundFile | None:
-        """Return a file of this workspace whose content is there; None without one.
+        """Return a file of this workspace whose content has arrived, None if there is none.
 
-        Raises RequestError for a file whose content is not what was announced.
+        Raise RequestError if the content differs from what was announced.
         """
         with refusing_when_unavailable():
             file = await find_file(
@@ -49,6 +50,6 @@ class DynamoFileReader:
         )
 
     async def read(self, place: str) -> bytes | None:
-        """Return a content by its key, None if it has gone."""
+        """Return a content by its key, None if it was deleted."""
         with refusing_when_unavailable():
             return await self._objects.get(place, timeout_s=_READ_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Items of files: encoded as DynamoDB keeps them, and decoded."""
+"""Items of files: their encoding for DynamoDB, their keys, and their objects' keys."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -24,42 +24,47 @@ ROWS: Final = "F#"
 
 
 def bare_id(file_id: str) -> str | None:
-    """Return the id of a file without its prefix, None if it is no id of a file."""
+    """Return a file's id without its prefix, None if the text is not a file id."""
     bare = file_id.removeprefix(FILE_PREFIX)
     return bare if bare != file_id and is_id(bare) else None
 
 
 def read_cursor(after: str) -> str:
-    """Return the id, without its prefix, after which a page begins; RequestError if it is none."""
+    """Return the id, without prefix, after which a page begins; raise RequestError if invalid."""
     bare = bare_id(after)
     if bare is None:
-        raise RequestError(ErrorCode.INVALID_REQUEST, "after: no id of a file.", param="after")
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, "after: must be the id of a file.", param="after"
+        )
     return bare
 
 
 def object_of(file: StoredFile) -> str:
-    """Return the key of a file's content.
+    """Return the object key of a file's content.
 
-    The bucket deletes by the first two steps what expires in a workspace that nobody uses.
+    The bucket's rules delete expired contents by the first two parts of the key, even in a
+    workspace that nobody uses.
     """
     return f"files/{'kept' if file.expires_s is None else 'expiring'}/{_place(file)}"
 
 
 def awaited_object_of(file: StoredFile) -> str:
-    """Return the key at which a content arrives; the bucket deletes what is left there for a day.
+    """Return the object key to which a client uploads; the bucket deletes what is left there after
+    a day.
 
-    A signed address may be written to until it expires, also once the file is checked.
+    This key differs from `object_of`, because a signed address stays writable until it expires,
+    even after the file is checked.
     """
     return f"uploads/{_place(file)}"
 
 
 def part_object_of(file: StoredFile, part: str) -> str:
-    """Return the key of a part of an upload; the bucket deletes what is left there for a day."""
+    """Return the object key of an upload's part; the bucket deletes left-over parts after a day."""
     return f"{awaited_object_of(file)}/{part}"
 
 
 def _place(file: StoredFile) -> str:
-    # A workspace's id comes from outside; its hash is safe as part of an object's key.
+    # A workspace's id is chosen by users; its hash is safe in an object key.
     workspace = sha256(file.workspace_id.encode()).hexdigest()[:32]
     return f"{workspace}/{file.id.removeprefix(FILE_PREFIX)}"
 
@@ -89,10 +94,10 @@ def encode_file(file: StoredFile) -> Item:
 
 @reads_an_item
 def decode_file(item: Item) -> StoredFile:
-    """Decode a file; raise CorruptItem if it is none."""
+    """Decode a file; raise CorruptItem if the item is invalid."""
     purpose = read_text(item, FileItem.PURPOSE)
     if purpose not in get_args(FilePurpose):
-        raise ValueError(f"no purpose of a file: {purpose!r}")
+        raise ValueError(f"unknown purpose: {purpose!r}")
     return StoredFile(
         id=FILE_PREFIX + read_text(item, AnyItem.SORT).removeprefix(ROWS),
         workspace_id=read_text(item, AnyItem.PARTITION).removeprefix(ROWS),
@@ -112,18 +117,20 @@ def decode_file(item: Item) -> StoredFile:
 def sort_files(
     rows: Iterable[Item], now_s: float
 ) -> tuple[list[StoredFile], list[StoredFile], list[str]]:
-    """Return the files that are found, those that are to be removed, and corrupt items' names."""
-    found: list[StoredFile] = []
-    gone: list[StoredFile] = []
+    """Return the current files, the deleted or expired ones to remove, and the corrupt items'
+    names.
+    """
+    current: list[StoredFile] = []
+    removable: list[StoredFile] = []
     corrupt: list[str] = []
     for row in rows:
         files, names = decode_items(decode_file, [row])
         corrupt += names
         for file in files:
-            (gone if file.is_expired(now_s) or is_being_deleted(row) else found).append(file)
-    return found, gone, corrupt
+            (removable if file.is_expired(now_s) or is_being_deleted(row) else current).append(file)
+    return current, removable, corrupt
 
 
 def is_being_deleted(item: Item) -> bool:
-    """Return whether the deletion of a file has been decided."""
+    """Return True if a file is being deleted."""
     return read_optional_number(item, FileItem.DELETING) is not None

@@ -1,16 +1,16 @@
-"""Remember which workspaces were searched for expired files lately."""
+"""The workspaces that were recently searched for expired files."""
 
 from collections import OrderedDict
 from typing import Final
 
-# Of how many workspaces the last search is remembered; one that is forgotten is searched again.
+# Workspaces whose last search is remembered; a forgotten workspace is searched again.
 SEARCHED_MAX: Final = 1_000
-# A workspace at its cap is searched for files that have expired once in so many seconds.
+# Interval between two searches of a workspace that is at its cap.
 _SEARCH_EVERY_S: Final = 60
 
 
 class RecentSearches:
-    """The moments of the last searches by workspace, the latest last."""
+    """The times of the last searches by workspace, latest last."""
 
     def __init__(self) -> None:
         self._searched_s: OrderedDict[str, float] = OrderedDict()
@@ -19,7 +19,7 @@ class RecentSearches:
         return len(self._searched_s)
 
     def begin(self, workspace_id: str, now_s: float) -> bool:
-        """Return whether a search is due, and note that it begins."""
+        """Return True if a search is due, and record that it begins."""
         if self._searched_s.get(workspace_id, 0.0) + _SEARCH_EVERY_S > now_s:
             return False
         self._searched_s[workspace_id] = now_s

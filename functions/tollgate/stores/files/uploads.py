@@ -1,4 +1,4 @@
-"""Uploads in parts: each an object of its own, joined as the file's content in the end."""
+"""Uploads in parts: each part is an object; the parts are finally joined as the file's content."""
 
 import hashlib
 from collections.abc import Sequence
@@ -41,10 +41,11 @@ from tollgate.stores.files.contents import FileContents
 from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.files.rows import decode_file, is_being_deleted, object_of, part_object_of
 
+# The expiry and the number of parts are those of OpenAI:
 # https://platform.openai.com/docs/api-reference/uploads (2026-11-22)
 UPLOAD_EXPIRES_S: Final = 3_600
 UPLOAD_PARTS_MAX: Final = 1_000
-# A client whose reply was lost sends a part again.
+# A client may send every part twice, because it repeats a part whose reply was lost.
 _TIMES_SENT_MAX: Final = 2
 
 
@@ -69,23 +70,23 @@ class DynamoUploadStore:
         self._clock = clock
 
     async def create(self, new: NewFile, size_bytes: int) -> PartialUpload:
-        """Make room for a file; raise AccessError if its key or workspace has none."""
+        """Reserve room for a file; raise AccessError if its key's or workspace's cap is reached."""
         until_s = int(self._clock.now_s()) + UPLOAD_EXPIRES_S
         return _pending(await self._files.await_parts(new, size_bytes, until_s))
 
     async def file(self, workspace_id: str, upload_id: str) -> StoredFile | None:
-        """Return the file of an upload that is pending or completed, None if there is none."""
+        """Return the file of a pending or completed upload, None if there is none."""
         with refusing_when_unavailable():
-            found = await self._find(workspace_id, upload_id)
-        return None if found is None else found[0]
+            upload = await self._find(workspace_id, upload_id)
+        return None if upload is None else upload[0]
 
     async def add_part(self, workspace_id: str, upload_id: str, content: bytes) -> str | None:
-        """Keep a part and return its id; None if no such upload is pending."""
+        """Store a part and return its id, None if the upload is not pending."""
         with refusing_when_unavailable():
-            found = await self._find(workspace_id, upload_id)
-            if found is None or _is_over(found[0], self._clock.now_s()):
+            upload = await self._find(workspace_id, upload_id)
+            if upload is None or _is_over(upload[0], self._clock.now_s()):
                 return None
-            file, part = found[0], self._ids.new_id()
+            file, part = upload[0], self._ids.new_id()
             values = {
                 ":x": number(len(content)),
                 ":max": number(UPLOAD_PARTS_MAX),
@@ -109,17 +110,17 @@ class DynamoUploadStore:
     async def complete(
         self, workspace_id: str, upload_id: str, part_ids: Sequence[str], md5: str | None
     ) -> PartialUpload | None:
-        """Join parts as the content of a file, which is found from then on.
+        """Join parts as the content of a file, which can be found from then on.
 
-        Returns None if no such upload is pending. May be repeated with the same parts. Raises
-        RequestError for parts or a content that are not as they were announced; the upload then
+        Return None if the upload is not pending. A retry with the same parts is safe. Raise
+        RequestError if the parts or the content differ from what was announced; the upload then
         stays pending.
         """
         with refusing_when_unavailable():
-            found = await self._find(workspace_id, upload_id)
-            if found is None:
+            upload = await self._find(workspace_id, upload_id)
+            if upload is None:
                 return None
-            file, joined = found
+            file, joined = upload
             order = hashlib.sha256("\n".join(part_ids).encode()).hexdigest()
             if file.parts is None:
                 return _completed(file) if joined == order else None
@@ -134,7 +135,7 @@ class DynamoUploadStore:
                 await self._try(FILE_APART, file, {":jn": string(order)})
                 raise
             except StoreRejected:
-                # Parts that are gone: another request has ended the upload.
+                # A part is missing: another request has completed or cancelled the upload.
                 ended = await self._find(workspace_id, upload_id)
                 if ended is not None and ended[0].parts is not None:
                     raise
@@ -146,22 +147,23 @@ class DynamoUploadStore:
         return _completed(replace(file, media_type=media_type, awaited_until_s=None, parts=None))
 
     async def cancel(self, workspace_id: str, upload_id: str) -> PartialUpload | None:
-        """Remove an upload with its parts; None if no such upload is pending."""
+        """Remove an upload and its parts; return None if the upload is not pending."""
         with refusing_when_unavailable():
-            found = await self._find(workspace_id, upload_id)
-            if found is None:
+            upload = await self._find(workspace_id, upload_id)
+            if upload is None:
                 return None
-            # The decision, from which on the upload is not found; then its parts are removed.
+            # This write decides: from then on the upload is not found. Its parts are removed after
+            # that.
             decided = {":now": number(int(self._clock.now_s()))}
-            if not await self._try(FILE_PARTS_DELETING, found[0], decided):
+            if not await self._try(FILE_PARTS_DELETING, upload[0], decided):
                 return None
-            await self._files.remove_quietly(found[0])
-        return replace(_pending(found[0]), status="cancelled")
+            await self._files.remove_quietly(upload[0])
+        return replace(_pending(upload[0]), status="cancelled")
 
     async def _find(
         self, workspace_id: str, upload_id: str
     ) -> tuple[StoredFile, str | None] | None:
-        """Return the file of an upload, and the order of the parts that make its content."""
+        """Return the file of an upload, and the hash of its joined part ids, None if not joined."""
         bare = upload_id.removeprefix(UPLOAD_PREFIX)
         if bare == upload_id or not is_id(bare):
             return None
@@ -176,7 +178,7 @@ class DynamoUploadStore:
     async def _join(
         self, file: StoredFile, sources: Sequence[tuple[str, int]], md5: str | None
     ) -> str:
-        """Join the parts as the content of a file, and return its type."""
+        """Join the parts as the content of a file, and return the content's media type."""
         head, wanted = b"", min(HEAD_BYTES, file.size_bytes)
         for key, size_bytes in sources:
             if len(head) < wanted:
@@ -192,20 +194,20 @@ class DynamoUploadStore:
         digest = hashlib.md5(usedforsecurity=False)
         await self._contents.join(sources, object_of(file), media_type, observe=digest.update)
         if md5 is not None and digest.hexdigest() != md5.lower():
-            # The content is left to the next try, or to the removal of the upload.
-            raise _refused("md5", f"the parts have another one: {digest.hexdigest()}.")
+            # The joined content is overwritten by the next attempt, or removed with the upload.
+            raise _refused("md5", f"the parts have the MD5 {digest.hexdigest()}.")
         return media_type
 
     async def _end_of_race(self, file: StoredFile, order: str) -> PartialUpload | None:
-        """Return what became of an upload that another request ended meanwhile."""
-        found = await self._find(file.workspace_id, UPLOAD_PREFIX + _bare(file))
-        if found is None:
+        """Return the result for an upload that another request has ended in the meantime."""
+        upload = await self._find(file.workspace_id, UPLOAD_PREFIX + _bare(file))
+        if upload is None:
             await self._contents.delete(object_of(file))
             return None
-        return _completed(found[0]) if found[1] == order else None
+        return _completed(upload[0]) if upload[1] == order else None
 
     async def _discard(self, file: StoredFile) -> None:
-        """Delete the parts of a content that is whole; the bucket deletes what is left."""
+        """Delete the parts after the content is complete; the bucket deletes any that remain."""
         try:
             await self._contents.delete_all(
                 [part_object_of(file, part) for part in file.parts or {}]
@@ -245,18 +247,20 @@ class DynamoUploadStore:
 
 
 def _sources(file: StoredFile, part_ids: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the objects of the parts with their sizes; RequestError unless they are the file."""
+    """Return the objects of the parts with their sizes; raise RequestError unless they make the
+    file.
+    """
     parts = file.parts or {}
-    bare = [each.removeprefix(PART_PREFIX) for each in part_ids]
+    bare = [part_id.removeprefix(PART_PREFIX) for part_id in part_ids]
     seen = set[str]()
     for place, part in enumerate(bare):
         if part not in parts or part in seen:
-            raise _refused(f"part_ids[{place}]", "no part of this upload, or named before.")
+            raise _refused(f"part_ids[{place}]", "not a part of this upload, or named twice.")
         seen.add(part)
     size_bytes = sum(parts[part] for part in bare)
     if size_bytes != file.size_bytes:
         raise _refused(
-            "part_ids", f"{file.size_bytes:,} bytes were announced, and these are {size_bytes:,}."
+            "part_ids", f"{file.size_bytes:,} bytes were announced, the parts have {size_bytes:,}."
         )
     return [(part_object_of(file, part), parts[part]) for part in bare]
 

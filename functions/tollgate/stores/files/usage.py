@@ -1,8 +1,8 @@
-"""The files and bytes that a workspace and each of its keys keep, counted under their caps.
+"""The numbers of files and bytes that a workspace and each of its keys store, and their caps.
 
-A count is raised before its file exists, in one conditional write, so that no number of uploads at
-a time passes a cap. Until the file's item is written, the count's own item names the upload: what a
-killed process has counted is found there, and given back.
+A file is counted before it exists, by one conditional write, so that concurrent uploads cannot
+exceed a cap. Until the file's item is written, the count's item names the upload. So an upload that
+a killed process has counted is found there, and released.
 """
 
 from collections.abc import Mapping
@@ -25,27 +25,27 @@ from tollgate.stores.aws.failures import ConditionFailed
 from tollgate.stores.aws.items import FileUsageItem
 from tollgate.stores.aws.tables import file_usage_key, get_item
 
-# Uploads of one workspace at a time; each makes its item longer.
+# Uploads of one workspace at a time: each makes the count's item longer.
 UPLOADS_MAX: Final = 256
 _ONE: Final = number(1)
 
 
 class FileUsages:
-    """The counts of all workspaces and keys."""
+    """The counts of files and bytes of all workspaces and keys."""
 
     def __init__(self, client: AwsCaller, table: str) -> None:
         self._client = client
         self._table = table
 
     async def read(self, workspace_id: str) -> FileUsage:
-        """Return what a workspace keeps."""
+        """Return the number and size of a workspace's files."""
         item = await get_item(self._client, self._table, file_usage_key(workspace_id, None))
         return FileUsage() if item is None else _read_usage(item)
 
     async def reserve(self, place: Item, upload: str, size_bytes: int, cap: FileCap) -> Item | None:
-        """Count a file that is about to be uploaded; return the item of a count that has no room.
+        """Count a file that is about to be uploaded; return the count's item if it has no room.
 
-        May be repeated for the same upload, which is counted once.
+        A retry for the same upload is safe: the upload is counted once.
         """
         values = {
             ":one": _ONE,
@@ -68,15 +68,15 @@ class FileUsages:
                 return None
 
     async def commit(self, place: Item, upload: str, size_bytes: int) -> None:
-        """Note that the file's item exists; one that is noted already is left alone."""
+        """Record that the file's item exists; an upload that was recorded already is ignored."""
         await self._end(FILE_COMMIT, place, upload, {":x": number(size_bytes)})
 
     async def release(self, place: Item, upload: str, size_bytes: int) -> None:
-        """Give back what an upload was counted for; one that has ended is left alone."""
+        """Take an abandoned upload off the count; an upload that has ended is ignored."""
         await self._end(FILE_RELEASE, place, upload, {":one": _ONE, ":x": number(size_bytes)})
 
     def free(self, place: Item, size_bytes: int) -> object:
-        """Return the action of a transaction that takes a file off a count."""
+        """Return the transaction's action that takes a file off a count."""
         return {
             "Update": {
                 "TableName": self._table,
@@ -136,21 +136,21 @@ class FileUsages:
 
 
 def read_uploads(item: Item) -> dict[str, int]:
-    """Return the bytes of the uploads that a count's item names, by their ids."""
+    """Return the uploads that a count's item names: bytes by id."""
     return read_numbers_by_name(item, FileUsageItem.UPLOADS)
 
 
 def no_room(full: Item, cap: FileCap, whose: str, size_bytes: int) -> AccessError:
-    """Return the refusal of a file for which a count has no room."""
+    """Return the refusal of a file that exceeds a cap."""
     if _read_usage(full).files >= cap.files_max:
         return AccessError(
             ErrorCode.FILE_COUNT_QUOTA_EXCEEDED,
-            f"The {whose} keeps {cap.files_max:,} files, which is the most it may; delete some "
+            f"The {whose} has {cap.files_max:,} files, the most it may have; delete some "
             "with DELETE /v1/files/{id}.",
         )
     return AccessError(
         ErrorCode.STORAGE_QUOTA_EXCEEDED,
-        f"The {whose} may keep {cap.bytes_max:,} bytes of files, and has no room for another "
+        f"The {whose} may store {cap.bytes_max:,} bytes of files and has no room for another "
         f"{size_bytes:,}; delete some with DELETE /v1/files/{{id}}.",
     )
 

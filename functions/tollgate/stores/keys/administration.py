@@ -1,9 +1,10 @@
 """Administration of keys in DynamoDB: create, show, change, rotate, delete.
 
-A change is decided by one transaction on the core table, together with its entry in the audit log.
-A key's state, which decides whether the key may spend, follows by plain conditional updates: a
-transaction on it would make holds in flight fail. The key's pointer keeps the settings until the
-state has them. The next change completes an interrupted one, or the maintenance of workspaces does.
+A change is decided by one transaction on the core table, together with its audit log entry. The
+key's state, which a hold checks, is changed afterwards by plain conditional updates, because a
+transaction on the state would make concurrent holds fail. Until the state has the new settings,
+they are stored in the key's pointer. A change that was interrupted is completed by the key's next
+change or by the maintenance of workspaces.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,12 +60,14 @@ from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 
-# Other writers may change a key or its workspace in between, but not for ever.
+# Attempts in case other writers change the key or its workspace concurrently.
 _ROUNDS_MAX: Final = 5
 
 
 class DynamoKeyStore:
-    """Implements `stores.administration.KeyStore`; changed keys leave the cache of `directory`."""
+    """Implements `stores.administration.KeyStore`; changed keys are dropped from the cache of
+    `directory`.
+    """
 
     def __init__(
         self,
@@ -92,11 +95,13 @@ class DynamoKeyStore:
         return await self._directory.authenticate(secret)
 
     async def note_use(self, principal: Principal) -> None:
-        """Record the use of a key that holds nothing."""
+        """Record the use of a key by a request without a hold."""
         await self._directory.note_use(principal)
 
     async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
-        """Create a key: its name, its secret's row, its pointer and its state, all or nothing."""
+        """Create a key with its name, its secret's row, its pointer and its state, or nothing at
+        all.
+        """
         key_id = self._ids.new_id()
         secret = new_secret(self._prefix, self._ids.random_bytes)
         pointer: Item = {
@@ -143,17 +148,19 @@ class DynamoKeyStore:
             return await self._names.read(workspace_id)
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
-        """Return a key with its spending; None if there is no such key."""
+        """Return a key with its spending, None if it does not exist."""
         with refusing_when_unavailable():
-            found = await self._rows(workspace_id, key_id)
-            return None if found is None else summary_of(*found, self._clock.now_s())
+            rows = await self._rows(workspace_id, key_id)
+            return None if rows is None else summary_of(*rows, self._clock.now_s())
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
     ) -> Page[KeySummary]:
         """Return a page of a workspace's keys, oldest first, which is the order of their ids."""
         if after is not None and not is_id(after):
-            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "The cursor is not valid.", param="cursor"
+            )
         with refusing_when_unavailable():
             pointers, end = await self._pointers(workspace_id, after, limit)
             states = await get_items(
@@ -165,12 +172,12 @@ class DynamoKeyStore:
             read_text(state, AnyItem.PARTITION).removeprefix("K#"): state for state in states
         }
         now_s = self._clock.now_s()
-        # A key without a state was deleted in between.
-        found, unreadable = decode_items(
+        # A key without a state was deleted after its pointer was read.
+        summaries, unreadable = decode_items(
             lambda pointer: summary_of(pointer, state_of[key_of_pointer(pointer)], now_s),
             (pointer for pointer in pointers if key_of_pointer(pointer) in state_of),
         )
-        return Page(found=tuple(found), next=end, unreadable=tuple(unreadable))
+        return Page(found=tuple(summaries), next=end, unreadable=tuple(unreadable))
 
     async def change(
         self,
@@ -180,13 +187,13 @@ class DynamoKeyStore:
         *,
         by: Actor,
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` returns; the same ones again change nothing."""
+        """Replace a key's settings by what `edit` returns; equal settings write nothing."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
-                found = await self._rows(workspace_id, key_id)
-                if found is None or is_deleting(found[0]):
+                rows = await self._rows(workspace_id, key_id)
+                if rows is None or is_deleting(rows[0]):
                     return None
-                pointer, state = found
+                pointer, state = rows
                 if KeyPointerItem.PENDING in pointer:
                     await self._writes.apply(pointer)
                     continue
@@ -209,10 +216,10 @@ class DynamoKeyStore:
         digest = secret_hash(secret)
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
-                found = await self._rows(workspace_id, key_id)
-                if found is None or is_deleting(found[0]):
+                rows = await self._rows(workspace_id, key_id)
+                if rows is None or is_deleting(rows[0]):
                     return None
-                pointer, state = found
+                pointer, state = rows
                 key = summary_of(pointer, state, self._clock.now_s())
                 workspace = await self._workspace(workspace_id)
                 ends_s = int(self._clock.now_s()) + grace_s
@@ -245,7 +252,11 @@ class DynamoKeyStore:
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
-        """Delete a key; the pointer stays, as a tombstone with what the key has spent."""
+        """Delete a key and leave its pointer as a tombstone with the key's spending.
+
+        Return False if requests in flight still hold money (the key is refused, call again later),
+        and None if the key does not exist.
+        """
         if not is_id(key_id):
             return None
         with refusing_when_unavailable():
@@ -280,7 +291,7 @@ class DynamoKeyStore:
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def _complete(self, workspace_id: str, key_id: str) -> None:
-        """Complete a change that was decided, if the state of its key still lacks it."""
+        """Complete a decided change if the key's state does not have the settings yet."""
         pointer = await get_item(
             self._client, self._tables.core, key_pointer_key(workspace_id, key_id)
         )
@@ -288,8 +299,10 @@ class DynamoKeyStore:
             await self._writes.apply(pointer)
 
     async def _decide(self, pointer: Item, old: KeySettings, new: KeySettings, by: Actor) -> None:
-        """Write a change with its entry; raise RequestError for a new name that is taken, or a team
-        or a member that is missing."""
+        """Write a change with its audit log entry.
+
+        Raise RequestError if the new name is taken, or the new team or member is missing.
+        """
         workspace_id = read_text(pointer, KeyPointerItem.WORKSPACE)
         renaming: list[object] = []
         if new.label != old.label:
@@ -330,7 +343,7 @@ class DynamoKeyStore:
         return self._entries.puts(change, by)
 
     async def _rows(self, workspace_id: str, key_id: str) -> tuple[Item, Item] | None:
-        """Return a key's pointer and state; None if there is no such key."""
+        """Return a key's pointer and state, None if the key does not exist."""
         if not is_id(key_id):
             return None
         pointer = await get_item(
@@ -347,7 +360,7 @@ class DynamoKeyStore:
     async def _pointers(
         self, workspace_id: str, after: str | None, limit: int
     ) -> tuple[Sequence[Item], str | None]:
-        """Return pointers of existing keys, and the last key's id if more may follow."""
+        """Return pointers of existing keys, and the id of the last one if more may follow."""
         pointers: list[Item] = []
         start = None if after is None else key_pointer_key(workspace_id, after)
         while len(pointers) < limit:

@@ -12,18 +12,20 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     """The hold that a generation requests of its key."""
 
     amount_nano_usd: int
-    # Upper bound of the generation's tokens.
+    """Amount to set aside, the upper bound of the generation's cost."""
     tokens: int = 0
-    # Whether to take the whole amount or nothing.
+    """Upper bound of the generation's tokens."""
     covered: bool = False
-    # Whether the caller used the secret from before a rotation.
+    """True to hold the whole amount or nothing; false to hold what is left if it is less."""
     old_secret: bool = False
+    """True if the caller used a secret that a rotation replaced."""
     tier: TierLimits | None = None
-    # Slices of the state, one of which takes the hold.
+    """Limits of the key's tier, None without a tier."""
     slices: int = 1
+    """Number of slices of the state, one of which takes the hold."""
 
     def over_budget(self, owner: LimitOwner, hold_id: str) -> GatewayError | None:
-        """Return a refusal if the amount is above the tier's whole budget, None otherwise."""
+        """Return a refusal if the amount exceeds the tier's whole budget, None otherwise."""
         if self.tier is None or self.tier.budget_nano_usd is None:
             return None
         budget = self.tier.budget_nano_usd
@@ -33,7 +35,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def amount_max_nano_usd(self) -> int:
-        """The amount, or the tier's whole budget where that is less."""
+        """The amount, or the tier's whole budget if that is less."""
         if self.tier is None or self.tier.budget_nano_usd is None:
             return self.amount_nano_usd
         return min(self.amount_nano_usd, self.tier.budget_nano_usd)

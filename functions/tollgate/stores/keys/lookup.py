@@ -24,13 +24,13 @@ from tollgate.stores.rules.account import key_refused
 
 _log = logging.getLogger(__name__)
 
-# A disabled key is refused everywhere within this time (contract C60).
+# A disabled key is refused by every process within this time (contract C60).
 FOUND_FOR_S: Final = 5.0
 _ABSENT_FOR_S: Final = 1.0
 _CACHED_MAX: Final = 10_000
 _USE_NOTED_FOR_S: Final = 60.0
 
-# Attributes of a secret's row that other rows have to be read for.
+# Attributes of a secret's row that name further rows to be read: a team, a member, a session's key.
 _LEADS_ABOVE: Final = (SecretItem.TEAM, SecretItem.MEMBER, SessionItem.KEY_HASH)
 
 _Place = tuple[str, str]
@@ -39,13 +39,13 @@ _Value = TypeVar("_Value")
 
 
 class _Cached(Struct, frozen=True):
-    """A cached reply: the principal of a secret and its expiry, or None for a refused secret."""
+    """A cached result: the principal of a secret and its expiry, or None for a refused secret."""
 
-    # Monotonic second until which the reply is used.
     until_s: float
+    """Monotonic second until which the result is used."""
     principal: Principal | None
-    # Unix second from which the secret is refused, None if never.
     expires_s: int | None = None
+    """Unix second from which the secret is refused, None if never."""
 
 
 class DynamoKeyDirectory:
@@ -78,7 +78,8 @@ class DynamoKeyDirectory:
         digest = secret_hash(secret)
         cached = self._cache.get(digest)
         if cached is None or cached.until_s <= self._clock.monotonic_s():
-            # A reply is as old as its request: a slow one must not be cached for longer.
+            # The cached time counts from the request, because the read may be as old as that: a
+            # slow reply must not be used for longer.
             sent_s = self._clock.monotonic_s()
             with refusing_when_unavailable():
                 cached = await self._read(digest, sent_s)
@@ -90,10 +91,10 @@ class DynamoKeyDirectory:
         return cached.principal
 
     async def _read(self, digest: str, sent_s: float) -> _Cached:
-        """Read a secret's row, along with the rows above it that it led to the last time.
+        """Read a secret's row, together with the team and member rows that it needed the last time.
 
-        The pointer to the live catalog comes in the same call, so that all are at most five seconds
-        old.
+        The same call reads the pointer to the live catalog, so that the pointer is at most five
+        seconds old as well.
         """
         own = secret_key(digest)
         wanted = [own, PUBLICATION_KEY, *self._above.get(digest, ())]
@@ -114,10 +115,11 @@ class DynamoKeyDirectory:
         requested: set[_Place],
         sent_s: float,
     ) -> _Cached:
-        """Read what a key or session still lacks of its member and team, and make its principal.
+        """Read the rows of a key's or session's member and team that are still missing, and return
+        its principal.
 
-        The caller states what it has requested: another read of the same secret may have found out
-        in the meantime what leads above it.
+        `requested` has the rows that this call has requested already. `_above` cannot tell, because
+        a concurrent read of the same secret may have extended it.
         """
         # Imported with the first key that has a level above it or a session.
         from tollgate.stores.membership.authority import (
@@ -150,7 +152,7 @@ class DynamoKeyDirectory:
         return {_place(row): row for row in rows}
 
     async def note_use(self, principal: Principal) -> None:
-        """Record a use at most once a minute; a hold records its use itself."""
+        """Record a use at most once a minute; a hold's write records the use itself."""
         used = (principal.key_id, principal.old_secret)
         now_s = self._clock.monotonic_s()
         if now_s < self._noted_s.get(used, 0.0):
@@ -162,10 +164,10 @@ class DynamoKeyDirectory:
             )
             await self._states.note_use(owner, old_secret=principal.old_secret)
         except StoreUnavailable as unavailable:
-            _log.warning("a use of key %s is not noted: %s", principal.key_id, unavailable)
+            _log.warning("a use of key %s was not recorded: %s", principal.key_id, unavailable)
 
     def forget(self, *digests: str) -> None:
-        """Drop secrets with these hashes from the cache, because their rows have changed."""
+        """Drop the secrets with these hashes from the cache, because their rows have changed."""
         for digest in digests:
             self._cache.pop(digest, None)
 

@@ -1,7 +1,7 @@
-"""Names of keys in DynamoDB: a row for each name in use, which the writes of a key carry along.
+"""Names of keys in DynamoDB: one row for each name in use, written together with its key.
 
-Keys from before names were unique have no such row. Their pointers have their names, so that a new
-name is compared with all pointers; the row decides between writers at the same moment.
+Keys from before names were unique have no such row, only the name in their pointer. Therefore a new
+name is compared with all pointers; its row decides between concurrent writers.
 """
 
 from tollgate.stores.aws.attributes import Item, string
@@ -41,15 +41,15 @@ class KeyNames:
             "ConditionExpression": IF_ABSENT,
         }
         if row is not None:
-            # No key has the name: the row was left by a version that did not know of such rows.
+            # No key has the name: an older version, which did not release names, left the row.
             put["ConditionExpression"] = SAME_KEY
             put["ExpressionAttributeValues"] = {":kid": row[KeyNameItem.KEY]}
         return {"Put": put}
 
     async def release(self, pointer: Item) -> list[object]:
-        """Return the action that frees a key's name, none if the key has no row for its name."""
+        """Return the action that frees a key's name, none if the name has no row of this key."""
         if KeyPointerItem.LABEL not in pointer:
-            # A corrupt pointer must not keep its key from being deleted.
+            # A corrupt pointer must not prevent the deletion of its key.
             return []
         key = key_name_key(
             read_text(pointer, KeyPointerItem.WORKSPACE), read_text(pointer, KeyPointerItem.LABEL)

@@ -1,4 +1,4 @@
-"""Principals, read from the row of a secret's hash."""
+"""Principals, decoded from the row of a secret's hash."""
 
 from typing import cast
 
@@ -17,7 +17,7 @@ from tollgate.stores.aws.items import KeyRow, SecretItem
 
 @reads_an_item
 def principal_of(row: Item) -> Principal:
-    """Return the principal that the row of a secret names."""
+    """Return the principal of a secret's row."""
     return Principal(
         key_id=read_text(row, SecretItem.KEY),
         workspace_id=read_text(row, SecretItem.WORKSPACE),
@@ -27,7 +27,7 @@ def principal_of(row: Item) -> Principal:
         models=read_texts(row, SecretItem.MODELS),
         shards=read_number(row, SecretItem.SHARDS),
         labels=read_labels(row),
-        # Only workspaces write it, and they accept no other value.
+        # Only workspaces write the attribute, and they accept only values of Admission.
         admission=cast(Admission | None, read_optional_text(row, SecretItem.ADMISSION)),
         old_secret=SecretItem.GRACE_ENDS in row,
         content_days=read_optional_number(row, SecretItem.CONTENT_DAYS),
@@ -43,9 +43,10 @@ def principal_of(row: Item) -> Principal:
 def refused_from_s(row: Item) -> int | None:
     """Return the Unix second from which a secret is refused, None if it never is.
 
-    That is the end of its key's life or of its own grace after a rotation, whichever is earlier.
+    A secret is refused from the end of its key's life, or of its own grace after a rotation,
+    whichever is earlier.
     """
-    ends = (read_optional_number(row, it) for it in (SecretItem.EXPIRES, SecretItem.GRACE_ENDS))
+    ends = (read_optional_number(row, name) for name in (SecretItem.EXPIRES, SecretItem.GRACE_ENDS))
     return min((end for end in ends if end is not None), default=None)
 
 
@@ -59,5 +60,5 @@ def read_labels(row: Item) -> dict[str, str]:
 @reads_an_item
 def read_role(row: Item) -> KeyRole:
     """Return a key's role from either of its rows."""
-    # Only `create` writes roles, and NewKey allows no other.
+    # Only `create` writes roles, and NewKey allows only values of KeyRole.
     return cast(KeyRole, read_text(row, KeyRow.ROLE))

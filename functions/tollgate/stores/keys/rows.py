@@ -1,4 +1,6 @@
-"""The two rows of a key in the core table: one by the hash of each secret, one by its workspace."""
+"""The two rows of a key in the core table: one for each secret's hash, and the pointer of its
+workspace.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -35,16 +37,17 @@ from tollgate.stores.rules.periods import PERIODS, bucket_names, period_ends_s
 
 
 class _StoredSetting(Struct, frozen=True):
-    """The attribute of a setting in both rows, and the way there and back."""
+    """The attribute of a setting in both rows, with its encoder and decoder."""
 
     attribute: str
-    # Encodes a value; a key without this setting has no such attribute.
     encode: Callable[[Any], AttributeValue]
-    # Reads the attribute of a row that may lack it.
+    """Encoder of a value; a key without the setting lacks the attribute."""
     decode: Callable[[Item, str], object]
+    """Decoder of the attribute from a row, which may lack it."""
 
 
-# Settings that both rows repeat; the key's state has the others, which a hold checks.
+# Settings that both rows repeat. All other settings are in the key's state, because a hold checks
+# them.
 _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "label": _StoredSetting(KeyRow.LABEL, string, read_text),
     "tier": _StoredSetting(KeyRow.TIER, string, read_optional_text),
@@ -60,11 +63,11 @@ _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "team_id": _StoredSetting(KeyRow.TEAM, string, read_optional_text),
     "member_id": _StoredSetting(KeyRow.MEMBER, string, read_optional_text),
 }
-SETTING_ATTRIBUTES: Final = tuple(it.attribute for it in _ROW_SETTINGS.values())
+SETTING_ATTRIBUTES: Final = tuple(stored.attribute for stored in _ROW_SETTINGS.values())
 
 
 def encode_settings(settings: KeySettings) -> Item:
-    """Return the attributes of the settings that both rows repeat, without those that are unset."""
+    """Return the attributes of the settings that both rows repeat; unset ones are left out."""
     return {
         stored.attribute: stored.encode(value)
         for name, stored in _ROW_SETTINGS.items()
@@ -73,7 +76,7 @@ def encode_settings(settings: KeySettings) -> Item:
 
 
 def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Item | None) -> Item:
-    """Return the row of a secret's hash: all that authentication needs of key and workspace."""
+    """Return a secret's row: everything that authentication needs of the key and its workspace."""
     shards = number(1) if workspace is None else workspace[WorkspaceItem.SHARDS]
     row: Item = {
         **secret_key(digest),
@@ -90,23 +93,27 @@ def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Ite
 
 
 def key_of_pointer(pointer: Item) -> str:
-    """Return the id of a pointer's key, which its sort key has even if the rest is corrupt."""
+    """Return the id of a pointer's key from the sort key, which is readable even if the rest is
+    corrupt.
+    """
     return read_text(pointer, AnyItem.SORT).removeprefix("K#")
 
 
 def secret_hashes(pointer: Item) -> Sequence[str]:
-    """Return the hashes of a key's secrets: its own, and the one from before a rotation if any."""
+    """Return the hashes of a key's secrets: the current one, and the one that a rotation replaced
+    if any.
+    """
     names = (KeyPointerItem.HASH, KeyPointerItem.OLD_HASH)
     return [read_text(pointer, name) for name in names if name in pointer]
 
 
 def is_gone(pointer: Item) -> bool:
-    """Return whether a pointer is the tombstone of a deleted key."""
+    """Return True if a pointer is the tombstone of a deleted key."""
     return KeyPointerItem.DELETED in pointer
 
 
 def is_deleting(pointer: Item) -> bool:
-    """Return whether a key is being deleted, or is deleted."""
+    """Return True if a key is being deleted or is deleted."""
     return KeyPointerItem.DELETING in pointer or is_gone(pointer)
 
 
@@ -124,18 +131,18 @@ def state_revision(state: Item) -> int:
 
 @reads_an_item
 def read_pending(pointer: Item) -> KeySettings:
-    """Return the settings that a pointer keeps for its key's state."""
+    """Return the settings that a pointer stores until the key's state has them."""
     return json.decode(read_text(pointer, KeyPointerItem.PENDING), type=KeySettings)
 
 
 def settings_of(key: KeySettings) -> KeySettings:
-    """Return the settings of a key summary or of a new key, without the rest of it."""
+    """Return only the settings of a key summary or of a new key."""
     return KeySettings(**{field.name: getattr(key, field.name) for field in fields(KeySettings)})
 
 
 @reads_an_item
 def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
-    """Return the summary of a key from its pointer and its state."""
+    """Return the summary of a key, decoded from its pointer and its state."""
     key = read_key_state(state)
     second = int(now_s)
     in_state = settings_in_state(key)
@@ -153,8 +160,8 @@ def summary_of(pointer: Item, state: Item, now_s: float) -> KeySummary:
         prefix=read_text(pointer, KeyPointerItem.PREFIX),
         last_four=read_text(pointer, KeyPointerItem.LAST),
         created_s=read_number(pointer, KeyPointerItem.CREATED),
-        remaining_nano_usd={it: remaining[it] for it in in_state["limits_nano_usd"]},
-        resets_s={it: period_ends_s(it, second) for it in in_state["limits_nano_usd"]},
+        remaining_nano_usd={period: remaining[period] for period in in_state["limits_nano_usd"]},
+        resets_s={period: period_ends_s(period, second) for period in in_state["limits_nano_usd"]},
         used_nano_usd=used_nano_usd(key.limits_nano_usd, remaining, holds, second),
         spent_nano_usd=read_number(state, KeyStateItem.SPENT),
         held_nano_usd=sum(holds.values()),

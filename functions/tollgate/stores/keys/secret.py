@@ -1,4 +1,4 @@
-"""The form of a key's secret: a prefix, 192 random bits, and a checksum that needs no store."""
+"""The format of a key's secret: a prefix, 192 random bits, and a checksum that needs no store."""
 
 import hashlib
 import zlib
@@ -13,14 +13,14 @@ LAST_LENGTH: Final = 4
 
 
 def new_secret(prefix: str, entropy: Callable[[int], bytes]) -> str:
-    """Make a random secret; after the prefix it has only letters and digits."""
+    """Make a random secret, which has only letters and digits after its prefix."""
     drawn = int.from_bytes(entropy(_RANDOM_BYTES), "big")
     unchecked = prefix + _base62(drawn, _RANDOM_LENGTH)
     return unchecked + _checksum(unchecked)
 
 
 def is_well_formed(secret: str, prefix: str) -> bool:
-    """Return whether a text has the form of a secret; catches typing errors without a read."""
+    """Return True if a text has the format of a secret; rejects typing errors without a read."""
     return (
         len(secret) == len(prefix) + _RANDOM_LENGTH + _CHECKSUM_LENGTH
         and secret.startswith(prefix)
@@ -30,9 +30,9 @@ def is_well_formed(secret: str, prefix: str) -> bool:
 
 
 def secret_hash(secret: str) -> str:
-    """Return the SHA-256 of a whole secret in hexadecimal, which is stored in its place.
+    """Return the SHA-256 of a whole secret in hexadecimal, which is stored instead of the secret.
 
-    No salt and no stretching: 192 random bits cannot be guessed.
+    Salt and key stretching are not needed, because 192 random bits cannot be guessed.
     """
     return hashlib.sha256(secret.encode("ascii")).hexdigest()
 

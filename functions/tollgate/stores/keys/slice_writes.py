@@ -1,7 +1,10 @@
-"""The one transaction that gives the slices of a state their parts of its limits.
+"""The one transaction that changes the parts that a state's slices have of its limits.
 
-It makes slices, evens them out, and changes the limits of a state that has some. Parts add up to
-the limit before and after it, and what a hold takes meanwhile fails it, so that no limit is passed.
+The transaction creates slices, evens them out, and changes the limits of a state with slices.
+`rules/slices.py` shows by an example which parts the slices get. The parts add up to the limit
+before and after the transaction: each slice's write is conditional on the limit that was read, and
+on the room that the slice gives away being still unused. If a concurrent hold has taken that room,
+the whole transaction fails and is retried with the slices read anew, so no limit is exceeded.
 """
 
 from collections.abc import Sequence
@@ -47,32 +50,34 @@ from tollgate.stores.rules.slices import (
     whole_rate,
 )
 
-# Holds write to the slices as well, but seldom take what is moved.
+# Attempts in case concurrent holds take what is moved, which is rare.
 _TRIES_MAX: Final = 5
-# How much further than seen the bucket of a rate may fill until a repeated transaction is there.
-# Four times as much with each try: new slices of a rate begin with so much less.
+# Allowance for requests that come between the read and a retried transaction: they move the time at
+# which a rate's bucket is full. New slices start as if their buckets were full that much later.
+# Each retry allows four times as much.
 _RATE_MARGIN_US: Final = 250_000
 _RATE_PART: Final = (KeyStateItem.RATE_INTERVAL, KeyStateItem.RATE_SLACK)
 
 
 class Division(Struct, frozen=True, kw_only=True):
-    """The slices that a state is to have, and the settings that they share."""
+    """The wanted slices of a state, and the settings that the slices divide among them."""
 
     owner: LimitOwner
     settings: KeySettings
-    # That of the level's row, which other changes than those of a state raise as well.
     revision: int
-    # Slices that there are, and that there are to be.
+    """Revision of the level's row, which also counts changes that do not concern the state."""
     was: int
+    """Number of slices now."""
     slices: int
-    # Whether the settings are of a later revision than the slices have.
+    """Number of slices after the division."""
     changes: bool = False
-    # Actions of the same transaction.
+    """True to apply settings of a later revision; false to divide the settings of the slices."""
     others: Sequence[object] = ()
+    """Further actions of the same transaction."""
 
 
 class SliceWrites:
-    """Divides states."""
+    """Transactions that divide states into slices."""
 
     def __init__(self, client: AwsCaller, table: str, *, ids: IdSource, clock: Clock) -> None:
         self._client = client
@@ -81,17 +86,17 @@ class SliceWrites:
         self._clock = clock
 
     async def read(self, owner: LimitOwner, slices: int) -> list[Item]:
-        """Return the items of all slices, in order; raise CorruptItem where one is missing."""
+        """Return the items of all slices, in order; raise CorruptItem if one is missing."""
         items = await get_slices(self._client, self._table, owner, slices)
-        for it in (_slice_of(owner, place) for place in range(slices)):
-            if it not in items:
-                raise CorruptItem(name_of_item(state_key(it)), ValueError("a slice is missing"))
+        for slice_ in (_slice_of(owner, place) for place in range(slices)):
+            if slice_ not in items:
+                raise CorruptItem(name_of_item(state_key(slice_)), ValueError("a slice is missing"))
         return list(items.values())
 
     async def change(
         self, owner: LimitOwner, settings: KeySettings, *, revision: int, slices: int
     ) -> None:
-        """Give a state the settings of a revision, once; all of its slices get them together."""
+        """Give all slices of a state the settings of a revision, in one transaction."""
         division = Division(
             owner=owner,
             settings=settings,
@@ -106,7 +111,7 @@ class SliceWrites:
             )
 
     async def divide(self, division: Division) -> bool:
-        """Give the slices their parts; return False where others keep changing them."""
+        """Give the slices their parts; return False if concurrent writes fail every attempt."""
         for attempt in range(_TRIES_MAX):
             items = await self.read(division.owner, division.was)
             if division.changes and state_revision(items[0]) >= division.revision:
@@ -127,7 +132,7 @@ class SliceWrites:
 
 
 class _Parts:
-    """The parts of slices that were read, and the writes by which they get them."""
+    """The new parts of the slices as they were read, and the writes that store them."""
 
     def __init__(
         self, division: Division, items: Sequence[Item], now_s: float, *, margin_us: int
@@ -143,23 +148,24 @@ class _Parts:
         }
         self._concurrency = self._concurrencies(settings.concurrency)
         self._rate = RateState.fresh(settings.requests_per_minute, settings.burst)
-        had = whole_rate([state.rate for state in self._states])
-        self._rate_changes = (had.interval_us, had.burst) != (
+        old_rate = whole_rate([state.rate for state in self._states])
+        self._rate_changes = (old_rate.interval_us, old_rate.burst) != (
             self._rate.interval_us,
             self._rate.burst,
         )
-        sharing = self._states[: rated_count(had.burst, division.was)]
-        # No bucket of a slice may be full later than this when the transaction comes.
+        sharing = self._states[: rated_count(old_rate.burst, division.was)]
+        # Latest time at which any slice's rate bucket may be full when the transaction is applied.
         self._full_us = (
             max(microseconds(now_s), *(state.rate.full_us for state in sharing)) + margin_us
         )
 
     @property
     def have_settings(self) -> bool:
-        """True if the slices, as they were read, have the settings between them.
+        """True if the limits of the slices that were read add up to the settings.
 
-        Slices are not read at one moment: some may be of before another division, or there may be
-        more of them than the row said. Parts of such a read would be another limit.
+        The slices are not read at one moment: another division may have changed some in between, or
+        the row may have named too few slices. Parts computed from such a read would add up to
+        another limit.
         """
         settings = self._division.settings
         whole = {
@@ -174,7 +180,7 @@ class _Parts:
         )
 
     def actions(self, table: str) -> list[object]:
-        """Return the actions of the transaction, none where every slice has its part."""
+        """Return the actions of the transaction, none if every slice has its part already."""
         count, slices = self._division.was, self._division.slices
         changes = [self._change(place) for place in range(count)]
         new = [self._new_slice(place) for place in range(count, slices)]
@@ -184,7 +190,7 @@ class _Parts:
         ]
 
     def _parts_of(self, name: str, total: int) -> list[int]:
-        """Return the parts of a limit that has buckets, one for each slice."""
+        """Return each slice's part of a limit that has buckets."""
         slices = self._division.slices
         if total == UNLIMITED:
             return [UNLIMITED] * slices
@@ -207,19 +213,20 @@ class _Parts:
         return even_parts(total, [*committed, *new], [*held, *new])
 
     def _bucket(self, name: str) -> str:
-        """Return the bucket that counts a limit at present."""
+        """Return the name of the bucket that counts a limit now."""
         if name == KeyStateItem.MINUTE_TOKENS:
             return minute_bucket(self._second)
         period = next(period for period, limit in LIMIT_NAMES.items() if limit == name)
         return bucket_names(self._second)[PERIODS.index(period)]
 
     def _change(self, place: int) -> dict[str, object] | None:
-        """Return the update of a slice that is there, None where it has its part."""
+        """Return the update of an existing slice, None if it has its part already."""
         item, division = self._items[place], self._division
         amounts = {
             name: parts[place]
             for name, parts in self._limits.items()
-            # A change has no limit of before to compare with: each slice must be as it was read.
+            # A change of settings writes every limit, so that the write is conditional on every old
+            # limit: the revision alone would not show that the slice is as it was read.
             if parts[place] != read_number(item, name)
             or (division.changes and parts[place] != UNLIMITED)
         }
@@ -230,10 +237,11 @@ class _Parts:
         room: dict[str, int] = {}
         for name, amount in amounts.items():
             gives, bucket = read_number(item, name) - amount, self._bucket(name)
-            # A limit that is passed already leaves no slice anything to have too little of.
+            # The guard needs the given amount to be still unused. If even the bucket that was read
+            # has less, the level has committed more than its limit, and no room is left to guard.
             if gives > 0 and bucket in item and gives <= read_number(item, bucket):
-                live = [it for it in live_buckets_of(name, self._second) if it in item]
-                room[name] = live.index(bucket)
+                stored = [live for live in live_buckets_of(name, self._second) if live in item]
+                room[name] = stored.index(bucket)
                 values[f":room{name}"] = number(gives)
         holds, concurrency = self._states[place].holds, self._concurrency[place]
         write = slice_change(
@@ -259,7 +267,7 @@ class _Parts:
         }
 
     def _plain(self, place: int) -> tuple[Item, Item]:
-        """Return the attributes that a slice gets as they are, and values of its guards."""
+        """Return the attributes that a slice's write overwrites, and the values of its guards."""
         state, concurrency = self._states[place], self._concurrency[place]
         plain, sent = Item(), Item()
         if self._division.slices > self._division.was:
@@ -271,7 +279,8 @@ class _Parts:
         if self._rate_changes:
             plain |= encode_rate(part)
         elif (part.interval_us, part.burst) != (state.rate.interval_us, state.rate.burst):
-            # The bucket is full when it would have been: of what it lacks, others have their part.
+            # The slice gets another burst, but its bucket is full at the same time as before:
+            # requests that the bucket lacks are divided among the slices together with the rate.
             plain |= {name: encode_rate(part)[name] for name in _RATE_PART}
             sent[":shift"] = number(_full_after_us(state.rate) - _full_after_us(part))
             sent[":full"] = number(self._full_us)
@@ -296,17 +305,17 @@ class _Parts:
 
 
 def _slice_of(owner: LimitOwner, place: int) -> LimitOwner:
-    """Return the owner of one slice of a state."""
+    """Return the owner that names one slice of a state."""
     return replace(owner, slice=place)
 
 
 @reads_an_item
 def _held_in(item: Item, bucket: str) -> int:
-    """Return what is held of what a bucket counts, which is not what an earlier period holds."""
+    """Return the sum of the holds that were taken from a bucket, not from earlier ones."""
     holds = read_numbers_by_name(item, KeyStateItem.HOLDS)
     return sum(amount for id_, amount in holds.items() if bucket in bucket_names(created_s(id_)))
 
 
 def _full_after_us(rate: RateState) -> int:
-    """Return how long after the next request may come the bucket of a rate is full."""
+    """Return the microseconds from a rate's ready time (one request) to its full time (a burst)."""
     return rate.interval_us * (rate.burst - 1)

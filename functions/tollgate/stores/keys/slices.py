@@ -1,6 +1,11 @@
-"""Holds on a state that is spread over slices: items with a part of each limit.
+"""Holds on a state that is divided into slices, each an item with a part of each limit.
 
-Loaded with the first level that has slices; most have none.
+A hold goes to one slice, chosen by its id so that load spreads. Usually that slice has room, and
+the hold costs one write, as on an undivided state. If it refuses, all slices are read in one call.
+Then either all slices together have too little, and the hold is refused; or some slice has room,
+and the hold goes there. `rules/slices.py` explains the parts by an example.
+
+This module is imported with the first level that has slices; most levels have none.
 """
 
 from collections.abc import Mapping
@@ -24,7 +29,7 @@ from tollgate.stores.rules.account import (
 )
 from tollgate.stores.rules.slices import SLICES_MAX, is_closed, slice_of_whole, whole_state
 
-# Other requests may take the room that was seen, but not for ever.
+# Attempts in case other requests take the room that was read.
 _ROUNDS_MAX: Final = 3
 
 
@@ -46,31 +51,33 @@ class SlicedStates(Protocol):
 async def hold_on_slices(
     states: SlicedStates, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
 ) -> KeyHold | GatewayError:
-    """Hold on the slice that the id determines; where it has too little, on one that has enough.
+    """Hold on the slice that the id determines; if that has too little, on one that has enough.
 
-    Refuses where no slice can take the hold. Raises HoldUnknown and StoreUnavailable as
+    Return a refusal if no slice can take the hold. Raise HoldUnknown and StoreUnavailable as
     `KeyStates.hold` does.
     """
-    # A slice that refuses need not look for others.
-    alone = replace(request, slices=SLICES_MAX)
+    # With the largest number of slices in the request, a slice that refuses does not search for
+    # further slices itself.
+    on_one_slice = replace(request, slices=SLICES_MAX)
     first = replace(owner, slice=shard_order(hold_id, request.slices)[0])
-    # The whole amount or nothing: another slice may have it.
-    outcome = await states.hold(first, hold_id, replace(alone, covered=True))
+    # The first slice must cover the whole amount, because another slice may have it if this one
+    # does not.
+    outcome = await states.hold(first, hold_id, replace(on_one_slice, covered=True))
     if isinstance(outcome, KeyHold):
         return outcome
-    known = request.slices
+    count = request.slices
     for _ in range(_ROUNDS_MAX):
-        items = await states.read_slices(owner, known)
-        there = max(map(count_slices, items.values()), default=1)
-        if there > known:
-            known = there
-            items = await states.read_slices(owner, there)
-        slices = {it: read_key_state(item) for it, item in items.items()}
-        choice = _choose(owner, slices, hold_id, alone, now_us=states.now_us())
+        items = await states.read_slices(owner, count)
+        stored_count = max(map(count_slices, items.values()), default=1)
+        if stored_count > count:
+            count = stored_count
+            items = await states.read_slices(owner, count)
+        slices = {slice_: read_key_state(item) for slice_, item in items.items()}
+        choice = _choose(owner, slices, hold_id, on_one_slice, now_us=states.now_us())
         if isinstance(choice, GatewayError):
             return choice
         for candidate in choice:
-            outcome = await states.hold(candidate, hold_id, alone)
+            outcome = await states.hold(candidate, hold_id, on_one_slice)
             if isinstance(outcome, KeyHold):
                 return outcome
     raise StoreUnavailable(
@@ -86,14 +93,14 @@ def _choose(
     *,
     now_us: int,
 ) -> list[LimitOwner] | GatewayError:
-    """Return the slices that can take a hold, the one with most for it first, or the refusal.
+    """Return the slices that can take a hold, the one with most room for it first, or the refusal.
 
-    A refusal states the limits of the whole.
+    If all slices together refuse, that is the refusal. It states the limits of the whole level.
     """
     if not slices:
         return key_refused()
 
-    def ask(state: KeyState) -> KeyHoldAttempt | GatewayError:
+    def step_of(state: KeyState) -> KeyHoldAttempt | GatewayError:
         return key_step(
             state,
             owner,
@@ -106,23 +113,31 @@ def _choose(
 
     second = created_s(hold_id)
     whole = whole_state(list(slices.values()), second)
-    refused = ask(whole)
-    if isinstance(refused, GatewayError):
-        return refused
+    whole_step = step_of(whole)
+    if isinstance(whole_step, GatewayError):
+        return whole_step
     steps = {
-        it: ask(slice_of_whole(state, whole, second))
-        for it, state in slices.items()
+        slice_: step_of(slice_of_whole(state, whole, second))
+        for slice_, state in slices.items()
         if not is_closed(state.rate)
     }
-    able = {it: step for it, step in steps.items() if isinstance(step, KeyHoldAttempt)}
-    if able:
-        return sorted(able, key=lambda it: (-able[it].amount_nano_usd, -able[it].tokens))
-    # Together they have enough, and none by itself: the one that lacks least speaks for all, one
-    # that only has to wait a moment first. So does a state that is whole.
+    attempts = {slice_: step for slice_, step in steps.items() if isinstance(step, KeyHoldAttempt)}
+    if attempts:
+        return sorted(
+            attempts,
+            key=lambda slice_: (-attempts[slice_].amount_nano_usd, -attempts[slice_].tokens),
+        )
+    # The level has enough in total, but no slice alone does. Report the refusal of the slice that
+    # is closest to admitting the request, preferably a refusal that ends by waiting, as an
+    # undivided state would.
     refusals = [step for step in steps.values() if isinstance(step, GatewayError)]
     return min(
         refusals,
-        key=lambda it: (it.retry_after_s is None, -_remaining(it), it.retry_after_s or 0.0),
+        key=lambda refusal: (
+            refusal.retry_after_s is None,
+            -_remaining(refusal),
+            refusal.retry_after_s or 0.0,
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""A key's state as an item of the ledger table: settings that a hold checks, and what is left."""
+"""A key's state as a ledger item: the settings that a hold checks, and what is left of limits."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -30,7 +30,7 @@ RATE_NAMES: Final = (
 
 @reads_an_item
 def read_key_state(item: Item) -> KeyState:
-    """Return the state that an item has."""
+    """Decode the state of a key or a level."""
     return KeyState(
         enabled=read_number(item, KeyStateItem.ENABLED) == 1,
         expires_s=read_number(item, KeyStateItem.EXPIRES),
@@ -52,12 +52,12 @@ def read_key_state(item: Item) -> KeyState:
 
 @reads_an_item
 def count_slices(state: Item) -> int:
-    """Return how many items share the state of which this is one."""
+    """Return the number of slices of the state that this item is one of."""
     return read_optional_number(state, KeyStateItem.SLICES) or 1
 
 
 def settings_in_state(key: KeyState) -> Mapping[str, Any]:
-    """Return the settings that a state has, by their names in KeySettings."""
+    """Return the settings in a state, by their names in KeySettings."""
     tokens = key.tokens_per_minute
     limits = {period: limit for period, limit in key.limits_nano_usd.items() if limit != UNLIMITED}
     return {
@@ -71,20 +71,20 @@ def settings_in_state(key: KeyState) -> Mapping[str, Any]:
 
 
 def with_state(settings: KeySettings, state: Item) -> KeySettings:
-    """Return settings with those that a state has in their place."""
+    """Return `settings`, with those that a state has replaced by the state's."""
     key = read_key_state(state)
     expires_s = None if key.expires_s == NEVER_S else key.expires_s
     return replace(settings, **settings_in_state(key), expires_s=expires_s)
 
 
 def new_key_state(key_id: str, workspace_id: str, settings: KeySettings) -> Item:
-    """Return the state that a key starts with."""
+    """Return the initial state of a key."""
     state = new_state(key_state_key(key_id), settings)
     return {**state, KeyStateItem.WORKSPACE: string(workspace_id)}
 
 
 def new_state(state_key: Item, settings: KeySettings) -> Item:
-    """Return the state that a key, or a level above it, starts with, without its workspace."""
+    """Return the initial state of a key or a level above it, without the workspace's id."""
     return {
         **state_key,
         **encode_plain_settings(settings),
@@ -95,9 +95,9 @@ def new_state(state_key: Item, settings: KeySettings) -> Item:
 
 
 def encode_plain_settings(settings: KeySettings) -> Item:
-    """Return the attributes of the settings without buckets, which a change simply overwrites.
+    """Return the attributes of those settings without buckets, which a change overwrites.
 
-    A rate starts with a full bucket.
+    The rate starts with a full bucket.
     """
     rate = RateState.fresh(settings.requests_per_minute, settings.burst)
     concurrency = HOLDS_MAX if settings.concurrency is None else settings.concurrency
@@ -110,7 +110,7 @@ def encode_plain_settings(settings: KeySettings) -> Item:
 
 
 def encode_rate(rate: RateState) -> Item:
-    """Return the attributes of a rate."""
+    """Return the attributes that store a rate."""
     return {
         KeyStateItem.RATE_FULL: number(rate.full_us),
         KeyStateItem.RATE_READY: number(rate.ready_us),
@@ -120,7 +120,7 @@ def encode_rate(rate: RateState) -> Item:
 
 
 def encode_limits(settings: KeySettings) -> dict[str, int]:
-    """Return the limits that have buckets, in nano-dollars or tokens by their attributes."""
+    """Return the limits with buckets, in nano-dollars or tokens, by their attributes."""
     limits = {
         name: settings.limits_nano_usd.get(period, UNLIMITED)
         for period, name in LIMIT_NAMES.items()

@@ -1,4 +1,4 @@
-"""The writes that change the settings in a state, of a key or of a level above it."""
+"""Writes that change the settings in the state of a key or of a level above it."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -24,12 +24,13 @@ from tollgate.stores.keys.state_items import (
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import live_buckets, live_minutes
 
-# Holds write to a state as well, but a limit's bucket appears seldom.
+# Attempts in case holds write the state concurrently. A retry is rare: holds add to existing
+# buckets, and only a limit's first hold in a period creates a bucket.
 _APPLIES_MAX: Final = 5
 
 
 class StateWrites:
-    """Changes of the settings that states have."""
+    """Changes of the settings in states."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client
@@ -37,15 +38,15 @@ class StateWrites:
         self._clock = clock
 
     async def apply(self, state_key: Item, new: KeySettings, revision: int) -> None:
-        """Give a state the settings of a revision, once; a state that is gone needs none."""
+        """Write the settings of a revision to a state, once; a deleted state is left alone."""
         for _ in range(_APPLIES_MAX):
-            # A batch of one: the sweeper, too, may read states so.
-            found = await get_items(self._client, self._table, [state_key])
-            if not found or state_revision(found[0]) >= revision:
+            # A batch of one, because the sweeper's role may read states only in batches.
+            states = await get_items(self._client, self._table, [state_key])
+            if not states or state_revision(states[0]) >= revision:
                 return
             try:
-                old = with_state(new, found[0])
-                await self._change(state_key, found[0], old, new, revision=revision)
+                old = with_state(new, states[0])
+                await self._change(state_key, states[0], old, new, revision=revision)
             except ConditionFailed:
                 continue
             return
@@ -55,21 +56,25 @@ class StateWrites:
     async def _change(
         self, state_key: Item, state: Item, old: KeySettings, new: KeySettings, *, revision: int
     ) -> None:
-        """Write the settings that differ, unless those of this revision, or later ones, are there.
+        """Write the settings that differ, unless the state has this revision or a later one.
 
-        Each limit is written only if it is still as it was read.
+        Each limit is written only if it still has the value that was read.
         """
         before, after = encode_plain_settings(old), encode_plain_settings(new)
         plain = {name: value for name, value in after.items() if value != before[name]}
-        # A rate that stays keeps its bucket as it is; a rate that changes starts with a full one.
+        # An unchanged rate keeps its bucket; a changed rate starts with a full bucket.
         if any(name in plain for name in RATE_NAMES):
             plain.update({name: after[name] for name in RATE_NAMES})
         names = {f"#{name}": name for name in plain}
         values = {f":{name}": value for name, value in plain.items()} | {":rv": number(revision)}
-        was = encode_limits(old)
+        old_limits = encode_limits(old)
         moved = move_limits(
             state,
-            {name: amount for name, amount in encode_limits(new).items() if amount != was[name]},
+            {
+                name: amount
+                for name, amount in encode_limits(new).items()
+                if amount != old_limits[name]
+            },
             int(self._clock.now_s()),
         )
         names |= moved.names
@@ -88,35 +93,41 @@ class StateWrites:
 
 
 class MovedLimits(Struct, frozen=True):
-    """The part of a write that gives a state new limits, with the buckets that move along."""
+    """The part of a write that sets new limits of a state and moves their buckets."""
 
     names: Mapping[str, str]
+    """ExpressionAttributeNames of the buckets."""
     values: Item
-    # By limit, how many of its live buckets the state has, and how many it lacks.
+    """ExpressionAttributeValues of the old and new limits and of the bucket moves."""
     buckets: Mapping[str, tuple[int, int]]
+    """By limit, how many of its live buckets exist in the state, and how many do not."""
 
 
 def move_limits(state: Item, amounts: Mapping[str, int], second: int) -> MovedLimits:
-    """Return how a state gets these limits: each only if it is still as the state has it."""
+    """Return the part of a write that sets these limits, on condition that the old ones are
+    unchanged.
+
+    A limit's existing buckets move by the same amount as the limit, so what was used stays used.
+    """
     names: dict[str, str] = {}
     values: Item = {}
     buckets: dict[str, tuple[int, int]] = {}
     for limit, amount in amounts.items():
-        was = read_number(state, limit)
+        old_amount = read_number(state, limit)
         live = live_buckets_of(limit, second)
         existing = [name for name in live if name in state]
         absent = [name for name in live if name not in state]
         buckets[limit] = (len(existing), len(absent))
         names |= {f"#{limit}{index}": name for index, name in enumerate(existing)}
         names |= {f"#no{limit}{index}": name for index, name in enumerate(absent)}
-        values |= {f":{limit}": number(amount), f":old{limit}": number(was)}
+        values |= {f":{limit}": number(amount), f":old{limit}": number(old_amount)}
         if existing:
-            values[f":more{limit}"] = number(amount - was)
+            values[f":more{limit}"] = number(amount - old_amount)
     return MovedLimits(names, values, buckets)
 
 
 def live_buckets_of(limit: str, second: int) -> tuple[str, ...]:
-    """Return the buckets of a limit that a writer may touch now."""
+    """Return the names of a limit's buckets that concurrent writers may touch now."""
     if limit == KeyStateItem.MINUTE_TOKENS:
         return live_minutes(second)
     period = next(period for period, name in LIMIT_NAMES.items() if name == limit)

@@ -1,4 +1,4 @@
-"""States of keys, members and teams in DynamoDB: a hold checks and counts each by one write."""
+"""States of keys, members and teams in DynamoDB: a hold checks and counts with one write each."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -45,18 +45,19 @@ _HOLD_ON_SLICES: Final = DottedName[
 
 _WRITES_MAX: Final = 8
 _KEYS_REMEMBERED_MAX: Final = 4096
-# When the key was last used, with its secret and with the one from before it was rotated.
+# Attribute of the last use, by whether the secret was one that a rotation replaced.
 _USED: Final = {False: KeyStateItem.LAST_USED, True: KeyStateItem.OLD_LAST_USED}
 _MINUTE_ALIAS: Final = "#n"
 _BUCKET_ALIASES: Final = ("#d", "#w", "#m", "#t")
 
 
 class _LastSeen(Struct, frozen=True):
-    """The key as the last reply had it: a guess for the next write, never a decision."""
+    """Limits and stale buckets from the last reply: a guess for the next write, no decision."""
 
-    # Buckets to remove along with the next hold.
     stale: tuple[str, ...] = ()
+    """Names of buckets to remove together with the next hold."""
     own: OwnLimits = field(default_factory=OwnLimits)
+    """The key's or level's own limits."""
 
 
 _UNSEEN: Final = _LastSeen()
@@ -74,9 +75,9 @@ class KeyStates:
     async def hold(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
     ) -> KeyHold | GatewayError:
-        """Set the amount aside, or what is left of it, and count the request.
+        """Set the amount aside, or what is left if that is less, and count the request.
 
-        Raises HoldUnknown where a write may have landed, StoreUnavailable where none has.
+        Raise HoldUnknown if a write may have been applied, StoreUnavailable if none was.
         """
         if refusal := request.over_budget(owner, hold_id):
             return refusal
@@ -85,7 +86,7 @@ class KeyStates:
         now_us = self.now_us()
         form = own.rate.form(now_us)
         if last_seen is _UNSEEN and owner.level == "key":
-            # A key has a rate, most levels have none.
+            # Every key has a rate, most levels have none.
             form = "idle"
         take = KeyHoldAttempt(
             amount_nano_usd=request.amount_max_nano_usd,
@@ -145,9 +146,11 @@ class KeyStates:
     async def _hold_on_more(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest, refuses: Item | None
     ) -> KeyHold | GatewayError | None:
-        """Hold on all slices of a state where the one that refuses knows of more; else None.
+        """Hold on all slices of a state if the slice that refused knows more slices than the
+        request; else return None.
 
-        Their number is of the level's row, which authentication keeps for some seconds.
+        The request's number of slices comes from the level's row, which authentication caches for
+        some seconds.
         """
         slices = 1 if refuses is None else count_slices(refuses)
         if slices <= request.slices:
@@ -158,18 +161,20 @@ class KeyStates:
     async def hold_on_slices(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
     ) -> KeyHold | GatewayError:
-        """Hold on one of the slices of a state, as `hold` does on a state that is whole."""
+        """Hold on one of the slices of a state, as `hold` does on an undivided state."""
         return await _HOLD_ON_SLICES()(self, owner, hold_id, request)
 
     async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
-        """Return the items of a state's slices in order; the next holds know what they allow."""
+        """Return the items of a state's slices in order, and remember their limits for the next
+        holds.
+        """
         items = await get_slices(self._client, self._table, owner, slices)
-        for it, item in items.items():
-            self._remember(it, item, read_key_state(item), self.now_us())
+        for slice_owner, item in items.items():
+            self._remember(slice_owner, item, read_key_state(item), self.now_us())
         return items
 
     def now_us(self) -> int:
-        """Return the present in the unit of rates."""
+        """Return the current time in microseconds, the unit of rates."""
         return microseconds(self._clock.now_s())
 
     async def top_up(
@@ -183,8 +188,8 @@ class KeyStates:
     ) -> GatewayError | None:
         """Add to a hold; return a refusal if the key or a limit no longer allows it.
 
-        May be repeated: the amount only grows, so a repeat finds that it has landed. Raises
-        StoreUnavailable where the hold is not as it was.
+        A retry is safe: the amount only grows, so the retry sees that the first call was applied.
+        Raise StoreUnavailable if the hold has another amount than `held_nano_usd`.
         """
         names = {**_money_names(hold_id), "#on": KeyStateItem.ENABLED}
         own = self._last_seen.get(owner, _UNSEEN).own
@@ -222,7 +227,7 @@ class KeyStates:
         raise StoreUnavailable(f"hold {hold_id} keeps changing", maybe_applied=False)
 
     async def note_use(self, owner: LimitOwner, *, old_secret: bool) -> None:
-        """Record that a key is used now; a deleted key is left alone."""
+        """Record that a key is used now; a deleted key is ignored."""
         names = {"#used": _USED[old_secret]}
         values = {":second": number(int(self._clock.now_s()))}
         try:
@@ -240,10 +245,10 @@ class KeyStates:
         unused_tokens: int = 0,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
-        """Replace a hold by what was spent, in the periods from which it was taken.
+        """Replace a hold by what was spent, in the periods that the hold was taken from.
 
-        `unused_tokens` go back to their minute; they are negative if more tokens were used than
-        held. A hold that is settled already is left alone.
+        `unused_tokens` are returned to their minute; they are negative if more tokens were used
+        than held. A hold that is settled already is left alone.
         """
 
         async def settle(held: int) -> None:
@@ -272,9 +277,10 @@ class KeyStates:
         names = _names(hold_id)
         names["#on"] = KeyStateItem.ENABLED
         names["#used"] = used
-        # A request that took minutes to arrive holds in a bucket that is stale by now: keep it.
-        gone = [name for name in stale if name not in names.values()]
-        names.update({f"#s{index}": name for index, name in enumerate(gone)})
+        # A hold whose id is minutes old may be in a stale bucket: do not remove a bucket that this
+        # write changes.
+        removed = [name for name in stale if name not in names.values()]
+        names.update({f"#s{index}": name for index, name in enumerate(removed)})
         values = {
             ":a": number(take.amount_nano_usd),
             ":t": number(take.tokens),
@@ -284,7 +290,7 @@ class KeyStates:
         }
         if take.form != "unlimited":
             values[":now"] = number(now_us)
-        write = key_hold(take.form, len(gone), rate=tier.rate, budget=tier.budget)
+        write = key_hold(take.form, len(removed), rate=tier.rate, budget=tier.budget)
         payload = self._update(write, owner, names, values)
         payload["ReturnValues"] = "ALL_NEW"
         return payload
@@ -317,7 +323,7 @@ class KeyStates:
 def _names(hold_id: str) -> dict[str, str]:
     """Return the aliases of a hold and its buckets.
 
-    The buckets are those of the second in the hold's id, so that a sweeper finds them too.
+    The buckets are those of the second in the hold's id, so that a sweeper can derive them, too.
     """
     return {**_money_names(hold_id), _MINUTE_ALIAS: minute_bucket(created_s(hold_id))}
 

@@ -1,8 +1,8 @@
 """The tier's part in the write of a key's hold, so that no read comes before the write.
 
-A condition cannot take the smaller of two limits. The writer guesses from the last reply whether
-the key's own limit or its tier's is narrower, and the condition checks the guess; where it fails,
-the item that comes back corrects the guess.
+A DynamoDB condition cannot compute the smaller of two limits. Therefore the writer guesses from the
+last reply whether the key's own limit or its tier's is narrower, and the condition checks the
+guess. If the check fails, the returned item corrects the guess.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _UNSEEN_LIMITS: Final[Mapping[Period, int]] = dict.fromkeys(PERIODS, UNLIMITED)
 
 
 class OwnLimits(Struct, frozen=True):
-    """The limits of a key itself; a key that was never seen is taken to have none."""
+    """The key's own limits; a key that was not seen yet is assumed to have none."""
 
     rate: RateState = _UNSEEN_RATE
     limits_nano_usd: Mapping[Period, int] = field(default_factory=lambda: _UNSEEN_LIMITS)
@@ -40,18 +40,18 @@ class OwnLimits(Struct, frozen=True):
 
 
 class TierPart(Struct, frozen=True):
-    """The narrower limits that a write keeps to, and the values of its expression."""
+    """The narrower limits that a write applies, and the values for its expression."""
 
-    # Whose rate is the narrower one, None if the tier has none.
     rate: TierForm | None = None
-    # Index of the budget's period in PERIODS, and whose limit of it is the narrower one.
+    """Owner of the narrower rate, None if the tier has no rate."""
     budget: tuple[int, TierForm] | None = None
-    # Values of the expression, each of which it uses.
+    """Index of the budget's period in PERIODS, and the owner of that period's narrower limit."""
     values: Mapping[str, AttributeValue] = field(default_factory=dict)
+    """ExpressionAttributeValues, only those in use, because DynamoDB rejects unused ones."""
 
 
 def tier_part(tier: TierLimits | None, own: OwnLimits, take: KeyHoldAttempt) -> TierPart:
-    """Return the part of a hold's write that keeps to the tier's rate and budget."""
+    """Return the part of a hold's write that applies the tier's rate and budget."""
     if tier is None:
         return TierPart()
     values: dict[str, AttributeValue] = {}
@@ -68,7 +68,7 @@ def tier_part(tier: TierLimits | None, own: OwnLimits, take: KeyHoldAttempt) -> 
 
 
 def budget_part(tier: TierLimits | None, own: OwnLimits, amount_nano_usd: int) -> TierPart:
-    """Return the part of a write that keeps to the tier's budget alone, as a top-up's does."""
+    """Return the part of a write that applies only the tier's budget, as in a top-up."""
     if tier is None or tier.budget_nano_usd is None:
         return TierPart()
     place = PERIODS.index(tier.budget_period)

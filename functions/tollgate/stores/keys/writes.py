@@ -1,4 +1,4 @@
-"""The writes that change a key: its state under conditions, its rows in transactions."""
+"""Writes that change a key: its state by conditional updates, its rows in transactions."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,8 @@ from tollgate.stores.rules.periods import bucket_names
 class KeyWrites:
     """Writes to existing keys.
 
-    Each raises ConditionFailed or TransactionCancelled where a key is no longer as it was read.
+    Each write raises ConditionFailed or TransactionCancelled if the key has changed since it was
+    read.
     """
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
@@ -58,15 +59,15 @@ class KeyWrites:
         self._states = StateWrites(client, tables.ledger, clock)
 
     async def change_rows(
-        self, pointer: Item, new: KeySettings, *others: object, pending: bool
+        self, pointer: Item, new: KeySettings, *other_actions: object, pending: bool
     ) -> list[str]:
-        """Write the settings into a key's rows; return the hashes of its valid secrets.
+        """Write settings to a key's rows; return the hashes of its valid secrets.
 
-        `pending` keeps them for the key's state too, which gets them by `apply`. `others` are the
-        actions on the rows of names and of the audit log that belong to the change.
+        If `pending`, the pointer also stores the settings for the key's state, until `apply` writes
+        them there. `other_actions` belong to the same change: rows of names and of the audit log.
         """
         digests = [read_text(pointer, KeyPointerItem.HASH)]
-        # An old secret's row is removed some time after its grace.
+        # DynamoDB removes the row of a replaced secret some time after its grace.
         if (
             KeyPointerItem.OLD_ENDS in pointer
             and read_number(pointer, KeyPointerItem.OLD_ENDS) > self._clock.now_s()
@@ -89,12 +90,12 @@ class KeyWrites:
                 )
                 for digest in digests
             ),
-            *others,
+            *other_actions,
         )
         return digests
 
     async def apply(self, pointer: Item) -> None:
-        """Give the state of a key the settings that its pointer keeps for it, once."""
+        """Write the settings that a pointer stores for its key's state to the state, once."""
         revision = revision_of(pointer)
         state_key = key_state_key(read_text(pointer, KeyPointerItem.KEY))
         await self._states.apply(state_key, read_pending(pointer), revision)
@@ -115,8 +116,8 @@ class KeyWrites:
     def rotation(self, pointer: Item, secret_end: tuple[str, str], ends_s: int) -> list[object]:
         """Return the actions that give a key another secret.
 
-        `secret_end` is the new secret's hash and last characters. The row of an older secret is
-        deleted.
+        `secret_end` is the new secret's hash and last characters. A secret that an earlier rotation
+        replaced is deleted.
         """
         digest, last = secret_end
         changed: Item = {
@@ -141,7 +142,7 @@ class KeyWrites:
         return actions
 
     async def switch_off(self, key_id: str) -> None:
-        """Stop a state from admitting anything more; a deleted state is left alone."""
+        """Make a state admit no further requests; a deleted state is ignored."""
         try:
             await self._client.call(
                 "UpdateItem",
@@ -157,10 +158,11 @@ class KeyWrites:
         except ConditionFailed:
             return
 
-    async def delete_secrets(self, pointer: Item, *others: object) -> Sequence[str]:
-        """Mark a key as deleted and delete the rows of its secrets; return the secrets' hashes.
+    async def delete_secrets(self, pointer: Item, *other_actions: object) -> Sequence[str]:
+        """Mark a key as being deleted and delete the rows of its secrets; return the secrets'
+        hashes.
 
-        `others` are the actions on rows of the audit log that belong to the deletion.
+        `other_actions` on rows of the audit log belong to the same deletion.
         """
         digests = secret_hashes(pointer)
         deleting: Item = {KeyPointerItem.DELETING: number(int(self._clock.now_s()))}
@@ -170,17 +172,17 @@ class KeyWrites:
                 {"Delete": {"TableName": self._tables.core, "Key": secret_key(digest)}}
                 for digest in digests
             ),
-            *others,
+            *other_actions,
         )
         return digests
 
     async def leave_tombstone(self, pointer: Item, state: Item, *release: object) -> None:
-        """Delete a state without holds; the pointer keeps what the key has spent.
+        """Delete a state without holds, and keep the key's spending in its pointer.
 
         `release` are the actions that free the key's name.
         """
         second = int(self._clock.now_s())
-        gone: Item = {
+        tombstone: Item = {
             KeyPointerItem.DELETED: number(second),
             KeyPointerItem.SPENT: state[KeyStateItem.SPENT],
             KeyPointerItem.MONTH_SPENT: number(month_used_nano_usd(state, second)),
@@ -202,7 +204,7 @@ class KeyWrites:
             _update(
                 self._tables.core,
                 _key_of(pointer),
-                gone,
+                tombstone,
                 same={KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]},
                 condition=SAME_HASH,
             ),
@@ -210,11 +212,11 @@ class KeyWrites:
         )
 
     async def transact(self, *actions: object) -> None:
-        """Send the actions as one transaction: all of them are applied, or none."""
+        """Send the actions as one transaction: all are applied, or none."""
         await transact(self._client, self._ids, actions)
 
     def _update_pointer(self, pointer: Item, values: Item, absent: Sequence[str] = ()) -> object:
-        """Return the action that updates a pointer which is still as it was read."""
+        """Return the action that updates a pointer, on condition that it is as it was read."""
         same = {KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]}
         condition = UNCHANGED
         if KeyPointerItem.REVISION in pointer:
@@ -231,7 +233,9 @@ class KeyWrites:
 
 
 def same_shards(tables: Tables, workspace_id: str, workspace: Item | None) -> object:
-    """Return the check that a workspace still has the shards it was read with, or is absent."""
+    """Return the check that a workspace has the same number of shards as when read, or is still
+    absent.
+    """
     check: dict[str, object] = {"TableName": tables.core, "Key": workspace_key(workspace_id)}
     if workspace is None:
         check["ConditionExpression"] = IF_ABSENT
@@ -258,7 +262,7 @@ def _update(
 ) -> object:
     """Return the action that sets and removes attributes of an existing row.
 
-    `same` are values that the condition compares with.
+    `same` has the values that the condition compares.
     """
     same = same or {}
     write = set_and_remove(list(values), absent, condition)

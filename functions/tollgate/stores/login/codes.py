@@ -28,7 +28,7 @@ class DynamoCodeStore:
         self._clock = clock
 
     async def add(self, kind: CodeKind, digest: str, value: bytes, *, lifetime_s: int) -> bool:
-        """Keep a value; False if there is one already."""
+        """Store a value; return False if one exists already."""
         ends_s = self._now_s() + lifetime_s
         item: Item = {
             **login_code_key(kind, digest),
@@ -52,7 +52,7 @@ class DynamoCodeStore:
         return True
 
     async def read(self, kind: CodeKind, digest: str) -> bytes | None:
-        """Return a value, None once its time is over."""
+        """Return a value, None if it is missing or expired."""
         with refusing_when_unavailable():
             item = await get_item(self._client, self._table, login_code_key(kind, digest))
             return None if item is None else self._value(item)
@@ -60,7 +60,7 @@ class DynamoCodeStore:
     async def replace(
         self, kind: CodeKind, digest: str, old: bytes, new: bytes, *, lifetime_s: int | None
     ) -> bool:
-        """Replace a value that is still `old`; False if it is not."""
+        """Replace a value that still equals `old`; return False if it differs."""
         write = CODE_REPLACE_AND_KEEP if lifetime_s is None else CODE_REPLACE
         values: Item = {
             ":old": binary(old),
@@ -85,7 +85,7 @@ class DynamoCodeStore:
         return True
 
     async def take(self, kind: CodeKind, digest: str) -> bytes | None:
-        """Delete a value and return it, to one caller alone; None if there is none."""
+        """Delete a value and return it; only one caller gets it, any other gets None."""
         with refusing_when_unavailable():
             try:
                 reply = await self._client.call(
@@ -102,7 +102,7 @@ class DynamoCodeStore:
             return self._value(reply["Attributes"])
 
     async def count(self, what: str, origin: str, *, window_s: int, most: int) -> bool:
-        """Count a call of an address in this window; False once there were more than `most`."""
+        """Count an address's call in this window; return False once there are more than `most`."""
         window = self._now_s() // window_s
         digest = sha256(f"{what} {origin} {window}".encode()).hexdigest()
         with refusing_when_unavailable():
@@ -128,7 +128,7 @@ class DynamoCodeStore:
         return True
 
     def _value(self, item: Item) -> bytes | None:
-        # DynamoDB deletes an item some time after its end.
+        # DynamoDB deletes an item some time after it expires.
         if read_number(item, LoginCodeItem.EXPIRES) <= self._now_s():
             return None
         return read_binary(item, LoginCodeItem.VALUE)

@@ -1,1 +1,1 @@
-"""Credit, holds, budgets and the jobs that keep the books right, in DynamoDB."""
+"""Credit, holds and budgets in DynamoDB, and the jobs that maintain and audit them."""

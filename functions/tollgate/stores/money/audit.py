@@ -1,8 +1,9 @@
 """The nightly audit: recomputes the books from every stored item.
 
-It runs beside traffic, so sums over time are bounds: a generation that was settled when the audit
-began has its record by the time records are read, and a generation with a record by then is
-settled, or still held, when the audit ends. At rest the bounds meet and the check is exact.
+The audit runs while requests are served, so it compares sums over time with bounds. Lower bound: a
+generation that was settled when the audit began has a record by the time records are read. Upper
+bound: a generation that has a record by then is settled, or still held, when the audit ends.
+Without traffic both bounds are equal, and the check is exact.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,19 +54,19 @@ from tollgate.stores.rules.periods import PERIODS, TOTAL_BUCKET, day_name
 from tollgate.stores.rules.reports import BrokenInvariant
 from tollgate.stores.rules.slices import whole_limit
 
-# Entries and moves are rare: books that change between two reads are read again.
+# Reads of books that change between two reads; entries and moves are rare.
 _READS_MAX: Final = 3
-# Records that are read at once.
+# Records of one page.
 _PAGE: Final = 1_000
-# Each has a page in memory.
+# Workspaces that are audited at a time; each has a page of records in memory.
 _AT_ONCE_MAX: Final = 8
 
-# Takes an invariant, what it should be and what it is.
+# Records a difference; takes the invariant's name, the expected and the stored value.
 _Compare = Callable[[str, int, int], None]
 
 
 class _Books(Struct, frozen=True, kw_only=True):
-    """The sums of a workspace's wallet shards and keys, read once."""
+    """The sums of a workspace's wallet shards and keys at one reading."""
 
     spent: int
     spent_by_keys: int
@@ -74,7 +75,7 @@ class _Books(Struct, frozen=True, kw_only=True):
 
 
 class Audit:
-    """Compares the books of all workspaces; changes nothing."""
+    """Audit of the books of all workspaces, which changes nothing."""
 
     def __init__(
         self,
@@ -96,13 +97,13 @@ class Audit:
     async def run(self) -> Sequence[BrokenInvariant]:
         """Return the broken invariants of all workspaces.
 
-        Raises LedgerError(service_unavailable) where the store cannot be reached.
+        Raise LedgerError(service_unavailable) if the store cannot be reached.
         """
         with refusing_when_unavailable():
-            found = await visit_workspaces(
+            visits = await visit_workspaces(
                 self._client, self._tables.core, self._visit, at_once=_AT_ONCE_MAX
             )
-        return [broken for each in found for broken in each]
+        return [broken for visit in visits for broken in visit]
 
     async def _visit(self, workspace_id: str) -> Sequence[BrokenInvariant]:
         try:
@@ -140,7 +141,7 @@ class Audit:
             ("I4 spent by the wallet", before.spent, after.spent, after.held_by_wallets),
             ("I10 spent by keys", before.spent_by_keys, after.spent_by_keys, after.held_by_keys),
         ):
-            # A record that came since its day was read makes the bound wider, not wrong.
+            # Records that were written after their day was read can only loosen the bound.
             unsettled = sum(cost for id_, cost in costs.items() if id_ in held)
             compare(invariant, total, max(first, total))
             compare(invariant, total - unsettled, min(last, total - unsettled))
@@ -150,7 +151,9 @@ class Audit:
         return differences
 
     async def _compare_levels(self, workspace: Workspace, compare: _Compare) -> None:
-        """Compare I6 of members and teams: each write changes what is left along with the rest."""
+        """Compare I6 of members and teams: what the limit lacks is what the state holds and has
+        spent.
+        """
         for level in READERS:
             rows = await all_rows(
                 self._client, self._tables.core, f"W#{workspace.id}", level_rows_prefix(level)
@@ -167,17 +170,19 @@ class Audit:
                 compare(f"I6 held + spent of {name}", taken, held + spent)
 
     async def _compare_parts(self, workspace: Workspace, compare: _Compare) -> None:
-        """Compare I6 of slices: all of them are there, and their parts are the limit."""
+        """Compare I6 of slices: all slices exist, and their parts add up to the limit."""
         wrong: list[tuple[str, int, int]] = []
         for _ in range(_READS_MAX):
-            wrong = [it for level in READERS for it in await self._list_wrong(workspace.id, level)]
+            wrong = [
+                part for level in READERS for part in await self._list_wrong(workspace.id, level)
+            ]
             if not wrong:
                 return
         for invariant, expected, found in wrong:
             compare(invariant, expected, found)
 
     async def _list_wrong(self, workspace_id: str, level: AboveKey) -> list[tuple[str, int, int]]:
-        """Return what the states of levels lack of the limits in the rows, as they are read now."""
+        """Return the differences between the limits in levels' rows and those in their states."""
         rows = [
             row
             for row in await all_rows(
@@ -199,12 +204,16 @@ class Audit:
             limits = READERS[level](row).limits_nano_usd
             for period in PERIODS if slices else ():
                 limit = limits.get(period, UNLIMITED)
-                found = whole_limit([it.limits_nano_usd[period] for it in slices])
-                wrong.append((f"I6 limit of {names[0]}, {period}", limit, found))
-        return [it for it in wrong if it[1] != it[2]]
+                parts_limit = whole_limit([state.limits_nano_usd[period] for state in slices])
+                wrong.append((f"I6 limit of {names[0]}, {period}", limit, parts_limit))
+        return [
+            (invariant, expected, stored)
+            for invariant, expected, stored in wrong
+            if expected != stored
+        ]
 
     async def _compare_grants(self, workspace: Workspace, compare: _Compare) -> None:
-        """Compare I3: the shards were granted the sum of the entries."""
+        """Compare I3: the shards were granted the sum of the credit entries."""
         granted = entered = 0
         for _ in range(_READS_MAX):
             granted = await self._sum_granted(workspace)
@@ -229,25 +238,29 @@ class Audit:
             )
             compare("I1 available + held + spent", read_number(shard, WalletItem.GRANTED), total)
         pointers = await self._workspaces.key_pointers(workspace.id)
-        gone = sum(
+        spent_by_deleted = sum(
             read_number(pointer, KeyPointerItem.SPENT) for pointer in pointers if is_gone(pointer)
         )
         keys = [
-            key_state_key(read_text(it, KeyPointerItem.KEY)) for it in pointers if not is_gone(it)
+            key_state_key(read_text(pointer, KeyPointerItem.KEY))
+            for pointer in pointers
+            if not is_gone(pointer)
         ]
         states = await get_items(self._client, self._tables.ledger, keys)
         return _Books(
             spent=sum(read_number(shard, WalletItem.SPENT) for shard in shards),
-            spent_by_keys=gone + sum(read_number(state, KeyStateItem.SPENT) for state in states),
+            spent_by_keys=spent_by_deleted
+            + sum(read_number(state, KeyStateItem.SPENT) for state in states),
             held_by_wallets=_hold_ids(shards),
             held_by_keys=_hold_ids(states),
         )
 
     async def _sum_costs(self, workspace: Workspace) -> tuple[int, frozenset[str]]:
-        """Return the costs of all generations, and the closed days.
+        """Return the cost of all generations, and the closed days.
 
-        A day is closed by its roll-up, which keeps its sum in `D#<day>`; until then its records
-        count, as long as there are any. They are read a page at a time: an open day has any number.
+        The roll-up of a day closes the day, and stores its sum in `D#<day>`. The records of an open
+        day are added up as long as they exist, a page at a time, because a day may have any number
+        of records.
         """
         now_s = int(self._clock.now_s())
         rows = await all_rows(self._client, self._tables.core, f"W#{workspace.id}", "D#")
@@ -256,7 +269,7 @@ class Audit:
             for row in rows
         }
         total = sum(closed.values())
-        # Tomorrow too: the clock that an id comes from may run ahead of this one.
+        # Tomorrow is included, because the clock that made an id may be ahead of this one.
         first_s = max(workspace.created_s - DAY_S, now_s - self._retention_s)
         for second in range(first_s, now_s + DAY_S + 1, DAY_S):
             if day_name(second) not in closed:
@@ -275,7 +288,7 @@ class Audit:
                 return total
 
     async def _costs_of(self, workspace_id: str, ids: Iterable[str]) -> Mapping[str, int]:
-        """Return the cost of each of these generations that has a record."""
+        """Return the costs of those of these generations that have a record."""
         costs: dict[str, int] = {}
         for id_ in ids:
             key = generation_key(workspace_id, id_)
@@ -293,7 +306,7 @@ class Audit:
 
 
 def _report_corrupt(workspace_id: str, unreadable: CorruptItem) -> BrokenInvariant:
-    """Return the broken invariant of a workspace whose books have a corrupt item."""
+    """Return the broken invariant that stands for a corrupt item in a workspace's books."""
     return BrokenInvariant(
         workspace_id=workspace_id,
         invariant=f"I0 every item can be read: {unreadable.name}",

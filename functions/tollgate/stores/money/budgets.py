@@ -1,9 +1,9 @@
-"""Budgets of workspaces: spending of a month, alerts that are each made once, pauses.
+"""Budgets of workspaces: spending in a month, alerts that are each created once, pauses.
 
-The spending is read from the keys' states, so nothing is reset and nothing counted twice. An alert
-is a row that is put once; each channel is sent it until the channel takes it, by one process at a
-time. Only a process that dies after sending and before noting it causes a second delivery, with the
-same id.
+The spending is read from the states of keys, so nothing needs a reset or is counted twice. An alert
+is a row that is written once. Each channel is retried until it accepts the alert; a lease lets one
+process at a time send it. Only a process that dies between sending and recording causes a second
+delivery, which has the same id.
 """
 
 import logging
@@ -33,20 +33,20 @@ _log = logging.getLogger(__name__)
 
 PERCENTS: Final = (50, 75, 90, 100)
 KEPT_S: Final = 400 * DAY_S
-# Older alerts are stale: not sent again, and not sent to a channel that is new.
+# Older alerts are stale: they are no longer sent, not even to a new channel.
 _SENT_WITHIN_S: Final = 3 * DAY_S
-# Longer than the timeout of a channel, shorter than the five minutes between rounds.
+# Longer than a channel's timeout, shorter than the five minutes between rounds.
 _LEASE_S: Final = 120
 
 
 class AlertChannel(Protocol):
-    """A channel to somebody outside."""
+    """A channel that delivers alerts."""
 
-    # Part of the attribute that notes a delivery, so it never changes.
     name: str
+    """Name that is part of the stored attribute of a delivery, so it never changes."""
 
     async def send(self, event: bytes) -> None:
-        """Deliver one event as JSON; raise DeliveryFailed if it is not taken."""
+        """Deliver one event as JSON; raise DeliveryFailed if the channel does not accept it."""
 
 
 class Budgets:
@@ -70,7 +70,7 @@ class Budgets:
         self._clock = clock
 
     async def check(self, workspace_id: str) -> int:
-        """Make due alerts, pause or resume, send unsent alerts; return the number of new alerts."""
+        """Create due alerts, pause or resume, send unsent alerts; return how many were created."""
         workspace = await self._workspaces.read(workspace_id)
         if workspace is None:
             return 0
@@ -91,21 +91,23 @@ class Budgets:
         """Return the nano-dollars that a workspace has spent in this UTC month."""
         second = int(self._clock.now_s())
         pointers = await self._workspaces.key_pointers(workspace_id)
-        gone = [pointer for pointer in pointers if is_gone(pointer)]
+        deleted = [pointer for pointer in pointers if is_gone(pointer)]
         spent = sum(
             read_number(pointer, KeyPointerItem.MONTH_SPENT)
-            for pointer in gone
+            for pointer in deleted
             if read_text(pointer, KeyPointerItem.MONTH) == bucket_names(second)[2]
         )
         keys = [
-            key_state_key(read_text(it, KeyPointerItem.KEY)) for it in pointers if not is_gone(it)
+            key_state_key(read_text(pointer, KeyPointerItem.KEY))
+            for pointer in pointers
+            if not is_gone(pointer)
         ]
         for state in await get_items(self._client, self._tables.ledger, keys):
             spent += month_used_nano_usd(state, second)
         return spent
 
     async def _make(self, workspace: Workspace, spent_nano_usd: int, percent: int) -> bool:
-        """Put an alert; return False where it was made before."""
+        """Write an alert; return False if it exists already."""
         budget = workspace.settings.budget_nano_usd or 0
         now_s = int(self._clock.now_s())
         month = bucket_names(now_s)[2].removeprefix("b_")
@@ -150,7 +152,7 @@ class Budgets:
                     await self._send(row, channel)
 
     async def _take_lease(self, row: Item, channel: AlertChannel) -> bool:
-        """Return whether this process may send an unsent alert, and keep others from sending it."""
+        """Return True if this process may send an unsent alert, and keep others from sending it."""
         now_s = int(self._clock.now_s())
         names = {
             "#at": _sent_name(channel),
@@ -167,7 +169,7 @@ class Budgets:
         try:
             await channel.send(read_text(row, BudgetAlertItem.EVENT).encode())
         except DeliveryFailed as failed:
-            _log.error("an alert is not delivered by %s: %s", channel.name, failed)
+            _log.error("the channel %s did not deliver an alert: %s", channel.name, failed)
             return
         values = {":now": number(int(self._clock.now_s()))}
         await self._note(row, ALERT_SENT, {"#at": _sent_name(channel)}, values)

@@ -1,4 +1,4 @@
-"""Entries of credit, and lots of credit that expires, as items of the core table."""
+"""Credit entries, and lots of expiring credit, as items of the core table."""
 
 from typing import cast
 
@@ -21,7 +21,7 @@ from tollgate.stores.rules.credit_lots import Lot, Lots
 
 
 def change_of(entry: CreditEntry) -> CreditChange:
-    """Return an entry as the audit log shows it."""
+    """Return an entry in the form that the audit log shows."""
     generation = entry.generation_id and f"gen-{entry.generation_id}"
     return CreditChange(
         amount_nano_usd=entry.amount_nano_usd,
@@ -32,7 +32,7 @@ def change_of(entry: CreditEntry) -> CreditChange:
 
 
 def entry_item(entry: CreditEntry, place: str) -> Item:
-    """Return the item of an entry at its place in the order of time."""
+    """Return the item of an entry; `place` orders entries by time."""
     item: Item = {
         **entry_key(entry.workspace_id, place),
         CreditEntryItem.ID: string(entry.id),
@@ -53,12 +53,12 @@ def entry_item(entry: CreditEntry, place: str) -> Item:
 
 @reads_an_item
 def read_entry(item: Item) -> CreditEntry:
-    """Return the entry of an item."""
+    """Decode an entry."""
     refunded = read_optional_text(item, CreditEntryItem.REFUNDED)
     return CreditEntry(
         id=read_text(item, CreditEntryItem.ID),
         workspace_id=read_text(item, CreditEntryItem.WORKSPACE),
-        # Only `entry_item` writes it.
+        # Only `entry_item` writes the attribute.
         kind=cast(EntryKind, read_text(item, CreditEntryItem.KIND)),
         amount_nano_usd=read_number(item, CreditEntryItem.AMOUNT),
         note=read_text(item, CreditEntryItem.NOTE),
@@ -70,7 +70,7 @@ def read_entry(item: Item) -> CreditEntry:
 
 
 def lots_item(workspace_id: str, lots: Lots) -> Item:
-    """Return the item of a workspace's lots."""
+    """Return the item that stores a workspace's lots."""
     return {
         **credit_lots_key(workspace_id),
         CreditLotsItem.REVISION: number(lots.revision),
@@ -81,7 +81,7 @@ def lots_item(workspace_id: str, lots: Lots) -> Item:
 
 @reads_an_item
 def read_lots(item: Item) -> Lots:
-    """Return the lots of an item."""
+    """Decode a workspace's lots."""
     return Lots(
         revision=read_number(item, CreditLotsItem.REVISION),
         spent_nano_usd=read_number(item, CreditLotsItem.SPENT),

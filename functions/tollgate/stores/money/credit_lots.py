@@ -1,7 +1,7 @@
-"""Lots of credit that expires in DynamoDB: one item a workspace, which no request reads or writes.
+"""Lots of expiring credit in DynamoDB: one item a workspace, which no request reads or writes.
 
-The item changes in the transaction of the entry that changes the lots, under its revision, so that
-of several writers one wins and nothing is left half done.
+The item is changed in the transaction of the credit entry that changes the lots, on condition of
+its revision. So of concurrent writers one succeeds, and no change is ever half done.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from tollgate.stores.rules.credit_lots import (
     take_from_lot,
 )
 
-# Other writers may change lots or shards meanwhile, but not for ever.
+# Attempts in case other writers change lots or shards concurrently.
 CHANGES_MAX: Final = 5
 
 
@@ -49,15 +49,15 @@ class CreditLots:
         self._writer = CreditWriter(client, tables, ids=ids, clock=clock)
 
     async def read(self, workspace_id: str) -> Lots:
-        """Return the lots at their last change."""
+        """Return the lots as of their last change."""
         item = await get_item(self._client, self._tables.core, credit_lots_key(workspace_id))
         return Lots() if item is None else read_lots(item)
 
     async def read_sums(self, workspace_id: str, shards: int) -> Sums:
-        """Return the sums of the shards, between two moves of credit.
+        """Return the sums of the shards, read with no move of credit in between.
 
-        Shards are not read at one moment, and a move between their reads would be missed or seen
-        twice. Two reads that agree about every shard's grants had no move between them.
+        Shards are not read at one moment, so a move during a read would be missed or counted twice.
+        If two reads see the same grants on every shard, no move came between them.
         """
         before = await self._wallets.items(workspace_id, shards)
         for _ in range(CHANGES_MAX):
@@ -68,7 +68,7 @@ class CreditLots:
         raise StoreUnavailable(f"the shards of {workspace_id} keep changing", maybe_applied=False)
 
     async def plan(self, entry: CreditEntry, shards: int) -> Sequence[object]:
-        """Return the write of the lots that belongs to an entry; none where it changes no lot."""
+        """Return the write of lots that belongs to an entry, none if the entry changes no lot."""
         if entry.expires_s is None and entry.amount_nano_usd > 0:
             return ()
         lots = await self.read(entry.workspace_id)
@@ -90,9 +90,9 @@ class CreditLots:
         return ({"Put": self._replacing(entry.workspace_id, lots, after)},)
 
     async def expire(self, workspace_id: str) -> int:
-        """Take back what is left of expired lots, as entries; return their number.
+        """Take back the rest of expired lots by credit entries; return the number of entries.
 
-        What cannot be taken yet, because it is held, is left to the next call.
+        The part of a rest that is still held is taken by a later call.
         """
         entries = 0
         for _ in range(CHANGES_MAX):
@@ -110,11 +110,11 @@ class CreditLots:
                 granted_nano_usd=sums.granted_nano_usd,
                 spent_nano_usd=sums.spent_nano_usd,
             )
-            found = find_takeable(lots, sums, now_s)
-            if found is None:
+            takeable = find_takeable(lots, sums, now_s)
+            if takeable is None:
                 await self._forget_spent(workspace_id, stored, lots)
                 return entries
-            lot, amount = found
+            lot, amount = takeable
             entry = CreditEntry(
                 id=f"expiry:{lot.id}:{lot.expiries}",
                 workspace_id=workspace_id,
@@ -146,7 +146,7 @@ class CreditLots:
             return
 
     def _replacing(self, workspace_id: str, before: Lots, after: Lots) -> dict[str, object]:
-        """Return the put of lots that are still as they were read."""
+        """Return the put of new lots, on condition that the lots are as they were read."""
         new = Lots(
             spent_nano_usd=after.spent_nano_usd, lots=after.lots, revision=before.revision + 1
         )
@@ -161,7 +161,7 @@ class CreditLots:
 
 
 def sums_of(shards: Sequence[Item]) -> Sums:
-    """Return the sums of the items of all shards."""
+    """Return the sums over the items of all shards."""
     return Sums(
         granted_nano_usd=sum(read_number(shard, WalletItem.GRANTED) for shard in shards),
         spent_nano_usd=sum(read_number(shard, WalletItem.SPENT) for shard in shards),

@@ -20,12 +20,13 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 
 _CONDITION_FAILED: Final = "ConditionalCheckFailed"
 
-# Written; or nothing was: the id has an entry, a shard has too little, something else has changed.
+# Written, or why nothing was: the id has an entry (repeated), a shard has too little (short), or
+# something else has changed.
 EntryOutcome = Literal["written", "repeated", "short", "changed"]
 
 
 class CreditWriter:
-    """Writes entries, each once for its id."""
+    """Writer of credit entries, each once for its id."""
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._client = client
@@ -34,11 +35,12 @@ class CreditWriter:
         self._audit = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def write(
-        self, entry: CreditEntry, parts: Mapping[int, int], by: Actor, *others: object
+        self, entry: CreditEntry, parts: Mapping[int, int], by: Actor, *other_actions: object
     ) -> EntryOutcome:
-        """Write an entry with its audit entry, the shards' parts of its amount, and other writes.
+        """Write a credit entry, its audit log entry, the shards' parts of its amount, and other
+        actions.
 
-        Raises StoreUnavailable where the transaction failed for no condition of ours.
+        Raise StoreUnavailable if the transaction failed for another reason than our conditions.
         """
         place = self._ids.new_id()
         once: Item = {
@@ -52,11 +54,11 @@ class CreditWriter:
             after=change_of(entry),
         )
         actions = (
-            # The first put makes the entry single.
+            # The first put makes the entry unique.
             put_if_absent(self._tables.core, once),
             put_if_absent(self._tables.core, entry_item(entry, place)),
             *self._audit.puts(change, by),
-            *others,
+            *other_actions,
             *(self._change(entry.workspace_id, shard, part) for shard, part in parts.items()),
         )
         try:
@@ -65,7 +67,7 @@ class CreditWriter:
             failed = [reason.code == _CONDITION_FAILED for reason in cancelled.reasons]
             if failed[:1] == [True]:
                 return "repeated"
-            if any(failed[-len(parts) :]) and not any(it > 0 for it in parts.values()):
+            if any(failed[-len(parts) :]) and not any(part > 0 for part in parts.values()):
                 return "short"
             if any(failed[: -len(parts)]):
                 return "changed"
@@ -73,7 +75,7 @@ class CreditWriter:
         return "written"
 
     def _change(self, workspace_id: str, shard: int, part_nano_usd: int) -> object:
-        """Return the action that adds an amount to a shard, or takes it where it is negative."""
+        """Return the action that adds an amount to a shard, or takes a negative amount."""
         write = WALLET_GRANT if part_nano_usd > 0 else WALLET_TAKE
         return {
             "Update": {

@@ -1,4 +1,4 @@
-"""Credit of workspaces in DynamoDB: entries that are written once, balances read consistently."""
+"""Credit of workspaces in DynamoDB: entries that are written once, and balances."""
 
 import asyncio
 import zlib
@@ -60,7 +60,7 @@ class DynamoCreditStore:
     async def grant(
         self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
     ) -> bool:
-        """Add credit once for a grant id; False if that id was granted before."""
+        """Add credit once for a grant id; return False if that id was granted before."""
         return await self.enter(
             CreditEntry(
                 id=grant_id,
@@ -87,7 +87,7 @@ class DynamoCreditStore:
     async def _write_on_any(
         self, entry: CreditEntry, shards: int, by: Actor, lots: Sequence[object]
     ) -> bool | None:
-        """Write an entry on the first shard that has enough; None if the lots have changed."""
+        """Write an entry on the first shard that has enough; return None if the lots changed."""
         first = zlib.crc32(entry.id.encode())
         for step in range(shards):
             parts = {(first + step) % shards: entry.amount_nano_usd}
@@ -105,7 +105,7 @@ class DynamoCreditStore:
         raise too_little_to_take(-entry.amount_nano_usd, available)
 
     async def _find_shards(self, entry: CreditEntry, by: Actor) -> int:
-        """Return the number of a workspace's shards; added credit creates a missing one."""
+        """Return the number of a workspace's shards; added credit creates a missing workspace."""
         if entry.amount_nano_usd > 0:
             return (await self._workspaces.ensure(entry.workspace_id, by=by)).shards
         workspace = await self._workspaces.read(entry.workspace_id)
@@ -128,7 +128,9 @@ class DynamoCreditStore:
     ) -> Page[CreditEntry]:
         """Return a page of a workspace's entries, latest first."""
         if after is not None and not is_id(after):
-            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "The cursor is not valid.", param="cursor"
+            )
         with refusing_when_unavailable():
             rows, end = await query_rows(
                 self._client,
@@ -144,7 +146,7 @@ class DynamoCreditStore:
         return Page(found=tuple(entries), next=place, unreadable=tuple(unreadable))
 
     async def balance(self, workspace_id: str) -> Balance:
-        """Return a workspace's money, read consistently; all zero for an unknown workspace."""
+        """Return a workspace's money by consistent reads; all zero for an unknown workspace."""
         with refusing_when_unavailable():
             workspace, stored = await asyncio.gather(
                 self._workspaces.read(workspace_id), self._lots.read(workspace_id)
@@ -164,7 +166,7 @@ class DynamoCreditStore:
         )
 
     async def set_credit_limit(self, workspace_id: str, limit_nano_usd: int, *, by: Actor) -> bool:
-        """Lend a workspace so much; return False, and change nothing, if that was lent before."""
+        """Set the amount that a workspace is lent; return False if it is set already."""
         with refusing_when_unavailable():
             for _ in range(CHANGES_MAX):
                 workspace = await self._workspaces.read(workspace_id)
@@ -181,7 +183,9 @@ class DynamoCreditStore:
             raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=False)
 
     async def _lend(self, workspace: Workspace, limit_nano_usd: int, by: Actor) -> bool:
-        """Change a credit limit that is still as it was; return whether it was changed."""
+        """Change a credit limit, on condition that it is as it was read; return True if it was
+        changed.
+        """
         difference = limit_nano_usd - workspace.credit_limit_nano_usd
         entry = CreditEntry(
             id=f"credit_line:{self._ids.new_id()}",
@@ -198,9 +202,10 @@ class DynamoCreditStore:
         return await self._writer.write(entry, parts, by, lent) == "written"
 
     async def _find_unused(self, workspace: Workspace, amount_nano_usd: int) -> dict[int, int]:
-        """Return what each shard gives back of a credit limit; refuse to take back what is used.
+        """Return what each shard returns of a credit limit; raise RequestError if that much is not
+        unused.
 
-        Grants that expire pay no debt.
+        Expiring grants do not pay back lent credit, so they do not count.
         """
         sums = await self._lots.read_sums(workspace.id, workspace.shards)
         granted, spent = sums.granted_nano_usd, sums.spent_nano_usd
@@ -222,7 +227,7 @@ class DynamoCreditStore:
 
 
 def _lending(table: str, workspace: Workspace, limit_nano_usd: int) -> object:
-    """Return the write of a new limit over the old one."""
+    """Return the write of a new credit limit, on condition that the old one is unchanged."""
     old = workspace.credit_limit_nano_usd
     write = WORKSPACE_LEND if old else WORKSPACE_LEND_FIRST
     values: Item = {":new": number(limit_nano_usd)}

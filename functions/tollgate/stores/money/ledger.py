@@ -1,7 +1,8 @@
-"""The ledger on DynamoDB: hold wallet, key and levels at once, decide by the record, settle all.
+"""The ledger on DynamoDB: hold on wallet, key and levels in parallel, decide by the record, settle.
 
-A hold's id is sent once per write. After an unknown outcome all sides are released and another id
-is tried, because the lost write may still land under the first one.
+The wallet shard, the key's state and the states of levels above the key are the sides of a hold.
+Each write of a hold is sent once. After an unknown outcome all sides are released and another id is
+tried, because the lost write may still be applied under the first id.
 """
 
 import asyncio
@@ -36,13 +37,13 @@ from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.rules.periods import bucket_names
 
 _IDS_MAX: Final = 3
-# No further id is tried after this long: by then a 503 serves the caller better.
+# After this long no further id is tried: a 503 then serves the caller better.
 _HOLD_BUDGET_S: Final = 2.5
-# No write of a record begins after this long. The last one may take 3.3 s, and the sides need the
-# rest of the 8 s that the engine gives a settlement.
+# After this long no write of a record begins. The last write may take 3.3 s, and the sides need the
+# rest of the 8 s that the engine allows for a settlement.
 _DECIDES_FOR_S: Final = 4.0
 
-# Keys that are remembered for a refusal.
+# Number of keys whose last refusal is remembered.
 _REFUSED_MAX: Final = 4096
 
 _StateOutcome = KeyHold | GatewayError | HoldUnknown | StoreUnavailable
@@ -54,8 +55,8 @@ class _HoldRequest(Struct, frozen=True, kw_only=True):
     tokens: int
     covered: bool
     tier: TierLimits | None
-    # Called once the writes are under way.
     meanwhile: Callable[[], None] | None
+    """Callback that is called once the writes are under way."""
 
 
 class DynamoLedger:
@@ -75,7 +76,7 @@ class DynamoLedger:
         self._generations = generations
         self._ids = ids
         self._clock = clock
-        # By key, how many of its states decide before those above them.
+        # By key id, how many of its states are held first because one of them refused last time.
         self._refused: OrderedDict[str, int] = OrderedDict()
 
     async def hold(
@@ -89,7 +90,7 @@ class DynamoLedger:
         tier: TierLimits | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Hold:
-        """Set money aside on wallet, key and levels, in one round trip where all have enough."""
+        """Set money aside on wallet, key and levels, in one round trip if all have enough."""
         request = _HoldRequest(
             principal=principal,
             amount_nano_usd=amount_nano_usd,
@@ -102,16 +103,16 @@ class DynamoLedger:
         try:
             return await asyncio.shield(holding)
         except asyncio.CancelledError:
-            # A caller that disconnects during the hold must not leave the hold behind.
+            # Release the hold of a caller that disconnects while it is written.
             await asyncio.wait([holding])
             if holding.exception() is None:
                 await self._settle_sides(holding.result(), cost_nano_usd=0, tokens=0)
             raise
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Set more aside on all sides of a hold, or refuse.
+        """Set more aside on all sides of a hold; raise the refusal if a side refuses.
 
-        Where only some sides took it, settling finds the amount that is really held.
+        Sides that have accepted it already are settled by the amount that they really hold.
         """
         with refusing_when_unavailable():
             refusals = await asyncio.gather(
@@ -152,14 +153,15 @@ class DynamoLedger:
         )
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
-        """Decide by putting the record if there is none, then give back what was not spent.
+        """Decide by writing the record if there is none, then give back what was not spent.
 
-        Once the record stands, a side that cannot be reached is no error: the sweeper settles it.
+        Once the record exists, a side that cannot be reached raises no error: the sweeper settles
+        it.
         """
         if (record.id, record.workspace_id) != (hold.id, hold.workspace_id):
             raise ValueError(f"record {record.id} does not belong to hold {hold.id}")
         with refusing_when_unavailable():
-            standing = await repeat_while_refused(
+            decided = await repeat_while_refused(
                 partial(self._generations.put_if_absent, record),
                 self._clock,
                 jitter=self._ids.uniform,
@@ -167,9 +169,9 @@ class DynamoLedger:
                 is_idempotent=True,
             )
         await self._settle_sides(
-            hold, cost_nano_usd=standing.cost_nano_usd, tokens=standing.usage.total_tokens
+            hold, cost_nano_usd=decided.cost_nano_usd, tokens=decided.usage.total_tokens
         )
-        return standing
+        return decided
 
     async def _hold(self, request: _HoldRequest, first_id: str | None) -> Hold:
         started_s = self._clock.monotonic_s()
@@ -178,7 +180,7 @@ class DynamoLedger:
                 hold_id = first_id if first_id and attempt == 0 else self._ids.new_id()
                 outcome = await self._hold_once(request, hold_id)
                 if isinstance(outcome, Hold):
-                    # A shard that could not take it at once is busy, like one with many holds.
+                    # A shard whose write failed is busy, and counts as crowded.
                     return replace(outcome, crowded=outcome.crowded or attempt > 0)
                 if isinstance(outcome, GatewayError):
                     outcome.request_id = hold_id
@@ -190,9 +192,9 @@ class DynamoLedger:
     async def _hold_once(self, request: _HoldRequest, hold_id: str) -> Hold | GatewayError | None:
         """Try one id on all sides; return the hold, a refusal, or None for an unknown outcome."""
         principal = request.principal
-        asked = _states_of(request)
-        ahead = self._refused.get(principal.key_id, 0)
-        states = await self._hold_states(asked[:ahead], hold_id) if ahead else []
+        requests = _states_of(request)
+        first_count = self._refused.get(principal.key_id, 0)
+        states = await self._hold_states(requests[:first_count], hold_id) if first_count else []
         wallet = None
         if all(isinstance(state, KeyHold) for state in states):
             self._refused.pop(principal.key_id, None)
@@ -206,46 +208,51 @@ class DynamoLedger:
                         covered=request.covered,
                     )
                 ),
-                self._hold_states(asked[ahead:], hold_id),
+                self._hold_states(requests[first_count:], hold_id),
             )
             if request.meanwhile is not None:
-                # Behind the tasks of the sides, which send their writes in their first steps.
+                # The callback runs after the sides' tasks have sent their writes in their first
+                # steps.
                 asyncio.get_running_loop().call_soon(request.meanwhile)
             wallet, above = await holding
             states = [*states, *above]
         held = [state for state in states if isinstance(state, KeyHold)]
-        if isinstance(wallet, WalletHold) and len(held) == len(asked):
+        if isinstance(wallet, WalletHold) and len(held) == len(requests):
             return _whole_hold(request, hold_id, wallet, held)
-        self._note_refusal(principal.key_id, states, len(asked))
+        self._note_refusal(principal.key_id, states, len(requests))
         await self._release(request, hold_id, wallet, states)
-        sides = (*states, wallet)
-        for side in sides:
+        outcomes = (*states, wallet)
+        for side in outcomes:
             if isinstance(side, CorruptItem):
                 raise side
-        refusal = next((side for side in sides if isinstance(side, GatewayError)), None)
+        refusal = next((side for side in outcomes if isinstance(side, GatewayError)), None)
         if refusal is not None and isinstance(states[0], KeyHold):
-            # The key has counted a request that a level above it, or the workspace, refuses.
+            # A level above the key, or the workspace, refuses a request that the key has counted:
+            # report the key's rates after it.
             key = states[0]
             refusal.rate_limit, refusal.token_limit = key.rate_limit, key.token_limit
         return refusal
 
     async def _hold_states(
-        self, asked: Sequence[tuple[LimitOwner, KeyHoldRequest]], hold_id: str
+        self, requests: Sequence[tuple[LimitOwner, KeyHoldRequest]], hold_id: str
     ) -> list[_StateOutcome]:
         keys = self._keys
         holding = [
-            outcome_of((keys.hold if it.slices == 1 else keys.hold_on_slices)(owner, hold_id, it))
-            for owner, it in asked
+            outcome_of(
+                (keys.hold if request.slices == 1 else keys.hold_on_slices)(owner, hold_id, request)
+            )
+            for owner, request in requests
         ]
-        # Most keys have no level above them: their own state needs no task.
+        # Most keys have no limited level above them: a single state needs no task.
         return [await holding[0]] if len(holding) == 1 else await asyncio.gather(*holding)
 
     def _note_refusal(self, key_id: str, states: Sequence[_StateOutcome], count: int) -> None:
-        """Note which of a request's states refuses, if there are others above it.
+        """Remember which of a request's states refused, if there are states above it.
 
-        Those count no request that is refused below them: else a key beyond its own rate uses up
-        the rate of its whole team. The first refusal costs them one, so that the usual hold stays
-        one round trip.
+        The next hold asks the states up to that one first, so that states above do not count
+        requests that are refused below: otherwise a key beyond its own rate would use up its team's
+        rate. The first refusal still costs the states above one request, because asking all states
+        at once keeps the usual hold at one round trip.
         """
         for place, state in enumerate(states, 1):
             if isinstance(state, GatewayError):
@@ -262,7 +269,7 @@ class DynamoLedger:
         wallet: WalletHold | GatewayError | HoldUnknown | StoreUnavailable | None,
         states: Sequence[_StateOutcome],
     ) -> None:
-        """Give back what some sides hold, or may hold, where another side does not."""
+        """Release what some sides hold, or may hold, when the hold as a whole has failed."""
         releases: list[Awaitable[None]] = []
         if isinstance(wallet, WalletHold | HoldUnknown):
             releases.append(
@@ -331,10 +338,12 @@ class DynamoLedger:
 
 
 def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]:
-    """Return whose states a hold is written to, the key's first, and what it asks of each."""
+    """Return the owners of the states that a hold is written to, the key first, each with its
+    request.
+    """
     principal = request.principal
     workspace_id = principal.workspace_id
-    asked = KeyHoldRequest(
+    key_request = KeyHoldRequest(
         amount_nano_usd=request.amount_nano_usd,
         tokens=request.tokens,
         covered=request.covered,
@@ -342,19 +351,21 @@ def _states_of(request: _HoldRequest) -> list[tuple[LimitOwner, KeyHoldRequest]]
         tier=request.tier,
     )
     key = LimitOwner(level="key", id=principal.key_id, workspace_id=workspace_id)
-    states = [(key, asked)]
+    states = [(key, key_request)]
     for level in principal.levels:
         if level.limited:
             owner = LimitOwner(level=level.level, id=level.id, workspace_id=workspace_id)
-            # A tier limits each of its keys, and not what they spend together.
-            states.append((owner, replace(asked, tier=None, old_secret=False, slices=level.slices)))
+            # A tier limits each key, not what its keys spend together.
+            states.append(
+                (owner, replace(key_request, tier=None, old_secret=False, slices=level.slices))
+            )
     return states
 
 
 def _whole_hold(
     request: _HoldRequest, hold_id: str, wallet: WalletHold, states: Sequence[KeyHold]
 ) -> Hold:
-    """Return the hold of which all sides have landed; the key's state comes first."""
+    """Return the hold after all sides have accepted it; the key's state comes first."""
     key, *levels = states
     return Hold(
         id=hold_id,
@@ -372,18 +383,18 @@ def _whole_hold(
         levels=tuple(
             LevelHold(
                 level=above,
-                id=it.owner.id,
-                nano_usd=it.amount_nano_usd,
-                tokens=it.tokens,
-                slice=it.owner.slice,
+                id=state.owner.id,
+                nano_usd=state.amount_nano_usd,
+                tokens=state.tokens,
+                slice=state.owner.slice,
             )
-            for it in levels
-            if (above := it.owner.above_key) is not None
+            for state in levels
+            if (above := state.owner.above_key) is not None
         ),
         crowded=wallet.crowded,
     )
 
 
 def _release_attempts(side: WalletHold | KeyHold | HoldUnknown) -> int:
-    """Return 1 after a lost reply, because the caller is waiting; else the usual number."""
+    """Return 1 after a lost reply, because the caller is waiting, otherwise the usual number."""
     return 1 if isinstance(side, HoldUnknown) else ATTEMPTS_MAX

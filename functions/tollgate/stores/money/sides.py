@@ -1,4 +1,4 @@
-"""The sides of a hold, written in parallel: a failure of one must not cancel another."""
+"""The sides of a hold, written in parallel so that a failure of one does not cancel another."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ async def outcome_of(holding: Awaitable[_Outcome]) -> _Outcome | HoldUnknown | S
 
 
 async def settle_all(hold_id: str, settling: list[Awaitable[None]]) -> None:
-    """Settle in parallel; what cannot be reached is logged and left to the sweeper."""
+    """Settle in parallel; a side that cannot be reached is logged and left to the sweeper."""
     for outcome in await asyncio.gather(*map(outcome_of, settling)):
         if outcome is not None:
             _LOGGER.warning("hold %s is left to the sweeper: %s", hold_id, outcome)

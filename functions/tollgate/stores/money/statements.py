@@ -1,7 +1,7 @@
-"""Statements of workspaces from DynamoDB: entries of credit, marks of closed days, activity.
+"""Statements of workspaces, computed from credit entries, closed days and activity in DynamoDB.
 
-The cost of a day is that of the generations that began in it, whatever the second of their
-settlement, so that a day which is closed never changes.
+A day's cost is that of the generations that began on that day, whenever they were settled, so a
+closed day never changes.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ from tollgate.stores.credit import CreditEntry
 from tollgate.stores.money.credit_items import read_entry
 from tollgate.stores.rules.statements import Spending, make_statement, sum_by_group
 
-# The place of an entry comes from a clock that may be ahead of the one that dated the entry.
+# The clock that makes an entry's sort key may be ahead of the clock that dates the entry.
 _CLOCKS_DIFFER_S: Final = 3600
-# Activity knows nothing of days that are older and not closed.
+# Days that are older and not closed are reported as missing: activity does not count them.
 _OPEN_DAYS_MAX: Final = 31
 _DAYS_AT_ONCE: Final = 4
 
@@ -53,7 +53,7 @@ class DynamoStatementStore:
         """Return the statement of a month that has begun; all zero for an unknown workspace."""
         now_s = int(self._clock.now_s())
         workspace = await self._workspaces.get(workspace_id)
-        # A clock that an id comes from may be behind the one that dated the workspace.
+        # The clock that makes ids may be behind the one that dated the workspace.
         first_s = (now_s if workspace is None else workspace.created_s) - DAY_S
         entries, before, activity = await asyncio.gather(
             self._entries(workspace_id, month),
@@ -65,7 +65,7 @@ class DynamoStatementStore:
         )
 
     async def _entries(self, workspace_id: str, month: Month) -> list[CreditEntry]:
-        """Return the entries until a month's end; a corrupt one is refused by its name."""
+        """Return the entries up to a month's end; raise an error that names a corrupt one."""
         with refusing_when_unavailable():
             rows = await rows_between(
                 self._client,
@@ -78,7 +78,7 @@ class DynamoStatementStore:
             return [read_entry(row) for row in rows]
 
     async def _usage(self, workspace_id: str, month: Month, since_s: int, now_s: int) -> Activity:
-        """Return the activity of a month, some days at a time, so that memory has few rows."""
+        """Return the activity of a month, read some days at a time to keep few rows in memory."""
         until_s = min(month.until_s, now_s + 1)
         parts: list[Activity] = []
         count = 0

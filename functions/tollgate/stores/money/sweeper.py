@@ -1,7 +1,7 @@
-"""The sweeper: expires the holds of killed processes by the record, then settles them by it.
+"""The sweeper: decides expired holds of killed processes by a record, then settles them by it.
 
-Safe beside everything else that runs: an existing record wins, and every settlement applies once.
-The deadline only says how long credit stays locked.
+The sweeper is safe next to all other writers: an existing record wins, and every settlement applies
+once. A hold's deadline only determines how long credit stays locked.
 """
 
 import asyncio
@@ -44,7 +44,9 @@ _AT_ONCE_MAX: Final = 16
 
 
 class Sweeper:
-    """Scans the whole ledger table; one run at a time is enough, several do no harm."""
+    """Scan of the whole ledger table for holds; one run at a time suffices, concurrent runs are
+    safe.
+    """
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class Sweeper:
         self._clock = clock
 
     async def run(self) -> SweepReport:
-        """Expire due holds; raise LedgerError(service_unavailable) if the table cannot be read."""
+        """Settle expired holds; raise LedgerError(service_unavailable) if the scan fails."""
         with refusing_when_unavailable():
             items = [item async for item in self._items_with_holds()]
         now_s = self._clock.now_s()
@@ -83,22 +85,22 @@ class Sweeper:
         """Decide and settle one hold; log and return False if that has to wait for the next run."""
         async with slots:
             try:
-                standing = await self._generations.put_if_absent(lost_record(expired))
+                record = await self._generations.put_if_absent(lost_record(expired))
                 for wallet in expired.wallets:
-                    paid_here = wallet.shard == standing.shard
+                    paid_here = wallet.shard == record.shard
                     await self._wallets.settle(
                         expired.workspace_id,
                         wallet.shard,
                         expired.id,
                         held_nano_usd=wallet.holds[expired.id],
-                        cost_nano_usd=standing.cost_nano_usd if paid_here else 0,
+                        cost_nano_usd=record.cost_nano_usd if paid_here else 0,
                     )
                 for state in expired.states:
                     await self._keys.settle(
                         state.owner,
                         expired.id,
                         held_nano_usd=state.holds[expired.id],
-                        cost_nano_usd=standing.cost_nano_usd if pays(standing, state.owner) else 0,
+                        cost_nano_usd=record.cost_nano_usd if pays(record, state.owner) else 0,
                     )
             except StoreUnavailable as unavailable:
                 _log.warning("hold %s could not be expired: %s", expired.id, unavailable)
@@ -115,7 +117,7 @@ class Sweeper:
         }
         while True:
             reply = await self._client.call("Scan", scan)
-            # Corrupt items are logged, and reported by the audit of their workspace.
+            # Corrupt items are logged here, and reported by the audit of their workspace.
             readable, _ = decode_items(_read_holds, reply["Items"])
             for item in readable:
                 yield item
@@ -126,12 +128,12 @@ class Sweeper:
 
 @reads_an_item
 def _read_holds(item: Item) -> WalletHolds | StateHolds:
-    """Return the holds of an item of the ledger: a wallet shard, or the state of a key or level."""
+    """Decode the holds of a ledger item: a wallet shard, or the state of a key or level."""
     partition = read_text(item, AnyItem.PARTITION)
     holds = read_numbers_by_name(item, HoldingItem.HOLDS)
     for hold_id in holds:
         created_s(hold_id)
-    # A wallet has no such attribute.
+    # Only states have the attribute WORKSPACE.
     workspace_id = read_optional_text(item, KeyStateItem.WORKSPACE)
     if workspace_id is not None:
         return StateHolds(owner=owner_of_state(partition, workspace_id), holds=holds)

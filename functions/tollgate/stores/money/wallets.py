@@ -39,7 +39,7 @@ from tollgate.stores.rules.account import (
     workspace_locked,
 )
 
-# Other writers may change a shard between a refused write and the next one, but not for ever.
+# Attempts in case other writers change a shard between a refused write and the next one.
 _WRITES_MAX: Final = 6
 
 
@@ -48,8 +48,8 @@ class WalletHold(Struct, frozen=True, kw_only=True):
 
     shard: int
     amount_nano_usd: int
-    # Whether the shard has many holds by now.
     crowded: bool = False
+    """True if the shard has too many holds, so that the workspace needs more shards."""
 
 
 class Wallets:
@@ -79,7 +79,7 @@ class Wallets:
             return
 
     async def items(self, workspace_id: str, shards: int) -> list[Item]:
-        """Return the items of a workspace's shards, read consistently, in no order."""
+        """Return the items of a workspace's shards by consistent reads, in any order."""
         keys = [wallet_key(workspace_id, shard) for shard in range(shards)]
         return await get_items(self._client, self._table, keys)
 
@@ -96,7 +96,7 @@ class Wallets:
         )
 
     async def set_lock(self, workspace_id: str, shard: int, lock: int) -> None:
-        """Give a shard its workspace's lock; holds that exist are settled either way."""
+        """Copy a workspace's lock to a shard; existing holds can still be settled."""
         await self._client.call(
             "UpdateItem",
             {
@@ -142,10 +142,10 @@ class Wallets:
         *,
         covered: bool = False,
     ) -> WalletHold | GatewayError:
-        """Set the amount aside, or what is left of it, on the first shard that has any.
+        """Set the amount aside, or what is left if that is less, on the first shard that has any.
 
-        A `covered` hold takes a shard that has the whole amount. Raises HoldUnknown where a write
-        may have landed, StoreUnavailable where none has.
+        A `covered` hold needs a shard that has the whole amount. Raise HoldUnknown if a write may
+        have been applied, StoreUnavailable if none was.
         """
         available_nano_usd = 0
         any_full = False
@@ -212,7 +212,7 @@ class Wallets:
     ) -> GatewayError | None:
         """Add to a hold; return a refusal if its shard has too little or is locked.
 
-        May be repeated: the amount only grows, so a repeat finds that it has landed.
+        A retry is safe: the amount only grows, so the retry sees that the first call was applied.
         """
         values = {
             ":a": number(held_nano_usd),
@@ -242,9 +242,9 @@ class Wallets:
         *,
         covered: bool,
     ) -> WalletHold | WalletState | None:
-        """Return the hold, or the shard's state that allows none, or None for a missing shard.
+        """Return the hold, or the state of a shard that allows none, or None for a missing shard.
 
-        Each form of the write is sent once and never repeated.
+        Each form of the write is sent once and never retried after a lost reply.
         """
         step = "hold"
         for _ in range(_WRITES_MAX):

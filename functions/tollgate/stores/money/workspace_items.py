@@ -1,4 +1,4 @@
-"""A workspace as an item of the core table, and its changes as the audit log describes them."""
+"""A workspace as an item of the core table, and its changes as the audit log shows them."""
 
 from typing import Final, cast
 
@@ -29,13 +29,13 @@ _SETTINGS: Final = (
 
 
 class ShardsChange(Struct, frozen=True, kw_only=True):
-    """The shards of a wallet as the audit log shows them."""
+    """Number of wallet shards, as the audit log shows it."""
 
     shards: int
 
 
 def encode_workspace(settings: WorkspaceSettings) -> Item:
-    """Return the attributes of the settings that have a value."""
+    """Return the attributes of those settings that have a value."""
     values: dict[str, AttributeValue | None] = {
         WorkspaceItem.ADMISSION: None if settings.admission is None else string(settings.admission),
         WorkspaceItem.BUDGET: None
@@ -53,18 +53,20 @@ def encode_workspace(settings: WorkspaceSettings) -> Item:
 def replace_settings(
     old: WorkspaceSettings, new: WorkspaceSettings
 ) -> tuple[ConditionalUpdate, Item, dict[str, str]]:
-    """Return the write that replaces settings which are still the old ones, and what it names."""
+    """Return the write that replaces settings, on condition that they equal `old`, its values and
+    its names.
+    """
     before, after = encode_workspace(old), encode_workspace(new)
     lacking = [name for name in _SETTINGS if name not in before]
-    gone = [name for name in before if name not in after]
-    write = set_and_remove(list(after), gone, same_values(list(before), lacking))
+    removed = [name for name in before if name not in after]
+    write = set_and_remove(list(after), removed, same_values(list(before), lacking))
     values = {f":{name}": value for name, value in after.items()}
     values |= {f":was_{name}": value for name, value in before.items()}
     return write, values, {f"#{name}": name for name in _SETTINGS}
 
 
 def lock_change(lock: int) -> LockChange:
-    """Return a stored lock as the audit log shows it."""
+    """Return a stored lock in the form that the audit log shows."""
     return LockChange(locked=lock == LOCKED, paused=lock == PAUSED)
 
 
@@ -75,7 +77,7 @@ def lock_of(workspace: Workspace) -> int:
 
 @reads_an_item
 def read_workspace(item: Item) -> Workspace:
-    """Return the workspace of an item."""
+    """Decode a workspace."""
     lock = read_number(item, WorkspaceItem.LOCK)
     return Workspace(
         id=read_text(item, AnyItem.PARTITION).removeprefix("W#"),
@@ -85,7 +87,7 @@ def read_workspace(item: Item) -> Workspace:
         paused=lock == PAUSED,
         credit_limit_nano_usd=read_optional_number(item, WorkspaceItem.CREDIT_LIMIT) or 0,
         settings=WorkspaceSettings(
-            # Only `encode_settings` writes it.
+            # Only `encode_workspace` writes the attribute.
             admission=cast(Admission | None, read_optional_text(item, WorkspaceItem.ADMISSION)),
             budget_nano_usd=read_optional_number(item, WorkspaceItem.BUDGET),
             pause_at_budget=WorkspaceItem.PAUSES in item,

@@ -1,4 +1,4 @@
-"""Maintenance of workspaces every few minutes, apart from requests: shards, locks, budgets."""
+"""Maintenance of workspaces every few minutes, independent of requests: shards, locks, budgets."""
 
 import logging
 from collections import Counter
@@ -37,11 +37,13 @@ from tollgate.stores.rules.reports import MaintenanceReport
 
 _log = logging.getLogger(__name__)
 
-# A shard below this part of the mean gets credit from the richest.
+# A shard with less than half (1 / `_SHORT_PART`) of the mean gets credit from the richest.
 _SHORT_PART: Final = 2
-# Ten thousand workspaces are some hundred thousand calls, which end before the next round begins.
+# Workspaces at a time: ten thousand workspaces take some hundred thousand calls, which must end
+# before the next round.
 _AT_ONCE_MAX: Final = 16
-# What takes load off a throttled item competes with that load, and the next round is minutes away.
+# Longest time for which a write to a throttled item is retried: the write relieves the item but
+# competes with its load, and the next round is minutes away.
 _INSISTS_FOR_S: Final = 20.0
 _PAUSE_MAX_S: Final = 0.2
 _NONE: Final[Mapping[LimitOwner, int]] = {}
@@ -50,9 +52,9 @@ _Written = TypeVar("_Written")
 
 
 class WorkspaceMaintenance:
-    """Maintains all workspaces.
+    """Maintenance of all workspaces.
 
-    One round at a time is enough, several do no harm: every write has its condition.
+    One round at a time suffices, concurrent rounds are safe: every write is conditional.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class WorkspaceMaintenance:
     async def run(self, crowded: Mapping[LimitOwner, int] = _NONE) -> MaintenanceReport:
         """Visit every workspace once.
 
-        `crowded` has the holds of the levels of which a sweep found too many on one item.
+        `crowded` has the numbers of holds of levels that a sweep found with too many on one item.
         """
         visit = partial(self._visit, crowded)
         with refusing_when_unavailable():
@@ -104,7 +106,7 @@ class WorkspaceMaintenance:
         )
 
     async def _visit(self, crowded: Mapping[LimitOwner, int], workspace_id: str) -> Counter[str]:
-        """Perform the work on a workspace; return how often each kind was done, or had to wait."""
+        """Perform the work on a workspace; return counts of what was done, and of failures."""
         counts: Counter[str] = Counter()
         try:
             workspace = await self._workspaces.read(workspace_id)
@@ -124,9 +126,11 @@ class WorkspaceMaintenance:
     async def _divide(
         self, levels: Sequence[tuple[AboveKey, Item]], crowded: Mapping[LimitOwner, int]
     ) -> Counter[str]:
-        """Divide the levels that need it; one that has to wait holds up no budget of its workspace.
+        """Divide the levels that need more slices or even ones; a failure does not stop other work
+        on the workspace.
 
-        A corrupt one holds up no other either. A store that takes no write gets one.
+        A corrupt level is skipped. After any other failure the remaining levels wait, because the
+        store accepts no writes.
         """
         counts: Counter[str] = Counter()
         for level, row in levels:
@@ -142,7 +146,7 @@ class WorkspaceMaintenance:
         return counts
 
     async def _settle_shards(self, workspace: Workspace) -> bool:
-        """Grow a crowded workspace, and complete an interrupted change of lock or shards."""
+        """Add shards to a crowded workspace; complete an interrupted change of lock or shards."""
         shards = await self._wallets.items(workspace.id, workspace.shards)
         lock = lock_of(workspace)
         if any(read_number(shard, WalletItem.LOCKED) != lock for shard in shards):
@@ -150,17 +154,17 @@ class WorkspaceMaintenance:
         await self._workspaces.copy_to_secrets(workspace.id)
         counts = [hold_count(shard) for shard in shards]
         if max(counts, default=0) <= HOLDS_CROWDED and not any(
-            WalletItem.CROWDED in it for it in shards
+            WalletItem.CROWDED in shard for shard in shards
         ):
             return False
         grown = await self._workspaces.grow(workspace.id, holds=sum(counts))
-        # A shard that is throttled is one to grow from: its credit has to come out.
+        # Retry even on a throttled shard: its credit has to be spread over the new shards.
         for shard in range(workspace.shards):
             await self._insist(partial(self._wallets.uncrowd, workspace.id, shard))
         return grown
 
     async def _complete_keys(self, workspace_id: str) -> None:
-        """Complete changes of keys that were decided by processes which then ended."""
+        """Complete changes of keys that were decided by a process that then died."""
         for pointer in await self._workspaces.key_pointers(workspace_id):
             if KeyPointerItem.PENDING in pointer:
                 await self._key_writes.apply(pointer)

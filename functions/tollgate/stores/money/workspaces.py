@@ -1,7 +1,7 @@
 """Workspaces in DynamoDB: their shards, locks and settings.
 
-A hold reads no workspace, so what it needs is copied to the items that it writes or reads anyway:
-the lock to each shard; shards, admission and days of responses to each secret's row.
+A hold reads no workspace. Therefore what a request needs is copied to items that it reads or writes
+anyway: the lock to each shard; shards, admission and response days to each secret's row.
 """
 
 from collections.abc import Callable, Sequence
@@ -86,23 +86,25 @@ class Workspaces:
     async def create(
         self, workspace_id: str, settings: WorkspaceSettings, *, by: Actor
     ) -> Workspace | None:
-        """Create a workspace; None if its id is taken."""
+        """Create a workspace; return None if its id is taken."""
         with refusing_when_unavailable():
-            made = await self._create(workspace_id, settings, shards=1, by=by)
-            return await self.read(workspace_id) if made else None
+            created = await self._create(workspace_id, settings, shards=1, by=by)
+            return await self.read(workspace_id) if created else None
 
     async def ensure(self, workspace_id: str, *, by: Actor, shards: int = 1) -> Workspace:
-        """Return a workspace, created with so many shards if there is none."""
+        """Return a workspace, after creating a missing one with this many shards."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 workspace = await self.read(workspace_id)
                 if workspace is not None:
                     return workspace
                 await self._create(workspace_id, WorkspaceSettings(), shards=shards, by=by)
-            raise StoreUnavailable("the workspace does not appear", maybe_applied=True)
+            raise StoreUnavailable(
+                "the workspace cannot be read after its creation", maybe_applied=True
+            )
 
     async def get(self, workspace_id: str) -> Workspace | None:
-        """Return a workspace, None if there is none with this id."""
+        """Return a workspace, None if it does not exist."""
         with refusing_when_unavailable():
             return await self.read(workspace_id)
 
@@ -123,9 +125,9 @@ class Workspaces:
                 workspace_key(read_text(name, AnyItem.SORT).removeprefix("W#")) for name in names
             ]
             items = await get_items(self._client, self._tables.core, keys)
-        found, unreadable = decode_items(read_workspace, items)
+        workspaces, unreadable = decode_items(read_workspace, items)
         return Page(
-            found=tuple(sorted(found, key=lambda workspace: workspace.id)),
+            found=tuple(sorted(workspaces, key=lambda workspace: workspace.id)),
             next=None if end is None else read_text(end, AnyItem.SORT).removeprefix("W#"),
             unreadable=tuple(unreadable),
         )
@@ -139,7 +141,7 @@ class Workspaces:
     ) -> Workspace | None:
         """Replace the settings by what `edit` returns, and copy them to the secrets' rows.
 
-        The same settings again change nothing.
+        Equal settings write nothing.
         """
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
@@ -159,31 +161,31 @@ class Workspaces:
             raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=False)
 
     async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
-        """Lock or unlock a workspace; None if there is none."""
+        """Lock or unlock a workspace; return None if it does not exist."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 workspace = await self.read(workspace_id)
                 if workspace is None:
                     return None
-                was, now = lock_of(workspace), LOCKED if locked else OPEN
+                old, now = lock_of(workspace), LOCKED if locked else OPEN
                 action = "workspace.lock" if locked else "workspace.unlock"
-                if was == now or await self._move_lock(
-                    workspace_id, action, was=was, now=now, by=by
+                if old == now or await self._move_lock(
+                    workspace_id, action, was=old, now=now, by=by
                 ):
                     return await self.apply_lock(workspace_id)
             raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=False)
 
     async def set_paused(self, workspace_id: str, *, paused: bool) -> None:
         """Pause or resume a workspace, unless an administrator has locked it."""
-        was, now = (OPEN, PAUSED) if paused else (PAUSED, OPEN)
+        old, now = (OPEN, PAUSED) if paused else (PAUSED, OPEN)
         action = "workspace.pause" if paused else "workspace.resume"
-        if await self._move_lock(workspace_id, action, was=was, now=now, by=SWEEPER):
+        if await self._move_lock(workspace_id, action, was=old, now=now, by=SWEEPER):
             await self.apply_lock(workspace_id)
 
     async def _move_lock(
         self, workspace_id: str, action: str, *, was: int, now: int, by: Actor
     ) -> bool:
-        """Change a lock that is still as it was; return whether it was changed."""
+        """Change a lock, on condition that it is as it was read; return True if it was changed."""
         values = {":was": number(was), ":lk": number(now)}
         entry = self._entry(
             by, action, workspace_id, before=lock_change(was), after=lock_change(now)
@@ -195,7 +197,7 @@ class Workspaces:
         return True
 
     async def apply_lock(self, workspace_id: str) -> Workspace | None:
-        """Copy the lock to all shards, again while the workspace changes meanwhile."""
+        """Copy the lock to all shards, and again if the workspace changes in the meantime."""
         for _ in range(_ROUNDS_MAX):
             before = await self.read(workspace_id)
             if before is None:
@@ -207,17 +209,16 @@ class Workspaces:
         raise StoreUnavailable(f"workspace {workspace_id} keeps changing", maybe_applied=True)
 
     async def grow(self, workspace_id: str, *, holds: int = 0) -> bool:
-        """Multiply the shards by four, up to sixteen; return False where it cannot grow, or just
-        did.
+        """Multiply the shards by four, up to sixteen; return False if impossible or just done.
 
-        A workspace with so many `holds` grows further, until a shard has few of them.
+        A workspace with many `holds` gets more, until each shard has few.
         """
         workspace = await self.read(workspace_id)
         if workspace is None or workspace.shards >= SLICES_MAX:
             return False
         old, new = workspace.shards, grown_count(workspace.shards, holds)
         lock = lock_of(workspace)
-        # The shards come first: once the workspace counts them, all of them exist.
+        # The shards are created first: all shards that the workspace counts must exist.
         for shard in range(old, new):
             await self._wallets.create(workspace_id, shard, lock=lock)
         values = {":new": number(new), ":n": number(old), ":lk": number(lock)}
@@ -236,7 +237,7 @@ class Workspaces:
         return True
 
     async def copy_to_secrets(self, workspace_id: str) -> None:
-        """Copy what authentication needs of a workspace to its secrets' rows, if they lack it."""
+        """Copy what authentication needs of a workspace to its secrets' rows, if not copied yet."""
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
         if item is None:
             return
@@ -261,11 +262,11 @@ class Workspaces:
         await self._update(workspace_key(workspace_id), WORKSPACE_COPIED, {":told": string(copied)})
 
     async def key_pointers(self, workspace_id: str) -> Sequence[Item]:
-        """Return the pointers of all keys, deleted ones included."""
+        """Return the pointers of all keys, including deleted ones."""
         return await all_rows(self._client, self._tables.core, f"W#{workspace_id}", "K#")
 
     async def read(self, workspace_id: str) -> Workspace | None:
-        """Return a workspace, None if there is none; raise StoreUnavailable if unreachable."""
+        """Return a workspace, None if it does not exist; raise StoreUnavailable if unreachable."""
         item = await get_item(self._client, self._tables.core, workspace_key(workspace_id))
         return None if item is None else read_workspace(item)
 
@@ -275,10 +276,10 @@ class Workspaces:
         if not is_workspace_id(workspace_id):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                "A workspace is named by lower-case letters, digits, and . _ - inside.",
+                "A workspace id consists of lower-case letters and digits, with . _ - in between.",
                 param="id",
             )
-        # The shards come first: once the workspace counts them, all of them exist.
+        # The shards are created first: all shards that the workspace counts must exist.
         for shard in range(shards):
             await self._wallets.create(workspace_id, shard)
         item: Item = {
@@ -324,7 +325,7 @@ class Workspaces:
         *,
         names: dict[str, str] | None = None,
     ) -> None:
-        """Change the workspace together with the entry of the audit log."""
+        """Change a workspace together with its audit log entry."""
         update = {"Update": self._updating(workspace_key(workspace_id), write, values, names)}
         await transact(self._client, self._ids, (update, *entry))
 

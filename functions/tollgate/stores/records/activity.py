@@ -1,8 +1,8 @@
-"""Activity by day: rolled up once a day is over and none of its records can change, live before.
+"""Activity by day: rolled up when a day is over and its records are final, until then summed live.
 
-Rolling a day up overwrites its rows with the sums of all its records, so it may be repeated and
-interrupted; a day counts as closed only once its mark is written, after the rows. Rows never
-expire, and are written long before the records do.
+A roll-up of a day overwrites the day's rows with the sums of all its records, so it may be repeated
+or interrupted. A day counts as closed only after its mark is written, which is after its rows. Rows
+never expire, and are written long before the records expire.
 """
 
 import asyncio
@@ -48,9 +48,10 @@ from tollgate.stores.records.generations import DynamoGenerationStore
 
 _log = logging.getLogger(__name__)
 
-# A generation ends 15 minutes after midnight at the latest, and is swept within 10 more.
+# A day is closed this long after midnight: a generation ends 15 minutes after midnight at the
+# latest, and is swept within 10 more.
 CLOSES_AFTER_S: Final = 3600
-# Days that a roll-up looks back, in case none ran for a while.
+# Days that a roll-up looks back, in case none ran for some time.
 _DAYS_BACK: Final = 21
 _PAGE: Final = 1000
 _LIVE_RECORDS_MAX: Final = 20_000
@@ -80,12 +81,13 @@ class DynamoActivityStore:
     async def read(
         self, workspace_id: str, since_s: int, until_s: int, *, after: str = ""
     ) -> ActivityStream:
-        """Return such sums, of which the rows behind the place `after` are read one by one.
+        """Return the sums of `activity` as a stream of the rows after the place `after`.
 
-        Keeps a reply of the store in memory, and the rows of the days that are still open.
+        In memory are one reply of the store, and the rows of open days.
         """
         days = days_within(since_s, min(until_s, int(self._clock.now_s()) + 1))
-        # The marks come first: rows that are read before their day's mark may not be all.
+        # The marks are read before the rows, because rows that are read before their day's mark may
+        # be incomplete.
         with refusing_when_unavailable():
             closed = await self._find_closed(workspace_id, days) if days else set[str]()
         still_open = [day_s for day_s in days if day_of(day_s) not in closed]
@@ -112,7 +114,8 @@ class DynamoActivityStore:
     async def close_due(self) -> int:
         """Roll up every due day of every workspace; return the number of closed days.
 
-        A day with a corrupt record stays open; after the others are closed, LedgerError names it.
+        A day with a corrupt record stays open: when all others are closed, raise a LedgerError that
+        names it.
         """
         with refusing_when_unavailable():
             visits = await visit_workspaces(
@@ -129,18 +132,18 @@ class DynamoActivityStore:
         return count
 
     async def _close_days(self, workspace_id: str) -> tuple[int, list[str]]:
-        """Close the due days of a workspace; return their number, and those that stay open."""
+        """Close the due days of a workspace; return their number, and the days that stay open."""
         now_s = int(self._clock.now_s())
         days = days_within(now_s - _DAYS_BACK * DAY_S, now_s - CLOSES_AFTER_S - DAY_S + 1)
-        known = await self._find_closed(workspace_id, days)
-        due = [day_s for day_s in days if day_of(day_s) not in known]
+        closed = await self._find_closed(workspace_id, days)
+        due = [day_s for day_s in days if day_of(day_s) not in closed]
         left = [day_s for day_s in due if not await self._close(workspace_id, day_s)]
         return len(due) - len(left), [f"{workspace_id} {day_of(day_s)}" for day_s in left]
 
     async def _close(self, workspace_id: str, day_s: int) -> bool:
-        """Write the sums of a day, then its mark; False if a record is corrupt.
+        """Write the sums of a day, then its mark; return False if a record is corrupt.
 
-        Keeps the sums and one page of records in memory, so that a day may have any number.
+        In memory are the sums and one page of records, so a day may have any number of records.
         """
         day = day_of(day_s)
         summary = DaySummary(day)
@@ -166,16 +169,16 @@ class DynamoActivityStore:
         await self._client.call("PutItem", {"TableName": self._tables.core, "Item": item})
 
     def _has_records(self, day_s: int) -> bool:
-        """Return whether an open day is young enough to have any records left."""
+        """Return True if an open day is so recent that its records have not expired."""
         return day_s > self._clock.now_s() - (_DAYS_BACK + 7) * DAY_S
 
     async def _count_live(self, workspace_id: str, day_s: int) -> Activity:
         """Return the sums of an open day, counted at most once a minute."""
         day = day_of(day_s)
         now_s = self._clock.monotonic_s()
-        until_s, known = self._live.get((workspace_id, day), (0.0, None))
-        if known is not None and now_s < until_s:
-            return known
+        until_s, cached = self._live.get((workspace_id, day), (0.0, None))
+        if cached is not None and now_s < until_s:
+            return cached
         records, whole = await self._latest_records(workspace_id, day_s)
         counted = Activity(
             rows=summarize_day(day, records),
@@ -191,7 +194,7 @@ class DynamoActivityStore:
     async def _latest_records(
         self, workspace_id: str, day_s: int
     ) -> tuple[list[GenerationRecord], bool]:
-        """Return a day's latest records, and whether they are all, and none is corrupt."""
+        """Return a day's latest records, and True if they are all records and none is corrupt."""
         wanted = GenerationFilter(since_s=day_s, until_s=day_s + DAY_S)
         records: list[GenerationRecord] = []
         before: str | None = None
@@ -219,16 +222,16 @@ class DynamoActivityStore:
     async def _closed_rows(
         self, workspace_id: str, closed: Collection[str], after: str
     ) -> AsyncGenerator[ActivityRow, None]:
-        """Yield the stored rows of these days behind a place."""
+        """Yield the stored rows of these days after a place."""
         if not closed:
             return
         first, last = (day.replace("-", "") for day in (min(closed), max(closed)))
-        # `$` follows `#`: everything that begins with the last day's name.
+        # `$` is the character after `#`, so the range includes all rows of the last day.
         low, high = f"A#{max(first, after)}", f"A#{last}$"
         if low > high:
             return
         with refusing_when_unavailable():
-            # Item by item: as DynamoDB's JSON a row takes three times as much.
+            # Rows are decoded one at a time: in DynamoDB's JSON a row takes three times the memory.
             async for page in self._pages_between(workspace_id, low, high):
                 for item in page:
                     row = _read_row(item)
@@ -245,10 +248,10 @@ class DynamoActivityStore:
 async def _merge(
     stored: AsyncGenerator[ActivityRow, None], live: Sequence[ActivityRow]
 ) -> AsyncGenerator[ActivityRow, None]:
-    """Yield the rows of both in the order of their places."""
+    """Yield the stored and the live rows in the order of their places."""
     waiting = deque(sorted(live, key=lambda row: row.place))
     async for row in stored:
-        # No day is both.
+        # A day has either stored or live rows.
         while waiting and waiting[0].day < row.day:
             yield waiting.popleft()
         yield row
@@ -285,7 +288,8 @@ def _read_labels(stored: Any) -> dict[str, str]:
 @reads_an_item
 def _read_row(item: Item) -> ActivityRow:
     _, day, model, provider, whose = read_text(item, AnyItem.SORT).split("#")
-    # Behind the key stand the callers' labels, which are read from their own attribute.
+    # The callers' labels follow the key's id in the sort key; they are read from their own
+    # attribute.
     key_id, *behind = whose.split(BEFORE_STATED)
     return ActivityRow(
         day=_day(day),

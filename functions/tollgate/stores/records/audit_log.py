@@ -1,7 +1,7 @@
-"""The audit log in DynamoDB: two equal rows an entry, put along with the change that they describe.
+"""The audit log in DynamoDB: two equal rows an entry, written together with the change.
 
-One row lies with its workspace, the other with all entries of its month, which the operator reads.
-Nothing updates or deletes a row.
+One row is in its workspace's partition. The other is in the partition of all entries of its month,
+which the operator reads. No row is ever updated or deleted.
 """
 
 from collections.abc import Iterator
@@ -30,13 +30,13 @@ from tollgate.stores.rules.audit_entries import (
     new_entry,
 )
 
-# Rows of one query, and queries of one page.
+# Most rows of one query, and most queries of one page.
 _ROWS_MAX: Final = 200
 _QUERIES_MAX: Final = 12
 
 
 class AuditWriter:
-    """Makes the rows of entries for the transactions that change something."""
+    """Source of audit log rows for the transactions that change something."""
 
     def __init__(self, table: str, *, ids: IdSource, clock: Clock) -> None:
         self._table = table
@@ -44,12 +44,12 @@ class AuditWriter:
         self._clock = clock
 
     def puts(self, change: AuditedChange, by: Actor) -> list[object]:
-        """Return the actions of a transaction that put the entry of a change."""
+        """Return a transaction's actions that write the audit log entry of a change."""
         return entry_puts(self._table, new_entry(change, by, ids=self._ids, clock=self._clock))
 
 
 def entry_puts(table: str, entry: AuditEntry) -> list[object]:
-    """Return the actions of a transaction that put an entry; each fails if its row exists."""
+    """Return a transaction's actions that write an entry; each fails if its row exists."""
     partitions = [audit_month(entry.at_ms // 1_000)]
     if entry.workspace_id is not None:
         partitions.append(audit_workspace(entry.workspace_id))
@@ -77,12 +77,14 @@ class DynamoAuditLog:
     ) -> Page[AuditEntry]:
         """Return a page of entries, latest first, with ids below `before`."""
         if before is not None and not is_entry_id(before):
-            raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "The cursor is not valid.", param="cursor"
+            )
         upper = first_entry_id(wanted.until_s * 1_000)
         if before is not None:
             upper = min(before, upper)
         low = first_entry_id(wanted.since_s * 1_000)
-        found: list[AuditEntry] = []
+        entries_found: list[AuditEntry] = []
         corrupt: list[str] = []
         queries = 0
         with refusing_when_unavailable():
@@ -90,21 +92,25 @@ class DynamoAuditLog:
                 more = True
                 while more and low < upper:
                     if queries == _QUERIES_MAX:
-                        return Page(found=tuple(found), next=upper, unreadable=tuple(corrupt))
+                        return Page(
+                            found=tuple(entries_found), next=upper, unreadable=tuple(corrupt)
+                        )
                     queries += 1
                     rows, more = await self._rows(partition, low, upper)
                     for row in rows:
                         upper = read_text(row, AnyItem.SORT)
                         entries, names = decode_items(_read_entry, [row])
-                        found += [entry for entry in entries if wanted.accepts(entry)]
+                        entries_found += [entry for entry in entries if wanted.accepts(entry)]
                         corrupt += names
-                        if len(found) == limit:
-                            return Page(found=tuple(found), next=upper, unreadable=tuple(corrupt))
+                        if len(entries_found) == limit:
+                            return Page(
+                                found=tuple(entries_found), next=upper, unreadable=tuple(corrupt)
+                            )
                 upper = beginning
-        return Page(found=tuple(found), next=None, unreadable=tuple(corrupt))
+        return Page(found=tuple(entries_found), next=None, unreadable=tuple(corrupt))
 
     async def _rows(self, partition: str, low: str, upper: str) -> tuple[list[Item], bool]:
-        """Return rows in [low, upper), latest first, and whether there may be more."""
+        """Return the rows in [low, upper), latest first, and True if there may be more."""
         reply = await self._client.call(
             "Query",
             {
@@ -127,12 +133,12 @@ class DynamoAuditLog:
 def _partitions(workspace_id: str | None, low: str, upper: str) -> Iterator[tuple[str, str]]:
     """Yield the partition of a workspace, or those of all months, latest first.
 
-    Beside each is an id below those of its entries.
+    Each comes with an id that is lower than the ids of its entries.
     """
     if workspace_id is not None:
         yield audit_workspace(workspace_id), low
         return
-    first, last = (datetime.fromtimestamp(int(it[:10]), UTC) for it in (low, upper))
+    first, last = (datetime.fromtimestamp(int(bound[:10]), UTC) for bound in (low, upper))
     for month in range(last.year * 12 + last.month, first.year * 12 + first.month - 1, -1):
         year, place = divmod(month - 1, 12)
         second = int(datetime(year, place + 1, 1, tzinfo=UTC).timestamp())

@@ -23,9 +23,9 @@ from tollgate.stores.aws.tables import (
     workspace_key,
 )
 
-# Of the records that a day's export reads at once.
+# Records that a day's export reads at a time.
 _PAGE: Final = 1_000
-# Days that are looked at, in case no roll-up exported for a while.
+# Days that an export looks back, in case none ran for some time.
 _DAYS_BACK: Final = 21
 
 
@@ -60,7 +60,7 @@ class ClosedDays:
         return tuple(day for day in days if not day.exported)
 
     async def get(self, workspace_id: str, second: int) -> ClosedDay | None:
-        """Return the day that a Unix second lies in, None if it is not closed."""
+        """Return the day of a Unix second, None if it is not closed."""
         days = await self._between(workspace_id, second, second)
         return days[0] if days else None
 
@@ -80,7 +80,7 @@ class ClosedDays:
         return [_read_day(item, workspace_id) for item in reply["Items"]]
 
     async def records(self, day: ClosedDay) -> AsyncIterator[GenerationRecord]:
-        """Yield the records of a day, latest first, a page in memory at a time.
+        """Yield the records of a day, latest first, with one page in memory.
 
         Corrupt records are skipped.
         """
@@ -97,12 +97,12 @@ class ClosedDays:
                 return
 
     async def put(self, name: str, content: bytes) -> None:
-        """Keep a file of an export, in place of one with that name."""
+        """Store a file of an export, replacing any with that name."""
         with refusing_when_unavailable():
             await self._objects.put(name, content)
 
     async def note_exported(self, day: ClosedDay) -> None:
-        """Note that a day is exported."""
+        """Record that a day is exported."""
         item: Item = {
             **closed_day_key(day.workspace_id, day.day),
             ClosedDayItem.COST: number(day.cost_nano_usd),

@@ -1,6 +1,6 @@
-"""Content as objects, under a prefix for its kind and for each number of days it is kept.
+"""Content as objects, with a key prefix for its kind and for the number of days it is stored.
 
-The bucket's expiry rules delete by that prefix; an object that is deleted late is not returned.
+The bucket's expiry rules delete by that prefix. Until then an expired object is not returned.
 """
 
 from hashlib import sha256
@@ -12,7 +12,7 @@ from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
 
-# What keys with `content_days` keep, and the responses that callers refer to later.
+# Content that keys with `content_days` store, and responses that later requests refer to.
 ContentKind = Literal["content", "responses"]
 
 
@@ -29,34 +29,36 @@ class ObjectContentLog:
     async def keep(
         self, workspace_id: str, generation_id: str, content: bytes, *, days: int
     ) -> None:
-        """Keep the content of a generation for so many days."""
+        """Store the content of a generation for a number of days."""
         with refusing_when_unavailable():
             await self._objects.put(self._object(workspace_id, generation_id, days), content)
 
     async def get(
         self, workspace_id: str, generation_id: str, *, days: int | None = None
     ) -> bytes | None:
-        """Return the content of a generation, None if none is kept, or no longer.
+        """Return the content of a generation, None if it was not stored or has expired.
 
-        `days` is the number of days for which it is most likely kept.
+        `days` is the most likely number of days for which it was stored.
         """
         age_s = self._clock.now_s() - created_s(generation_id)
         with refusing_when_unavailable():
-            for kept in sorted(CONTENT_DAYS, key=lambda it: it != days):
-                if age_s >= kept * DAY_S:
+            for kept_days in sorted(CONTENT_DAYS, key=lambda likely: likely != days):
+                if age_s >= kept_days * DAY_S:
                     continue
-                content = await self._objects.get(self._object(workspace_id, generation_id, kept))
+                content = await self._objects.get(
+                    self._object(workspace_id, generation_id, kept_days)
+                )
                 if content is not None:
                     return content
         return None
 
     async def delete(self, workspace_id: str, generation_id: str) -> None:
-        """Delete the content of a generation, for however many days it is kept."""
+        """Delete the content of a generation under every number of days."""
         with refusing_when_unavailable():
             for days in CONTENT_DAYS:
                 await self._objects.delete(self._object(workspace_id, generation_id, days))
 
     def _object(self, workspace_id: str, generation_id: str, days: int) -> str:
-        # A workspace's id comes from outside; its hash is safe as part of an object's key.
+        # A workspace's id is chosen by users; its hash is safe in an object key.
         workspace = sha256(workspace_id.encode()).hexdigest()[:32]
         return f"{self._kind}/{days}d/{workspace}/{generation_id}"

@@ -1,4 +1,6 @@
-"""Generation records in DynamoDB: attributes to query by, and one compressed blob with it all."""
+"""Generation records in DynamoDB: attributes to filter by, and the whole record as a compressed
+blob.
+"""
 
 import zlib
 from collections.abc import AsyncIterator
@@ -27,7 +29,7 @@ from tollgate.stores.aws.tables import (
 )
 
 _COMPRESSION_LEVEL: Final = 6
-# One call of `page` reads a month of days, or some ten thousand records, and no more.
+# Queries of one call of `page`: at most a month of days, or some ten thousand records.
 _QUERIES_MAX: Final = 40
 _READ_AT_ONCE: Final = 250
 _LAST_SECOND: Final = 2**32 - 1
@@ -43,7 +45,7 @@ class DynamoGenerationStore:
         self._retention_s = retention_s
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """Return a record of this workspace, read consistently; None if there is none."""
+        """Return a record of this workspace by a consistent read, None if it does not exist."""
         if not is_id(generation_id):
             return None
         with refusing_when_unavailable():
@@ -61,27 +63,31 @@ class DynamoGenerationStore:
         before: str | None = None,
     ) -> Page[GenerationRecord]:
         """Return a page of this workspace's records, newest first, with ids below `before`."""
-        found: list[GenerationRecord] = []
+        page_records: list[GenerationRecord] = []
         unreadable: list[str] = []
         end_of_time = first_id_of(min(wanted.until_s, _LAST_SECOND))
         high = end_of_time if before is None else min(before, end_of_time)
         low = first_id_of(max(wanted.since_s, 0))
         for _ in range(_QUERIES_MAX):
             if high <= low:
-                return Page(found=tuple(found), next=None, unreadable=tuple(unreadable))
+                return Page(found=tuple(page_records), next=None, unreadable=tuple(unreadable))
             floor = max(low, _day_start(high))
-            room = limit - len(found)
+            room = limit - len(page_records)
             items, end = await self._query(
                 workspace_id, floor, high, limit=_READ_AT_ONCE if wanted.narrows else room + 2
             )
-            records, senseless = decode_items(read_record, items)
-            unreadable += senseless
+            records, corrupt = decode_items(read_record, items)
+            unreadable += corrupt
             passing = [record for record in records if record.id < high and wanted.accepts(record)]
-            found += passing[:room]
-            if len(passing) > room or (len(found) == limit and end is not None):
-                return Page(found=tuple(found), next=found[-1].id, unreadable=tuple(unreadable))
+            page_records += passing[:room]
+            if len(passing) > room or (len(page_records) == limit and end is not None):
+                return Page(
+                    found=tuple(page_records),
+                    next=page_records[-1].id,
+                    unreadable=tuple(unreadable),
+                )
             high = floor if end is None else end
-        return Page(found=tuple(found), next=high, unreadable=tuple(unreadable))
+        return Page(found=tuple(page_records), next=high, unreadable=tuple(unreadable))
 
     async def read_day(
         self, workspace_id: str, day: str, *, page_max: int
@@ -105,7 +111,7 @@ class DynamoGenerationStore:
     ) -> tuple[list[Item], str | None]:
         """Return records of the day of `low` up to `high`, latest first, and the last id read.
 
-        The id is None where the day is read to its end.
+        The id is None after the day's last record.
         """
         with refusing_when_unavailable():
             reply = await self._client.call(
@@ -127,9 +133,9 @@ class DynamoGenerationStore:
         return reply["Items"], None if end is None else generation_of_sort(end)
 
     async def put_if_absent(self, record: GenerationRecord) -> GenerationRecord:
-        """Decide a generation: return the record that stands, this one or an earlier one.
+        """Decide a generation: write this record if there is none, and return the stored one.
 
-        May be repeated any number of times; raises StoreUnavailable.
+        A retry is safe. Raise StoreUnavailable if the store cannot be reached.
         """
         try:
             await self._client.call(
@@ -149,7 +155,7 @@ class DynamoGenerationStore:
 
 
 def _day_start(high: str) -> str:
-    """Return the lowest id of the UTC day in which the ids just below `high` lie."""
+    """Return the lowest id of the UTC day of the ids just below `high`."""
     second = created_s(high)
     if high == first_id_of(second):
         second -= 1
@@ -157,7 +163,7 @@ def _day_start(high: str) -> str:
 
 
 def record_item(record: GenerationRecord, *, retention_s: int) -> Item:
-    """Return the item of a record: at most 1 KB, one write unit, for one attempt."""
+    """Return the item of a record; with one attempt it has at most 1 KB, one write unit."""
     item: Item = {
         **generation_key(record.workspace_id, record.id),
         GenerationItem.OUTCOME: string(record.outcome),
@@ -175,5 +181,5 @@ def record_item(record: GenerationRecord, *, retention_s: int) -> Item:
 
 @reads_an_item
 def read_record(item: Item) -> GenerationRecord:
-    """Return the record of an item, from its blob; the other attributes only repeat parts of it."""
+    """Decode a record from its blob, of which the other attributes repeat parts."""
     return _RECORDS.decode(zlib.decompress(read_binary(item, GenerationItem.BLOB)))

@@ -1,5 +1,4 @@
-"""Kept answers for an Idempotency-Key: a claim in DynamoDB names the owner, an object has the
-answer."""
+"""Kept answers by Idempotency-Key: a claim in DynamoDB names the owner, an object the answer."""
 
 from hashlib import sha256
 from typing import Final
@@ -17,7 +16,7 @@ from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import claim_key
 
 KEPT_FOR_S: Final = DAY_S
-# No function runs longer, so the owner of an older claim without an answer is dead.
+# No function runs longer, so an older claim without an answer has a dead owner.
 ABANDONED_AFTER_S: Final = 900
 
 
@@ -33,26 +32,26 @@ class DynamoAnswerStore:
         self._clock = clock
 
     async def claim(self, claim: Claim) -> bytes | None:
-        """Return the answer that is kept for this claim, or None if the claim is the caller's now.
+        """Return the answer kept for this claim, or None if the claim is now the caller's.
 
-        Raises RequestError where the body is another one, or the answer is still being made.
+        Raise RequestError if the key was used with another body, or the answer is still being made.
         """
         with refusing_when_unavailable():
-            known = await self._put(claim)
-            if known is None:
+            existing = await self._put(claim)
+            if existing is None:
                 return None
-            if read_text(known, AnswerClaimItem.BODY_HASH) != claim.body_hash:
+            if read_text(existing, AnswerClaimItem.BODY_HASH) != claim.body_hash:
                 raise RequestError(
                     ErrorCode.IDEMPOTENCY_MISMATCH,
                     "This Idempotency-Key was used with another request; use a new one.",
                 )
-            if read_text(known, AnswerClaimItem.STATE) == "done":
+            if read_text(existing, AnswerClaimItem.STATE) == "done":
                 answer = await self._objects.get(
-                    _object(claim, read_text(known, AnswerClaimItem.REQUEST))
+                    _object(claim, read_text(existing, AnswerClaimItem.REQUEST))
                 )
                 if answer is not None:
                     return answer
-            age_s = self._clock.now_s() - read_number(known, AnswerClaimItem.CREATED)
+            age_s = self._clock.now_s() - read_number(existing, AnswerClaimItem.CREATED)
         raise RequestError(
             ErrorCode.IDEMPOTENCY_CONFLICT,
             f"A request with this Idempotency-Key began {age_s:.0f} s ago and has no answer yet.",
@@ -60,7 +59,9 @@ class DynamoAnswerStore:
         )
 
     async def keep(self, claim: Claim, answer: bytes) -> None:
-        """Keep the answer to the caller's claim; an answer to a claim taken over is not shown."""
+        """Store the answer to the caller's claim; it is never returned if another owner took it
+        over.
+        """
         with refusing_when_unavailable():
             await self._objects.put(_object(claim, claim.request_id), answer)
             try:
@@ -82,7 +83,7 @@ class DynamoAnswerStore:
                 return
 
     async def release(self, claim: Claim) -> None:
-        """Delete the caller's claim; a claim taken over stays the other's."""
+        """Delete the caller's claim; a claim that was taken over is left to its new owner."""
         with refusing_when_unavailable():
             try:
                 await self._client.call(
@@ -98,8 +99,10 @@ class DynamoAnswerStore:
                 return
 
     async def _put(self, claim: Claim) -> Item | None:
-        """Put the claim; return the existing one if its owner may be alive or is done for under a
-        day."""
+        """Write the claim, or return an existing one that still counts.
+
+        An existing claim counts for a day, but only 15 minutes without an answer.
+        """
         now_s = int(self._clock.now_s())
         try:
             await self._client.call(

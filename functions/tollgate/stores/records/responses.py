@@ -1,4 +1,4 @@
-"""Stored responses as their workspace's keys read and delete them."""
+"""Stored responses, which the keys of their workspace read and delete."""
 
 from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
@@ -30,14 +30,15 @@ class AuditedResponses:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        """Return a stored response of this workspace, None if there is none, or no longer."""
+        """Return a stored response of this workspace, None if it is missing, deleted or expired."""
         return await self._contents.get(workspace_id, generation_id)
 
     async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:
-        """Delete a response; False if there is none.
+        """Delete a response; return False if there is none.
 
-        No transaction spans table and bucket. The entry comes first, so that nothing is deleted
-        without one: a deletion that fails then is repeated, and has a second entry.
+        No transaction spans the table and the bucket. The audit log entry is written first, so that
+        nothing is deleted without an entry. If the deletion then fails, the caller repeats it,
+        which writes a second entry.
         """
         if await self.get(workspace_id, generation_id) is None:
             return False

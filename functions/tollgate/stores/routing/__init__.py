@@ -1,1 +1,1 @@
-"""Published catalogs and the cooldown of endpoints."""
+"""Published catalogs, and the cooldowns and speeds of endpoints."""

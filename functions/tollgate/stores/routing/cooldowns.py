@@ -1,7 +1,7 @@
 """Cooldowns of endpoints in DynamoDB: shared by all instances, best effort, failing open.
 
-An endpoint's item counts its failures within one window; the reader works out whether it rests.
-`speeds.py` has the other item of an endpoint; it is imported with the first speed.
+An endpoint's item counts its failures within one window. A reader computes from it whether the
+endpoint rests. `speeds.py` has an endpoint's other item, and is imported on first use.
 """
 
 import asyncio
@@ -23,35 +23,36 @@ from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_i
 from tollgate.stores.routing.speeds import DynamoSpeeds
 
 _READ_FOR_S: Final = 5.0
-# A request waits no longer than this for the cooldowns.
+# The longest time that a request waits for the cooldowns.
 _READ_LIMIT_S: Final = 0.5
 
 
 class Failures(Struct, frozen=True):
     """The failures of an endpoint within one window."""
 
-    # Unix second of the first one.
     since_s: int
+    """Unix second of the first failure."""
     count: int
-    # Unix second of the last one.
+    """Number of failures."""
     last_s: int
+    """Unix second of the last failure."""
 
     def add_one(self, now_s: float, policy: CooldownPolicy) -> "Failures":
-        """Return this with a failure of now, which begins a new count where the window is over."""
+        """Return the failures including one now, which starts a new count if the window is over."""
         if self.since_s <= now_s - policy.within_s:
             return Failures(int(now_s), 1, int(now_s))
         return Failures(self.since_s, self.count + 1, int(now_s))
 
     def rests_until_s(self, policy: CooldownPolicy) -> float | None:
-        """Return the Unix second until which the endpoint rests; None if it need not."""
+        """Return the Unix second until which the endpoint rests, None if it does not."""
         if self.count < policy.after_failures:
             return None
         return self.last_s + policy.rest_s
 
 
 class _Read(Struct, frozen=True):
-    # Monotonic second at which it was read.
     at_s: float
+    """Monotonic second of the read."""
     failures: Failures | None
 
 
@@ -69,11 +70,11 @@ class DynamoCooldownStore:
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
         """Return the resting endpoints, read at most five seconds ago."""
-        unread = [each for each in endpoint_ids if not self._is_fresh(each)]
+        unread = [endpoint_id for endpoint_id in endpoint_ids if not self._is_fresh(endpoint_id)]
         if unread:
             await self._read(unread)
         return select_resting(
-            {each: self._cache[each].failures for each in endpoint_ids},
+            {endpoint_id: self._cache[endpoint_id].failures for endpoint_id in endpoint_ids},
             policy,
             now_s=self._clock.now_s(),
         )
@@ -89,7 +90,7 @@ class DynamoCooldownStore:
             ":one": number(1),
             ":since": number(int(now_s - policy.within_s)),
         }
-        # The third try is for a window that another instance began in between.
+        # The third attempt is needed if another instance began a window in between.
         for write in (COOLDOWN_ANOTHER, COOLDOWN_FIRST, COOLDOWN_ANOTHER):
             try:
                 item = await self._update(endpoint_id, write, values)
@@ -103,15 +104,17 @@ class DynamoCooldownStore:
         return False
 
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
-        """Add the time of an answer to those of this instance; return whether to write them."""
+        """Add the times of an answer to this instance's sums; return True if they are due to be
+        written.
+        """
         return self._speeds.add(endpoint_id, times)
 
     async def write_speed(self, endpoint_id: str) -> None:
-        """Write the times of this instance's answers, unless the store cannot be reached."""
+        """Write this instance's sums of an endpoint, unless the store cannot be reached."""
         await self._speeds.write(endpoint_id)
 
     async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
-        """Return the measured endpoints with their speeds."""
+        """Return the speeds of those endpoints that were measured."""
         return await self._speeds.find(endpoint_ids)
 
     def _is_fresh(self, endpoint_id: str) -> bool:
@@ -123,18 +126,18 @@ class DynamoCooldownStore:
         items: list[Item] = []
         try:
             async with asyncio.timeout(_READ_LIMIT_S):
-                keys = [cooldown_key(each) for each in endpoint_ids]
+                keys = [cooldown_key(endpoint_id) for endpoint_id in endpoint_ids]
                 items = await get_items(self._client, self._table, keys)
         except (StoreUnavailable, TimeoutError):
             # Fail open: an unreachable store must not stop requests to endpoints that may work.
             items = []
-        # An endpoint whose item is corrupt does not rest either.
-        found, _ = decode_items(
+        # An endpoint with a corrupt item is available, too.
+        failures_by_id, _ = decode_items(
             lambda item: (endpoint_of_cooldown(item), _read_failures(item)), items
         )
-        failures = dict(found)
-        for each in endpoint_ids:
-            self._cache[each] = _Read(sent_s, failures.get(each))
+        failures = dict(failures_by_id)
+        for endpoint_id in endpoint_ids:
+            self._cache[endpoint_id] = _Read(sent_s, failures.get(endpoint_id))
 
     async def _update(
         self, endpoint_id: str, write: ConditionalUpdate, values: Mapping[str, object]
@@ -155,8 +158,8 @@ class DynamoCooldownStore:
 def select_resting(
     failures: Mapping[str, Failures | None], policy: CooldownPolicy, *, now_s: float
 ) -> dict[str, float]:
-    """Return the endpoints that rest now, with the Unix second until which each rests."""
-    untils = {name: each.rests_until_s(policy) for name, each in failures.items() if each}
+    """Return the endpoints that rest now, each with the Unix second until which it rests."""
+    untils = {name: counted.rests_until_s(policy) for name, counted in failures.items() if counted}
     return {name: until_s for name, until_s in untils.items() if until_s and until_s > now_s}
 
 

@@ -1,6 +1,6 @@
-"""Published catalogs: immutable objects by their sha, and one item that says which is live.
+"""Published catalogs: immutable objects by their sha, and one item that names the live one.
 
-A row beside that item keeps each revision for good.
+Next to that item, a row records each revision for ever.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,9 @@ _READ_FOR_S: Final = 5.0
 
 
 class PublicationStore:
-    """Implements `routing.publication.Publications`; keys are read along with its pointer."""
+    """Implements `routing.publication.Publications`; authentication reads its pointer with each
+    key.
+    """
 
     def __init__(
         self, client: AwsCaller, table: str, objects: ObjectStore | None, *, clock: Clock
@@ -44,15 +46,15 @@ class PublicationStore:
         self._read_s = float("-inf")
 
     def note(self, item: Item | None) -> None:
-        """Remember the pointer that authentication has read along with a key.
+        """Remember the pointer that authentication has read together with a key.
 
-        It is decoded later, because authentication must not fail when the pointer is corrupt.
+        The pointer is decoded later, so that a corrupt one does not fail the authentication.
         """
         self._pointer = item
         self._read_s = self._clock.monotonic_s()
 
     async def publication(self) -> Publication | None:
-        """Return the publication, read at most five seconds ago; None if there never was one."""
+        """Return the publication, read at most five seconds ago; None if there was never one."""
         if self._clock.monotonic_s() - self._read_s >= _READ_FOR_S:
             with refusing_when_unavailable():
                 self.note(await get_item(self._client, self._table, PUBLICATION_KEY))
@@ -64,7 +66,7 @@ class PublicationStore:
     async def catalog(self, sha: str) -> bytes:
         """Return the compiled catalog with this sha.
 
-        Raises LedgerError(service_unavailable) where it is missing or damaged.
+        Raise LedgerError(service_unavailable) if it is missing or damaged.
         """
         content = None
         if self._objects is not None:
@@ -76,20 +78,22 @@ class PublicationStore:
         return content
 
     async def keep(self, content: bytes) -> str:
-        """Keep a compiled catalog and return its sha."""
+        """Store a compiled catalog and return its sha."""
         if self._objects is None:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "There is no bucket to publish to.")
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "This gateway has no bucket to publish to."
+            )
         sha = sha256(content).hexdigest()
         with refusing_when_unavailable():
             await self._objects.put(_object(sha), content)
         return sha
 
     async def move(self, publication: Publication, entry: AuditEntry) -> None:
-        """Make a publication the live one; RequestError if another one came first.
+        """Make a publication the live one; raise RequestError if another one came first.
 
-        `entry` is written to the audit log along with it.
+        `entry` is written to the audit log in the same transaction.
         """
-        # Imported here: the functions that serve requests read publications and move none.
+        # Imported here, because the functions that serve requests only read publications.
         from tollgate.stores.records.audit_log import entry_puts
 
         item = _item(publication)
@@ -111,7 +115,8 @@ class PublicationStore:
                 await self._client.call(
                     "TransactWriteItems",
                     {
-                        # Lets the client repeat this very call after a lost reply.
+                        # The token makes the call idempotent, so that the client may retry it after
+                        # a lost reply.
                         "ClientRequestToken": entry.id,
                         "TransactItems": [
                             {"Put": pointer},
@@ -123,11 +128,11 @@ class PublicationStore:
         except TransactionCancelled as cancelled:
             raise RequestError(
                 ErrorCode.IDEMPOTENCY_CONFLICT,
-                "Somebody else published at this moment; look what is live now, then repeat.",
+                "Another publication came first; check what is live now, then repeat.",
             ) from cancelled
 
     async def history(self) -> Sequence[Publication]:
-        """Return the latest publications, the last one first."""
+        """Return the latest publications, newest first."""
         with refusing_when_unavailable():
             rows, _ = await query_rows(
                 self._client,
@@ -137,8 +142,8 @@ class PublicationStore:
                 limit=_HISTORY_PAGE_MAX,
                 backwards=True,
             )
-        found, _ = decode_items(_read_publication, rows)
-        return found
+        publications, _ = decode_items(_read_publication, rows)
+        return publications
 
 
 def _object(sha: str) -> str:

@@ -1,8 +1,8 @@
 """Speeds of endpoints in DynamoDB: shared by all instances, best effort, failing open.
 
-Every instance adds up the times of its answers and writes the sums from time to time, as one
-addition to the endpoint's item. The item has two windows of half an hour; for a reader the earlier
-one fades as the later one fills.
+Every instance adds up the times of its answers, and from time to time adds the sums to the
+endpoint's item. The item has two windows of half an hour. A reader gives the earlier window less
+weight as the current one fills.
 """
 
 import asyncio
@@ -22,26 +22,27 @@ from tollgate.stores.aws.items import SpeedItem
 from tollgate.stores.aws.tables import endpoint_of_cooldown, get_items, speed_key
 
 WINDOW_S: Final = 1_800
-# An endpoint that nobody asked for a day has no speed.
+# An endpoint without a request for a day has no speed.
 SPEED_LASTS_S: Final = DAY_S
-# An instance writes once in this time for each endpoint, and reads as rarely.
+# An instance writes each endpoint's sums at most this often.
 WRITE_EVERY_S: Final = 60.0
 _READ_FOR_S: Final = 30.0
-# A request waits no longer than this for the speeds.
+# The longest time that a request waits for the speeds.
 _READ_LIMIT_S: Final = 0.5
 
 
 class MeasuredWindows(Struct, frozen=True, kw_only=True):
-    """The answers of an endpoint in its last window that had some, and in the one before."""
+    """Sums of an endpoint's answers in the last window with answers, and in the window before."""
 
     since_s: int
     """Unix second at which the last window began."""
     times: AnswerTime
     before_s: int = 0
+    """Unix second at which the window before began."""
     before: AnswerTime | None = None
 
     def add(self, times: AnswerTime, now_s: float) -> "MeasuredWindows":
-        """Return this with answers of now, which may begin another window."""
+        """Return the windows including answers of now, which may start another window."""
         since_s = window_of(now_s)
         if since_s == self.since_s:
             return MeasuredWindows(
@@ -55,7 +56,7 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
         )
 
     def speed(self, now_s: float) -> Speed | None:
-        """Return the speed of now; None if the last answer is too old to say anything."""
+        """Return the current speed, None if the last answer is too old."""
         if now_s >= self.since_s + WINDOW_S + SPEED_LASTS_S:
             return None
         parts = [(1.0, self.times)]
@@ -63,10 +64,10 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
             left = 1 - (now_s - self.since_s) / WINDOW_S
             if left > 0:
                 parts.append((left, self.before))
-        answers = sum(weight * each.answers for weight, each in parts)
-        tokens = sum(weight * each.output_tokens for weight, each in parts)
-        output_ms = sum(weight * each.output_ms for weight, each in parts)
-        latency_ms = sum(weight * each.first_token_ms for weight, each in parts) / answers
+        answers = sum(weight * times.answers for weight, times in parts)
+        tokens = sum(weight * times.output_tokens for weight, times in parts)
+        output_ms = sum(weight * times.output_ms for weight, times in parts)
+        latency_ms = sum(weight * times.first_token_ms for weight, times in parts) / answers
         return Speed(
             latency_ms=round(latency_ms),
             tokens_per_s=tokens * 1000 / output_ms if tokens and output_ms else None,
@@ -74,13 +75,13 @@ class MeasuredWindows(Struct, frozen=True, kw_only=True):
 
 
 class _Read(Struct, frozen=True):
-    # Monotonic second at which it was read.
     at_s: float
+    """Monotonic second of the read."""
     windows: MeasuredWindows | None
 
 
 class DynamoSpeeds:
-    """The half of `stores.base.CooldownStore` that is about speeds."""
+    """The part of `stores.base.CooldownStore` that is about speeds."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client
@@ -91,14 +92,16 @@ class DynamoSpeeds:
         self._written_s: dict[str, float] = {}
 
     def add(self, endpoint_id: str, times: AnswerTime) -> bool:
-        """Add the time of an answer to the sums of this instance; return whether they are due."""
+        """Add the times of an answer to this instance's sums; return True if they are due to be
+        written.
+        """
         before = self._unwritten.get(endpoint_id)
         self._unwritten[endpoint_id] = times if before is None else before.plus(times)
         written_s = self._written_s.get(endpoint_id, float("-inf"))
         return self._clock.monotonic_s() >= written_s + WRITE_EVERY_S
 
     async def write(self, endpoint_id: str) -> None:
-        """Write the sums of an endpoint and begin new ones; a write that fails loses them."""
+        """Write the sums of an endpoint and start new ones; a failed write loses the sums."""
         times = self._unwritten.pop(endpoint_id, None)
         if times is None:
             return
@@ -114,7 +117,7 @@ class DynamoSpeeds:
                 ":d": number(times.output_ms),
             },
         }
-        # The fourth try is for a window that another instance began in between.
+        # The fourth attempt is needed if another instance began a window in between.
         for write in (SPEED_MORE, SPEED_NEXT, SPEED_FIRST, SPEED_MORE):
             try:
                 await self._client.call(
@@ -133,17 +136,19 @@ class DynamoSpeeds:
             return
 
     async def find(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
-        """Return the measured endpoints with their speeds, read half a minute ago at most."""
+        """Return the speeds of the measured endpoints, read at most half a minute ago."""
         now_s = self._clock.monotonic_s()
         unread = [
-            each
-            for each in endpoint_ids
-            if each not in self._cache or now_s >= self._cache[each].at_s + _READ_FOR_S
+            endpoint_id
+            for endpoint_id in endpoint_ids
+            if endpoint_id not in self._cache
+            or now_s >= self._cache[endpoint_id].at_s + _READ_FOR_S
         ]
         if unread:
             await self._read(unread)
         return select_measured(
-            {each: self._cache[each].windows for each in endpoint_ids}, self._clock.now_s()
+            {endpoint_id: self._cache[endpoint_id].windows for endpoint_id in endpoint_ids},
+            self._clock.now_s(),
         )
 
     async def _read(self, endpoint_ids: Collection[str]) -> None:
@@ -151,30 +156,30 @@ class DynamoSpeeds:
         items: list[Item] = []
         try:
             async with asyncio.timeout(_READ_LIMIT_S):
-                keys = [speed_key(each) for each in endpoint_ids]
+                keys = [speed_key(endpoint_id) for endpoint_id in endpoint_ids]
                 items = await get_items(self._client, self._table, keys)
         except (StoreUnavailable, TimeoutError):
-            # Fail open: without speeds a request is served in another order.
+            # Fail open: without speeds, requests are served in another order of endpoints.
             items = []
-        # An endpoint whose item is corrupt is not measured either.
-        found, _ = decode_items(
+        # An endpoint with a corrupt item counts as not measured, too.
+        windows_by_id, _ = decode_items(
             lambda item: (endpoint_of_cooldown(item), _read_windows(item)), items
         )
-        windows = dict(found)
-        for each in endpoint_ids:
-            self._cache[each] = _Read(sent_s, windows.get(each))
+        windows = dict(windows_by_id)
+        for endpoint_id in endpoint_ids:
+            self._cache[endpoint_id] = _Read(sent_s, windows.get(endpoint_id))
 
 
 def window_of(now_s: float) -> int:
-    """Return the Unix second at which the window of a moment begins."""
+    """Return the Unix second at which a moment's window begins."""
     return int(now_s) // WINDOW_S * WINDOW_S
 
 
 def select_measured(
     windows: Mapping[str, MeasuredWindows | None], now_s: float
 ) -> dict[str, Speed]:
-    """Return the speeds of now of the endpoints that have one."""
-    speeds = {name: each.speed(now_s) for name, each in windows.items() if each}
+    """Return the current speeds of those endpoints that have one."""
+    speeds = {name: measured.speed(now_s) for name, measured in windows.items() if measured}
     return {name: speed for name, speed in speeds.items() if speed}
 
 
@@ -183,7 +188,7 @@ def _read_windows(item: Item) -> MeasuredWindows:
     return MeasuredWindows(
         since_s=read_number(item, SpeedItem.SINCE),
         times=AnswerTime(
-            # At least one, so that nothing is divided by 0.
+            # At least one answer, because sums are divided by this number.
             answers=max(1, read_number(item, SpeedItem.ANSWERS)),
             first_token_ms=read_number(item, SpeedItem.LATENCY),
             output_tokens=read_number(item, SpeedItem.TOKENS),

@@ -1,7 +1,7 @@
-"""Decisions over the state of a wallet or a key; pure.
+"""Decisions about the state of a wallet or a key; pure.
 
-A store tries its write before it reads anything. When the condition fails, the item that comes back
-is judged here: try another form of the write, try another shard, or refuse with a reason.
+A store tries its write before it reads anything. If the condition fails, DynamoDB returns the item,
+and these rules decide: try another form of the write, try another shard, or refuse with a reason.
 """
 
 import zlib
@@ -23,20 +23,21 @@ from tollgate.stores.rules.periods import (
     period_ends_s,
 )
 
-# An item grows by some 22 bytes a hold, and every further KB costs one more write unit.
+# Most holds on one item. An item grows by some 22 bytes a hold, and each further KB costs one more
+# write unit.
 HOLDS_MAX: Final = 1000
-# Above this many, more items share a wallet's or a level's: well below what one item takes, because
-# a load may double several times until the next round of maintenance.
+# Above this many holds, a wallet or a level gets more items. The number is well below what one item
+# takes, because the load may double several times until the next round of maintenance.
 HOLDS_CROWDED: Final = 24
-# Stands for "no limit": more than anybody spends, less than DynamoDB's 38 digits.
+# Amount that stands for "no limit": more than anyone spends, within DynamoDB's 38 digits.
 UNLIMITED: Final = 10**18
 # The lock of a workspace: open, locked by an administrator, paused by its budget.
 OPEN: Final = 0
 LOCKED: Final = 1
 PAUSED: Final = 2
-# Expiry of a key that has none: the year 9999.
+# Expiry of a key that never expires: the year 9999.
 NEVER_S: Final = 253_402_300_799
-# Stand for "no rate": the state of a level without one counts no request, and a burst never ends.
+# Rate and burst that stand for "no rate". The state of a level without a rate counts no request.
 UNLIMITED_RATE: Final = 60_000_000
 UNLIMITED_BURST: Final = 1_000_000_000
 _US_PER_S: Final = 1_000_000
@@ -44,7 +45,8 @@ _US_PER_MINUTE: Final = 60 * _US_PER_S
 _SLOT_FREE_S: Final = 1.0
 
 RateForm = Literal["idle", "busy", "unlimited"]
-# Whose limit a key's write keeps to: its own where that is as narrow, else its tier's.
+# Owner of the limit that a key's write applies: the key itself if its limit is as narrow, else its
+# tier.
 TierForm = Literal["own", "tier"]
 WalletStep = Literal["hold", "hold_rest", "empty", "full", "locked"]
 
@@ -54,23 +56,25 @@ class WalletState(Struct, frozen=True, kw_only=True):
 
     available_nano_usd: int
     locked: bool
-    # Whether the lock is the one of a budget that is spent.
     paused: bool = False
-    # Number of holds.
+    """True if the lock is that of a spent budget."""
     holds: int
+    """Number of holds."""
 
 
 class RateState(Struct, frozen=True, kw_only=True):
-    """A key's requests per minute as GCRA (generic cell rate algorithm), in microseconds."""
+    """The requests per minute of a key or level as GCRA (generic cell rate algorithm), in
+    microseconds.
+    """
 
-    # Unix microsecond when the bucket is full again.
     full_us: int
-    # Unix microsecond when the next request may come.
+    """Unix microsecond at which the bucket is full again."""
     ready_us: int
-    # Microseconds that one request takes.
+    """Unix microsecond from which the next request is admitted."""
     interval_us: int
-    # Microseconds that a burst may borrow beyond one interval.
+    """Microseconds in which the bucket gains one request."""
     slack_us: int
+    """Microseconds that a burst may borrow beyond one interval."""
 
     @classmethod
     def fresh(cls, requests_per_minute: int, burst: int) -> "RateState":
@@ -82,26 +86,28 @@ class RateState(Struct, frozen=True, kw_only=True):
 
     @property
     def requests_per_minute(self) -> int:
-        """The rate that the bucket was made with, or the lowest one with the same interval."""
+        """The rate that the bucket was created with, or the lowest rate with the same interval."""
         return -(-_US_PER_MINUTE // self.interval_us)
 
     @property
     def burst(self) -> int:
-        """The number of requests that a full bucket lets through at once."""
+        """The number of requests that a full bucket admits at once."""
         return self.slack_us // self.interval_us + 2
 
     def form(self, now_us: int) -> RateForm:
-        """Return the form of the next write of a hold, by what is known of this bucket."""
+        """Return the form of a hold's next write, guessed from this bucket."""
         return "unlimited" if self.is_unlimited else rate_form(self.full_us, now_us)
 
     @property
     def is_unlimited(self) -> bool:
-        """True for a level without a rate: no key has an interval of a microsecond."""
+        """True for a level without a rate, whose interval is one microsecond; no key has that."""
         return self.interval_us == 1
 
     def within(self, requests_per_minute: int) -> "RateState":
-        """Return this bucket, refilled no faster than that and with room for twice as many
-        requests."""
+        """Return this bucket with the narrower of its own rate and the given one.
+
+        The given rate allows a burst of twice its requests per minute.
+        """
         tier = RateState.fresh(requests_per_minute, 2 * requests_per_minute)
         if tier.interval_us <= self.interval_us:
             return self
@@ -125,7 +131,7 @@ class RateState(Struct, frozen=True, kw_only=True):
         )
 
     def to_limit(self, now_us: int) -> RateLimit:
-        """Return the rate as a reply states it."""
+        """Return the rate in the form that a reply states."""
         return RateLimit(
             limit=self.burst,
             remaining=min(self.burst, max(0, (now_us - self.ready_us) // self.interval_us + 1)),
@@ -134,16 +140,16 @@ class RateState(Struct, frozen=True, kw_only=True):
 
 
 class KeyState(Struct, frozen=True, kw_only=True):
-    """The state of a key, or of a level above it, which decides about its holds."""
+    """The state of a key or of a level above it, which decides about holds."""
 
     enabled: bool
     expires_s: int
     concurrency: int
-    # Number of holds.
     holds: int
+    """Number of holds."""
     limits_nano_usd: Mapping[Period, int]
-    # What is left by bucket name; an untouched bucket is absent.
     buckets: Mapping[str, int]
+    """Rest of each limit by bucket name; an untouched bucket is absent."""
     rate: RateState
     tokens_per_minute: int = UNLIMITED
 
@@ -170,7 +176,7 @@ class KeyState(Struct, frozen=True, kw_only=True):
         return self.buckets.get(minute_bucket(second), self.tokens_per_minute)
 
     def token_limit(self, second: int, now_s: float) -> RateLimit | None:
-        """Return the token limit as a reply states it; None where tokens are not limited."""
+        """Return the token limit in the form that a reply states, None if there is none."""
         if self.tokens_per_minute == UNLIMITED:
             return None
         return RateLimit(
@@ -191,9 +197,8 @@ class KeyHoldAttempt(Struct, frozen=True, kw_only=True):
     """The next write of a key's hold."""
 
     amount_nano_usd: int
-    # Whether the write is for a full rate bucket (idle), one that is filling (busy), or for a level
-    # that has no rate.
     form: RateForm
+    """Form of the write: for a full rate bucket (idle), one that is filling (busy), or no rate."""
     tokens: int = 0
 
 
@@ -204,19 +209,19 @@ def shard_order(hold_id: str, shards: int) -> Sequence[int]:
 
 
 def microseconds(now_s: float) -> int:
-    """Convert a time of the clock to microseconds, the unit of rates."""
+    """Convert a time in seconds to microseconds, the unit of rates."""
     return int(now_s * _US_PER_S)
 
 
 def rate_form(full_us: int, now_us: int) -> RateForm:
-    """Return the form of a hold's write for a rate bucket that is full again at `full_us`."""
+    """Return the form of a hold's write for a rate bucket that is full at `full_us`."""
     return "idle" if full_us <= now_us else "busy"
 
 
 def wallet_step(
     state: WalletState | None, amount_nano_usd: int, *, covered: bool = False
 ) -> WalletStep:
-    """Decide the next write on a shard by its state; None, for a missing shard, is empty.
+    """Decide the next write on a shard by its state; a missing shard (None) counts as empty.
 
     A `covered` hold takes the whole amount or nothing.
     """
@@ -241,17 +246,17 @@ def key_step(
     tokens: int = 0,
     covered: bool = False,
 ) -> KeyHoldAttempt | GatewayError:
-    """Decide the next write on the state of a key or level, or a refusal, as for a missing one.
+    """Decide the next write on the state of a key or level, or refuse; a missing state refuses.
 
-    A key short of tokens takes what is left, because nobody knows yet how many the answer will
-    have.
+    A key with too few tokens left takes what is left, because the number of tokens of the answer is
+    not known yet.
     """
     if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
         return key_refused()
     step = _usable_key_step(
         state, owner, hold_id, amount_nano_usd, now_us=now_us, tokens=tokens, covered=covered
     )
-    # The headers of a reply state the rates of its key.
+    # A reply's headers state the rates of its key.
     if isinstance(step, GatewayError) and owner.level == "key":
         step.rate_limit = state.rate.to_limit(now_us)
         step.token_limit = state.token_limit(created_s(hold_id), now_us / _US_PER_S)
@@ -305,7 +310,7 @@ def _usable_key_step(
 def top_up_refusal(
     state: KeyState | None, owner: LimitOwner, hold_id: str, more_nano_usd: int, *, now_us: int
 ) -> GatewayError | None:
-    """Return why a key or level may not add so much to its hold, None if it may."""
+    """Return a refusal if a key or level may not add this amount to its hold, None if it may."""
     if state is None or not state.enabled or state.expires_s <= now_us // _US_PER_S:
         return key_refused()
     second = created_s(hold_id)
@@ -318,7 +323,7 @@ def top_up_refusal(
 
 
 def key_refused() -> AccessError:
-    """Make the one answer to every unusable key, which lets a stranger learn nothing."""
+    """Make the same refusal for every unusable key, so that a stranger learns nothing."""
     return AccessError(
         ErrorCode.INVALID_API_KEY,
         "The API key is missing, unknown, disabled or expired.",
@@ -332,7 +337,7 @@ def workspace_locked(hold_id: str, *, paused: bool = False) -> AccessError:
     _, _, month, _ = PERIODS
     refusal = AccessError(
         ErrorCode.WORKSPACE_LOCKED,
-        "This workspace is paused: it has spent its budget of this month. It resumes with the next "
+        "This workspace is paused: it has spent its budget for this month. It resumes in the next "
         "UTC month, or when the operator raises the budget.",
     )
     refusal.resets_s = period_ends_s(month, created_s(hold_id))
@@ -340,7 +345,7 @@ def workspace_locked(hold_id: str, *, paused: bool = False) -> AccessError:
 
 
 def too_many_holds() -> AccessError:
-    """Make the refusal of a workspace whose every shard has as many holds as one item may."""
+    """Make the refusal of a workspace that has the maximum number of holds on every shard."""
     return AccessError(
         ErrorCode.RATE_LIMIT_EXCEEDED,
         "This workspace has too many requests in flight.",

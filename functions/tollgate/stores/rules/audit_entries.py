@@ -1,4 +1,4 @@
-"""Make entries of the audit log: the fields that a change makes differ, as text."""
+"""Make audit log entries: the fields in which a change differs, as text."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,17 +13,18 @@ from tollgate.core.ids import IdSource
 from tollgate.core.money import usd_text
 
 _ENTRY_ID: Final = re.compile(r"\d{13}\.[-0-9A-Z_a-z]{15}")
-# The highest moment that an id can have, in the year 2286.
+# The latest time that an id can have, in the year 2286.
 _LAST_MS: Final = 9_999_999_999_999
-# Fields that are called otherwise outside.
+# Fields that have another name for callers.
 _NAMES: Final = {"label": "name"}
 
 
 class SecretChange(Struct, frozen=True, kw_only=True):
-    """The part of a key's secret that an entry shows: its last characters."""
+    """The part of a key's secret that an entry shows: the last characters."""
 
     secret: str
     old_secret_expires_s: int | None = None
+    """Unix second from which the replaced secret is refused."""
 
 
 class SubjectChange(Struct, frozen=True, kw_only=True):
@@ -39,7 +40,7 @@ class SessionChange(Struct, frozen=True, kw_only=True):
 
 
 class CreditChange(Struct, frozen=True, kw_only=True):
-    """The part of an entry of the credit ledger that the audit log shows."""
+    """The part of a credit entry that the audit log shows."""
 
     amount_nano_usd: int
     note: str | None
@@ -55,31 +56,31 @@ class LockChange(Struct, frozen=True, kw_only=True):
 
 
 class AuditedChange(Struct, frozen=True, kw_only=True):
-    """A change that is to become an entry; the fields of `AuditEntry` say what each field is."""
+    """A change to be recorded; `AuditEntry` documents the fields."""
 
     action: str
     target: str
     workspace_id: str | None
     target_name: str | None = None
     before: Struct | None = None
-    """The settings before the change, of which the entry has the fields that differ."""
+    """Settings before the change; the entry has the fields that differ."""
     after: Struct | None = None
 
 
 def is_entry_id(text: str) -> bool:
-    """Return whether a text has the form of an entry's id, which cursors have too."""
+    """Return True if a text has the format of an entry's id, which is also that of cursors."""
     return _ENTRY_ID.fullmatch(text) is not None
 
 
 def first_entry_id(at_ms: int) -> str:
-    """Return an id below those of all entries of a Unix millisecond."""
+    """Return an id that is lower than all entries' ids of a Unix millisecond."""
     return f"{min(at_ms, _LAST_MS):013d}.{'-' * 15}"
 
 
 def describe(settings: Struct | None) -> dict[str, str]:
-    """Return the fields of settings that have a value, as text; none for None.
+    """Return the fields of settings that have a value, as text.
 
-    Amounts are in USD, moments in ISO 8601, and a mapping has a field for each of its names.
+    Amounts are in USD, times in ISO 8601, and a mapping becomes a field for each of its names.
     """
     if settings is None:
         return {}
@@ -116,7 +117,7 @@ def _describe(name: str, value: Any) -> dict[str, str]:
     elif name.endswith("_s"):
         shown, text = f"{name.removesuffix('_s')}_at", _moment
     if isinstance(value, Mapping):
-        return {f"{shown}.{inner}": text(it) for inner, it in value.items()}
+        return {f"{shown}.{inner}": text(inner_value) for inner, inner_value in value.items()}
     return {shown: text(value)}
 
 

@@ -1,7 +1,7 @@
-"""Credit that expires, as lots: what is left of each, and what of it is due; pure.
+"""Expiring credit, as lots: how much is left of each, and how much is to be taken back; pure.
 
-The wallet knows no lots. Whatever is spent between two changes of the lots is allotted to the lots
-of the first change, so the sums alone decide what is left of each.
+The wallet does not know lots. What is spent between two changes of the lots is allotted to the lots
+of the first change, so the sums of the wallet determine what is left of each lot.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,41 +13,41 @@ from msgspec.structs import replace
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import created_s
 
-# The lots are one item, which stays below 16 KB.
+# All lots of a workspace are one item, which stays below 16 KB.
 LOTS_MAX: Final = 100
 
 
 class Lot(Struct, frozen=True, kw_only=True):
-    """The rest of a grant that expires."""
+    """The rest of an expiring grant."""
 
-    # The grant's id.
     id: str
-    # Unix second from which the rest is taken back.
+    """Id of the grant."""
     expires_s: int
+    """Unix second from which the rest is taken back."""
     granted_nano_usd: int
-    # What is neither spent nor taken back; held money is still in it.
     left_nano_usd: int
-    # Entries that have taken back parts of it.
+    """Amount that is neither spent nor taken back, including held money."""
     expiries: int = 0
+    """Number of entries that took back parts of the lot."""
 
 
 class Lots(Struct, frozen=True, kw_only=True):
-    """The lots of a workspace at their last change."""
+    """The lots of a workspace, as of their last change."""
 
-    # What all shards had spent by then, which is allotted.
     spent_nano_usd: int = 0
-    # In the order in which they are spent.
+    """Nano-dollars that all shards had spent at that change, which the lots reflect."""
     lots: tuple[Lot, ...] = ()
-    # Changes so far; 0 before the first one.
+    """Lots in the order in which they are spent."""
     revision: int = 0
+    """Number of changes; 0 before the first one."""
 
     @property
     def left_nano_usd(self) -> int:
-        """The rest of all lots."""
+        """Sum of what is left of all lots."""
         return sum(lot.left_nano_usd for lot in self.lots)
 
     def find_due(self, now_s: float) -> tuple[Lot, ...]:
-        """Return the lots that have expired, first the one that expired first."""
+        """Return the lots that have expired, in the order of expiry."""
         return tuple(lot for lot in self.lots if lot.expires_s <= now_s)
 
 
@@ -56,17 +56,17 @@ class Sums(Struct, frozen=True, kw_only=True):
 
     granted_nano_usd: int
     spent_nano_usd: int
-    # Available nano-dollars by shard.
     available_nano_usd: Mapping[int, int]
-    # Nano-dollars by the id of the hold.
+    """Available nano-dollars by shard."""
     holds: Mapping[str, int]
+    """Held nano-dollars by hold id."""
 
 
 def allot(lots: Lots, *, granted_nano_usd: int, spent_nano_usd: int) -> Lots:
-    """Return the lots less what was spent since their last change, the first to expire first.
+    """Return the lots after deducting what was spent since their last change, in order of expiry.
 
-    Where less than their sum is left of the workspace's whole credit, the lots have paid what is
-    missing: credit that was taken back, or answers that were dearer than their holds.
+    If all credit that is left of the workspace is less than the sum of the lots, the difference is
+    deducted from the lots, too: credit was taken back, or answers cost more than their holds.
     """
     spent = max(lots.spent_nano_usd, spent_nano_usd)
     paid = _pay(lots.lots, spent - lots.spent_nano_usd)
@@ -77,21 +77,22 @@ def allot(lots: Lots, *, granted_nano_usd: int, spent_nano_usd: int) -> Lots:
 def add_lot(lots: Lots, lot: Lot) -> Lots:
     """Return the lots with one more, without those that are used up.
 
-    Raises RequestError where there are too many.
+    Raise RequestError if there are too many.
     """
-    found = (*(it for it in lots.lots if it.left_nano_usd), lot)
-    if len(found) > LOTS_MAX:
+    new_lots = (*(old for old in lots.lots if old.left_nano_usd), lot)
+    if len(new_lots) > LOTS_MAX:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"A workspace has at most {LOTS_MAX} grants that expire and are not used up.",
+            f"A workspace has at most {LOTS_MAX} expiring grants that are not used up.",
             param="expires_at",
         )
-    return replace(lots, lots=tuple(sorted(found, key=lambda it: (it.expires_s, it.id))))
+    return replace(
+        lots, lots=tuple(sorted(new_lots, key=lambda each_lot: (each_lot.expires_s, each_lot.id)))
+    )
 
 
 def take_from_lot(lots: Lots, lot_id: str, amount_nano_usd: int) -> Lots:
-    """Return the lots less an amount that is taken back from one, without those that are used
-    up."""
+    """Return the lots after taking an amount back from one, without those that are used up."""
     after = (
         replace(lot, left_nano_usd=lot.left_nano_usd - amount_nano_usd, expiries=lot.expiries + 1)
         if lot.id == lot_id
@@ -102,17 +103,18 @@ def take_from_lot(lots: Lots, lot_id: str, amount_nano_usd: int) -> Lots:
 
 
 def find_takeable(lots: Lots, sums: Sums, now_s: float) -> tuple[Lot, int] | None:
-    """Return an expired lot and the amount to take back now; None if nothing is to be taken.
+    """Return an expired lot and the amount to take back now, None if there is nothing to take.
 
-    What was held before the lot expired stays: its holds may still spend it. What was held later
-    waits for its release, because available credit never falls below zero.
+    Money that was held before the lot expired stays in the lot, because its holds may still spend
+    it. Money that was held later is taken back after its release, because available credit never
+    falls below zero.
     """
     available = sum(max(0, left) for left in sums.available_nano_usd.values())
-    kept = 0
+    kept_for_holds = 0
     for lot in lots.find_due(now_s):
         held = sum(amount for id_, amount in sums.holds.items() if created_s(id_) < lot.expires_s)
-        keeps = min(lot.left_nano_usd, max(0, held - kept))
-        kept += keeps
+        keeps = min(lot.left_nano_usd, max(0, held - kept_for_holds))
+        kept_for_holds += keeps
         amount = min(lot.left_nano_usd - keeps, available)
         if amount > 0:
             return lot, amount
@@ -120,9 +122,9 @@ def find_takeable(lots: Lots, sums: Sums, now_s: float) -> tuple[Lot, int] | Non
 
 
 def spread(amount_nano_usd: int, available_nano_usd: Mapping[int, int]) -> Mapping[int, int]:
-    """Return what each shard gives of an amount that is available, the richest shard first."""
+    """Return how much of an amount each shard gives, the richest shard first."""
     parts: dict[int, int] = {}
-    for shard in sorted(available_nano_usd, key=lambda it: (-available_nano_usd[it], it)):
+    for shard in sorted(available_nano_usd, key=lambda shard: (-available_nano_usd[shard], shard)):
         part = min(amount_nano_usd - sum(parts.values()), available_nano_usd[shard])
         if part > 0:
             parts[shard] = part

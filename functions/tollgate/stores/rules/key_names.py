@@ -1,4 +1,4 @@
-"""Names of keys: a workspace has no two keys of one name, and finds a key by its name or id."""
+"""Names of keys: unique within a workspace, so that a key is found by its name or id."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -13,7 +13,7 @@ _SUGGESTIONS_MAX: Final = 3
 
 
 class KeyName(Struct, frozen=True):
-    """The name of a key that exists, or that was deleted."""
+    """The name of an existing or a deleted key."""
 
     key_id: str
     label: str
@@ -21,7 +21,7 @@ class KeyName(Struct, frozen=True):
 
 
 def refuse_taken_name(names: Iterable[KeyName], label: str) -> None:
-    """Raise RequestError if a key that exists has this name; a deleted key has freed its name."""
+    """Raise RequestError if an existing key has this name; deleted keys have freed their names."""
     for name in names:
         if name.label == label and not name.deleted:
             raise RequestError(
@@ -32,23 +32,24 @@ def refuse_taken_name(names: Iterable[KeyName], label: str) -> None:
 
 
 def choose_free_name(names: Iterable[KeyName], label: str) -> str:
-    """Return the name, with the first number that makes it free if a key has it already."""
+    """Return the name, or if it is taken, the name with the first number that makes it free."""
     taken = {name.label for name in names if not name.deleted}
     numbered = (f"{label} {number}" for number in count(2))
-    return label if label not in taken else next(it for it in numbered if it not in taken)
+    return label if label not in taken else next(name for name in numbered if name not in taken)
 
 
 def find_key_id(names: Sequence[KeyName], wanted: str, *, param: str) -> str:
-    """Return the id of the key with this id or name; a key that exists goes before a deleted one.
+    """Return the id of the key with this id or name; existing keys take precedence over deleted
+    ones.
 
-    Raises RequestError if there is none, with the nearest names, or if several have the name: keys
-    made before names were unique, or deleted keys.
+    Raise RequestError if there is none, suggesting similar names, or if several keys have the name:
+    keys from before names were unique, or deleted keys.
     """
     if any(name.key_id == wanted for name in names):
         return wanted
     same = [name for name in names if name.label == wanted]
-    found = [name for name in same if not name.deleted] or same
-    match found:
+    matches = [name for name in same if not name.deleted] or same
+    match matches:
         case [name]:
             return name.key_id
         case []:
@@ -58,6 +59,6 @@ def find_key_id(names: Sequence[KeyName], wanted: str, *, param: str) -> str:
             hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
             problem = f"There is no key with the name or id {wanted}.{hint}"
         case _:
-            ids = ", ".join(name.key_id for name in found)
-            problem = f"{len(found)} keys are named {wanted}: give the id of one of them, {ids}."
+            ids = ", ".join(name.key_id for name in matches)
+            problem = f"{len(matches)} keys are named {wanted}: give the id of one of them, {ids}."
     raise RequestError(ErrorCode.NOT_FOUND, problem, param=param)

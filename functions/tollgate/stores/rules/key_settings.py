@@ -1,8 +1,9 @@
-"""The settings of a key: what is chosen when a key is created, and may be changed later.
+"""The settings of a key: chosen when the key is created, and changeable later.
 
-`KeySettings` is the one list of them. A field with an `Offer` is a plain setting: the api and
-`tollgate keys` pass its value on as it is, so their fields and options are made from this list.
-The other settings look different outside (USD, moments), and are written out where they do.
+`KeySettings` is the only list of settings. A field with a `KeyOption` is a plain setting, whose
+value the api and `tollgate keys` pass on unchanged, so their fields and options are generated from
+this list. Other settings have another form for callers (USD, times) and are written out where they
+are converted.
 """
 
 from collections.abc import Mapping
@@ -16,16 +17,16 @@ from tollgate.core.limits import Period
 from tollgate.stores.rules.account import HOLDS_MAX
 
 ContentDays = Literal[1, 7, 30, 90]
-# An expiry rule of the bucket deletes content after each of these.
+# The bucket has an expiry rule for each of these numbers of days.
 CONTENT_DAYS: Final[tuple[int, ...]] = get_args(ContentDays)
-# More requests per minute than one key sends.
+# Upper bound of a rate, more than one key ever sends.
 RATE_MAX: Final = 1_000_000
 _TOKENS_MAX: Final = 1_000_000_000
 _TIER_LENGTH_MAX: Final = 64
 
 
 def check_days(name: str, days: int | None) -> None:
-    """Raise RequestError for a number of days for which the bucket has no expiry rule."""
+    """Raise RequestError for a number of days without an expiry rule of the bucket."""
     if days not in (None, *CONTENT_DAYS):
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -35,111 +36,112 @@ def check_days(name: str, days: int | None) -> None:
 
 
 class KeyOption(Struct, frozen=True, kw_only=True):
-    """The form in which the api and the command line offer a plain setting."""
+    """A plain setting's field of the api and option of the command line."""
 
-    # Option of `tollgate keys`, without its dashes.
     option: str
-    # Description in the api, and help of the option.
+    """Option of `tollgate keys`, without leading dashes."""
     text: str
-    # Bounds of a number; a number has both.
+    """Description in the api, and help of the option."""
     lowest: int | None = None
+    """Lowest number; a setting that is a number has both bounds."""
     highest: int | None = None
-    # Longest text, in characters.
+    """Highest number."""
     length_max: int | None = None
-    # Type of the values that the api accepts, where it is narrower than the field's.
+    """Longest text, in characters."""
     accepted: Any = None
+    """Type of the values that the api accepts, if narrower than the field's."""
 
 
 class KeySettings(Struct, frozen=True, kw_only=True):
-    """The settings of a key. Raises RequestError for a value that no key can have."""
+    """The settings of a key; raises RequestError for an invalid value."""
 
-    # Name that people know the key by.
     label: str
-    # Tier of routing.yaml, whose limits count beside the key's own.
+    """Name of the key for people."""
     tier: Annotated[
         str | None,
         KeyOption(option="tier", text="Tier of routing.yaml.", length_max=_TIER_LENGTH_MAX),
     ] = None
-    # Globs of the models that the key may use; None allows all.
+    """Tier of routing.yaml, whose limits apply besides the key's own."""
     models: tuple[str, ...] | None = None
-    # Spending limits in nano-dollars; a period that is absent is not limited.
+    """Globs of the models that the key may use; None allows all."""
     limits_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    # Average rate, refilled evenly (GCRA).
+    """Spending limits in nano-dollars; an absent period has no limit."""
     requests_per_minute: Annotated[
         int,
         KeyOption(
             option="rpm",
-            text="Requests per minute. A new key has 60, or all that a tier with a rate allows.",
+            text="Requests per minute. A new key has 60, or what a tier with a rate allows.",
             lowest=1,
             highest=RATE_MAX,
         ),
     ] = 60
-    # Requests that may come at once after a pause.
+    """Average rate, refilled evenly (GCRA)."""
     burst: Annotated[
         int,
         KeyOption(
             option="burst",
-            text="Requests at once after a pause. A new key has 120, or all that a tier with a "
+            text="Requests at once after a pause. A new key has 120, or what a tier with a "
             "rate allows.",
             lowest=1,
             highest=RATE_MAX,
         ),
     ] = 120
-    # Tokens in one minute of the clock; None does not limit them.
+    """Requests at once after a pause."""
     tokens_per_minute: Annotated[
         int | None,
         KeyOption(option="tpm", text="Tokens per minute.", lowest=1, highest=_TOKENS_MAX),
     ] = None
-    # Requests at the same time; None does not limit them.
+    """Tokens in one minute of the clock; None for no limit."""
     concurrency: Annotated[
         int | None,
         KeyOption(
             option="concurrency", text="Requests at the same time.", lowest=1, highest=HOLDS_MAX
         ),
     ] = None
-    # Unix second from which the key is refused; None never.
+    """Requests at the same time; None for no limit."""
     expires_s: int | None = None
-    # Labels (team, member, environment) that spending is grouped by.
+    """Unix second from which the key is refused; None for never."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    # Whether the key is refused until it is enabled again.
+    """Labels (team, member, environment) that spending can be grouped by."""
     disabled: bool = False
-    # Days that prompts and answers are kept; None keeps nothing.
+    """True if the key is refused until it is enabled again."""
     content_days: Annotated[
         int | None,
         KeyOption(
             option="content-days",
-            text="Days that prompts and answers are kept: 1, 7, 30 or 90.",
+            text="Days for which prompts and answers are stored: 1, 7, 30 or 90.",
             accepted=ContentDays,
         ),
     ] = None
-    # Days that responses are stored for later requests; None leaves it to the workspace.
+    """Days for which prompts and answers are stored; None stores nothing."""
     response_days: Annotated[
         int | None,
         KeyOption(
             option="response-days",
-            text="Days that responses are stored, for `previous_response_id`: 1, 7, 30 or 90. "
-            "Without it, those of the workspace.",
+            text="Days for which responses are stored, for `previous_response_id`: 1, 7, 30 or 90. "
+            "Unset, the workspace's setting applies.",
             accepted=ContentDays,
         ),
     ] = None
-    # Team whose limits count too; None leaves it to the member's.
+    """Days for which responses are stored for later requests; None for the workspace's setting."""
     team_id: Annotated[
         str | None,
         KeyOption(
             option="team",
-            text="Id of the team whose limits count too. Without it, that of the member.",
+            text="Id of the team whose limits also apply. Unset, the member's team applies.",
             length_max=64,
         ),
     ] = None
-    # Member that the key belongs to, whose limits count too.
+    """Team whose limits also apply; None for the member's team."""
     member_id: Annotated[
         str | None,
         KeyOption(
             option="member",
-            text="Id of the member that the key belongs to, whose limits count too.",
+            text="Id of the member that the key belongs to, whose limits also apply.",
             length_max=128,
         ),
     ] = None
+    """Member that the key belongs to, whose limits also apply."""
 
     def __post_init__(self) -> None:
         numbers: dict[str, int | None] = {
@@ -165,16 +167,16 @@ class PlainSetting(Struct, frozen=True):
 
     @property
     def is_optional(self) -> bool:
-        """True for a setting that a key can be without."""
+        """True if a key can be without the setting."""
         return NoneType in get_args(self.type)
 
 
 def _plain_settings() -> dict[str, PlainSetting]:
-    found = {}
+    settings = {}
     for name, hint in get_type_hints(KeySettings, include_extras=True).items():
         for offer in getattr(hint, "__metadata__", ()):
-            found[name] = PlainSetting(get_args(hint)[0], offer)
-    return found
+            settings[name] = PlainSetting(get_args(hint)[0], offer)
+    return settings
 
 
 PLAIN_SETTINGS: Final[Mapping[str, PlainSetting]] = _plain_settings()

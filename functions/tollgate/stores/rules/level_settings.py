@@ -1,4 +1,4 @@
-"""The settings of teams and members: limits of the kinds that a key has, and all may be absent."""
+"""The settings of teams and members: the same kinds of limits as a key's, all optional."""
 
 import re
 from collections.abc import Mapping
@@ -20,34 +20,34 @@ _EMAIL_MAX: Final = 254
 
 
 def is_team_id(text: str) -> bool:
-    """Return whether a text may name a team."""
+    """Return True if a text is a valid team id."""
     return _TEAM_ID.fullmatch(text) is not None
 
 
 def is_member_id(text: str) -> bool:
-    """Return whether a text may name a member; an e-mail address may."""
+    """Return True if a text is a valid member id; e-mail addresses are."""
     return _MEMBER_ID.fullmatch(text) is not None
 
 
 class LevelSettings(Struct, frozen=True, kw_only=True):
-    """The settings of a team. Raises RequestError for a value that no level can have."""
+    """The settings of a team; raises RequestError for an invalid value."""
 
-    # Name that people see, None for the id.
     display_name: str | None = None
-    # Tier of routing.yaml for keys that name none.
+    """Name that people see; None shows the id."""
     tier: str | None = None
-    # Globs of the models that its keys may use; None allows all.
+    """Tier of routing.yaml for keys that name none."""
     models: tuple[str, ...] | None = None
-    # Spending limits in nano-dollars; a period that is absent is not limited.
+    """Globs of the models that the level's keys may use; None allows all."""
     limits_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    # Average rate of all its keys together (GCRA); None does not limit it.
+    """Spending limits in nano-dollars; an absent period has no limit."""
     requests_per_minute: int | None = None
-    # Requests at once after a pause; None is twice the rate.
+    """Average rate of all the level's keys together (GCRA); None for no limit."""
     burst: int | None = None
-    # Tokens in one minute of the clock; None does not limit them.
+    """Requests at once after a pause; None for twice the rate."""
     tokens_per_minute: int | None = None
-    # Requests at the same time; None does not limit them.
+    """Tokens in one minute of the clock; None for no limit."""
     concurrency: int | None = None
+    """Requests at the same time; None for no limit."""
 
     def __post_init__(self) -> None:
         for name, plain in PLAIN_SETTINGS.items():
@@ -69,13 +69,14 @@ class LevelSettings(Struct, frozen=True, kw_only=True):
     def is_limited(self) -> bool:
         """True if a hold has to count against this level."""
         counted = (self.requests_per_minute, self.tokens_per_minute, self.concurrency)
-        return bool(self.limits_nano_usd) or any(it is not None for it in counted)
+        return bool(self.limits_nano_usd) or any(limit is not None for limit in counted)
 
 
 def counts_holds(settings: LevelSettings, slices: int) -> bool:
-    """Return whether a hold counts against a level whose state has so many slices.
+    """Return True if a hold counts against a level whose state has this many slices.
 
-    Several are counted for good: none of them could be begun anew while others are held on.
+    A state with several slices always counts. If it stopped and started again, its spending would
+    have to be seeded anew, which is impossible while other slices have holds.
     """
     return settings.is_limited or slices > 1
 
@@ -84,8 +85,8 @@ class MemberSettings(LevelSettings, frozen=True, kw_only=True):
     """The settings of a member."""
 
     role: MemberRole = "developer"
-    # Team of the member's keys that name none.
     team_id: str | None = None
+    """Team for the member's keys that name none."""
     email: str | None = None
 
     @override
@@ -96,7 +97,7 @@ class MemberSettings(LevelSettings, frozen=True, kw_only=True):
 
 
 def state_settings(level: LevelSettings) -> KeySettings:
-    """Return the settings of a level as those of a key's state, which has the same attributes."""
+    """Return the settings of a level as those of a key, whose state has the same attributes."""
     rate = level.requests_per_minute
     burst = level.burst if level.burst is not None else 2 * (rate or 0)
     return KeySettings(

@@ -10,8 +10,8 @@ from tollgate.core.limits import Period
 PERIODS: Final[tuple[Period, ...]] = ("day", "week", "month", "total")
 TOTAL_BUCKET: Final = "b_total"
 _MINUTE_S: Final = 60
-# How long after its period a bucket stays: holds taken from it are settled or swept by then. The
-# same before: a clock that runs ahead of ours opens a bucket early.
+# How long a bucket is live after its period, by when the holds taken from it are settled or swept.
+# A bucket is live as long before its period, because another instance's clock may be ahead.
 _BUCKET_GRACE_S: Final = 3600
 
 
@@ -20,12 +20,12 @@ def day_name(second: int) -> str:
     return _utc(second).strftime("%Y%m%d")
 
 
-# A request asks for those of one or two seconds some fifteen times.
+# A request needs the names of one or two seconds some fifteen times.
 @lru_cache(maxsize=16)
 def bucket_names(second: int) -> tuple[str, str, str, str]:
-    """Return the buckets of a Unix second, in the order of PERIODS.
+    """Return the bucket names of a Unix second, in the order of PERIODS.
 
-    Weeks are ISO weeks and start on Monday.
+    Weeks are ISO weeks, which start on Monday.
     """
     moment = _utc(second)
     week = moment.isocalendar()
@@ -38,7 +38,7 @@ def bucket_names(second: int) -> tuple[str, str, str, str]:
 
 
 def minute_bucket(second: int) -> str:
-    """Return the bucket that counts the tokens of a Unix second's minute."""
+    """Return the name of the bucket that counts the tokens of a Unix second's minute."""
     return f"t_{second // _MINUTE_S}"
 
 
@@ -48,24 +48,26 @@ def minute_ends_s(second: int) -> int:
 
 
 def live_buckets(period: Period, second: int) -> tuple[str, ...]:
-    """Return a period's buckets that a writer may touch now: clocks differ, and holds end later."""
+    """Return a period's buckets that a writer may touch now, since clocks differ and holds end
+    later.
+    """
     place = PERIODS.index(period)
     moments = (second - _BUCKET_GRACE_S, second, second + _BUCKET_GRACE_S)
     return tuple(dict.fromkeys(bucket_names(moment)[place] for moment in moments))
 
 
 def live_minutes(second: int) -> tuple[str, ...]:
-    """Return the buckets of tokens that a writer may touch now."""
+    """Return the token buckets that a writer may touch now."""
     return tuple(minute_bucket(second + step * _MINUTE_S) for step in (-1, 0, 1))
 
 
 def stale_buckets(names: set[str], second: int) -> tuple[str, ...]:
-    """Return the buckets among an item's attributes that no writer will touch again."""
-    gone = names - _live_names(second)
-    return tuple(sorted(name for name in gone if name.startswith(("b_", "t_"))))
+    """Return the buckets among an item's attributes that no writer touches any more."""
+    stale = names - _live_names(second)
+    return tuple(sorted(name for name in stale if name.startswith(("b_", "t_"))))
 
 
-# Asked for once by each hold of a second.
+# Every hold of the same second needs the same names.
 @lru_cache(maxsize=16)
 def _live_names(second: int) -> frozenset[str]:
     buckets = chain.from_iterable(live_buckets(period, second) for period in PERIODS)
@@ -73,7 +75,7 @@ def _live_names(second: int) -> frozenset[str]:
 
 
 def period_ends_s(period: Period, second: int) -> int | None:
-    """Return the Unix second at which a period's limit starts anew, None if it never does."""
+    """Return the Unix second at which a period's limit is renewed, None if it never is."""
     midnight = _utc(second).replace(hour=0, minute=0, second=0, microsecond=0)
     match period:
         case "day":

@@ -1,4 +1,4 @@
-"""Reports of the scheduled work on the books."""
+"""Reports of scheduled work on the books."""
 
 from msgspec import Struct
 
@@ -6,34 +6,34 @@ from msgspec import Struct
 class MaintenanceReport(Struct, frozen=True, kw_only=True):
     """The counts of one round of WorkspaceMaintenance."""
 
-    # Workspaces visited.
     workspaces: int
-    # Workspaces that got more shards.
+    """Workspaces visited."""
     grown: int
-    # Teams and members whose states got more slices.
+    """Workspaces that got more shards."""
     sliced: int = 0
-    # Entries that took back expired credit.
+    """Teams and members whose states got more slices."""
     expiries: int
-    # Moves of credit between shards.
+    """Entries that took back expired credit."""
     moves: int
-    # Budget alerts made.
+    """Moves of credit between shards."""
     alerts: int
-    # Workspaces that wait for the next round.
+    """Budget alerts created."""
     failed: int
+    """Workspaces with work that failed and waits for the next round."""
 
 
 class WebhookReport(Struct, frozen=True, kw_only=True):
     """The counts of one round of webhooks."""
 
-    # Events that endpoints took.
     sent: int = 0
-    # Attempts that failed; most are repeated.
+    """Events that endpoints accepted."""
     failed: int = 0
-    # Workspaces that wait for the next round.
+    """Failed attempts, most of which are retried."""
     waiting: int = 0
+    """Workspaces that wait for the next round."""
 
     def __add__(self, other: "WebhookReport") -> "WebhookReport":
-        """Return the counts of both."""
+        """Return the sums of both reports' counts."""
         return WebhookReport(
             sent=self.sent + other.sent,
             failed=self.failed + other.failed,
@@ -42,7 +42,7 @@ class WebhookReport(Struct, frozen=True, kw_only=True):
 
 
 class BrokenInvariant(Struct, frozen=True, kw_only=True):
-    """An invariant of the books that does not hold."""
+    """An invariant of the books that is violated."""
 
     workspace_id: str
     invariant: str

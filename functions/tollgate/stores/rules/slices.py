@@ -1,6 +1,33 @@
-"""Slices of a hot state, shards of a hot wallet: their number, and the part that each has; pure.
+"""Slices of a busy level's state: how many there are, and each slice's part of the limits; pure.
 
-The parts of a limit add up to it at any moment, so that no hold on any of them passes the whole.
+DynamoDB limits the writes on one item, so a level whose state is one item can take only about 100
+requests a second. A busier level (a team or a member) gets 4 or 16 slices instead: each slice is a
+whole state item with its own partition, holds and buckets, and with a part of each of the level's
+limits. The parts always add up to the limit, and a hold takes from one slice only what that slice
+has left. Therefore holds on all slices together never exceed the limit, and no hold needs to read
+the other slices.
+
+For example, a team may spend $100 a day. It has committed $60 (spent $50, holds $10) when its state
+is divided into four slices. Every slice gets the same room, a quarter of the $40 that are left
+(`even_parts`):
+
+    slice            0     1     2     3     all
+    committed       60     0     0     0      60     spent and held on the slice
+    room            10    10    10    10      40     what the slice may still hold
+    part            70    10    10    10     100     the slice's limit: committed + room
+
+After some hours slice 1 has committed $9 and has $1 left. A slice with too little room refuses, and
+the hold tries the slice with the most room (`keys/slices.py`). The next round of maintenance makes
+the rooms even again, in one transaction (`keys/slice_writes.py`):
+
+    committed       63     9     4     1      77
+    room, before     7     1     6     9      23
+    room, after      6     6     6     5      23     as even as whole dollars can be
+    part, after     69    15    10     6     100     slices 0 and 3 gave slice 1 $5 of the limit
+
+A rate is divided by time instead: each of four slices refills at a quarter of the speed (four times
+the interval), with a quarter of the burst. A wallet's shards grow in number by the same rule
+(`grown_count`).
 """
 
 from collections.abc import Sequence
@@ -12,22 +39,24 @@ from tollgate.stores.rules.account import HOLDS_CROWDED, UNLIMITED, KeyState, Ra
 from tollgate.stores.rules.level_settings import LevelSettings
 from tollgate.stores.rules.periods import PERIODS, bucket_names, minute_bucket
 
-# Of a wallet's shards, and of a state's slices.
+# The largest number of a wallet's shards, and of a state's slices.
 SLICES_MAX: Final = 16
-# A third of what crowds a wallet's shard: by the next round the load may have doubled and doubled
-# again. With more a level gets slices: a sweep sees it at one moment, and no request marks it.
+# A state gets slices above this many holds per item. This is a third of HOLDS_CROWDED, because the
+# load may double twice before the next round of maintenance. For a level a round sees only the
+# holds of one moment, whereas requests mark a crowded wallet shard themselves.
 SLICE_HOLDS_MAX: Final = 8
 _GROWS_BY: Final = 4
-# So many requests a minute one item takes, whatever they last.
+# Requests a minute that one item can take, however long they last.
 _COOL_REQUESTS: Final = 1_200
-# A slice with less than this part of the mean gets more.
+# Slices are uneven if one has less than half (1 / `_SHORT_PART`) of the mean room.
 _SHORT_PART: Final = 2
-# Stands for the bucket of a slice that has no part of a rate: no request of it is ever in time.
+# Ready and full time of a slice without a part of the rate, so far ahead that none of its requests
+# is ever in time.
 _CLOSED_US: Final = 10**17
 
 
 def grown_count(items: int, holds: int) -> int:
-    """Return how many items are to share so many holds: four times as many, or more."""
+    """Return how many items are to share these holds: four times as many as now, or more."""
     new = items * _GROWS_BY
     while holds > new * SLICE_HOLDS_MAX:
         new *= _GROWS_BY
@@ -35,7 +64,7 @@ def grown_count(items: int, holds: int) -> int:
 
 
 def may_be_hot(settings: LevelSettings) -> bool:
-    """Return whether a level's own limits allow it more than one item takes."""
+    """Return True if a level's own limits allow it more requests than one item takes."""
     requests, at_once = settings.requests_per_minute, settings.concurrency
     return (requests is None or requests > _COOL_REQUESTS) and (
         at_once is None or at_once > HOLDS_CROWDED
@@ -43,30 +72,37 @@ def may_be_hot(settings: LevelSettings) -> bool:
 
 
 def even_part(total: int, count: int, place: int) -> int:
-    """Return one of `count` parts of a total that are as even as integers can be."""
+    """Return the part at `place` if a total is divided evenly, up to 1, into `count` parts."""
     return total // count + (place < total % count)
 
 
 def even_parts(total: int, committed: Sequence[int], held: Sequence[int]) -> list[int]:
-    """Return parts of a limit that leave the same room in each.
+    """Return each slice's part of a limit, so that all slices have the same room left.
 
-    `committed` is what each slice has spent and holds, `held` the part of it that is held. Where
-    all of them have committed more than the total, none has room: first what is held makes up for
-    it, because it is what may come back, then the rest. No part is negative, so that none is when
-    the next period begins.
+    `committed` is what each slice has spent and holds, `held` is what each one holds. If all slices
+    together have committed more than the limit (it was lowered), no slice gets room. Then the parts
+    are cut below what is committed, by the excess: first by amounts that are held, because they may
+    come back unspent, then by amounts that are spent. No part is negative, so no slice begins the
+    next period with a negative limit.
+
+    For example, with a limit of 30, committed [20, 15, 5] and held [10, 0, 5], the excess of 10 is
+    cut from what is held, and the parts are [13, 15, 2].
     """
     count = len(committed)
     room = total - sum(committed)
     if room >= 0:
-        return [it + even_part(room, count, place) for place, it in enumerate(committed)]
-    owed = _weighted_parts(min(-room, sum(held)), held)
-    left = [it - lent for it, lent in zip(committed, owed, strict=True)]
-    rest = _weighted_parts(sum(left) - total, left)
-    return [it - lent for it, lent in zip(left, rest, strict=True)]
+        return [used + even_part(room, count, place) for place, used in enumerate(committed)]
+    cut_of_held = _weighted_parts(min(-room, sum(held)), held)
+    parts = [used - cut for used, cut in zip(committed, cut_of_held, strict=True)]
+    cut_of_rest = _weighted_parts(sum(parts) - total, parts)
+    return [part - cut for part, cut in zip(parts, cut_of_rest, strict=True)]
 
 
 def _weighted_parts(amount: int, weights: Sequence[int]) -> list[int]:
-    """Return an amount, at most the sum of all weights, in parts that are at most their weights."""
+    """Divide an amount, at most the sum of the weights, into parts in proportion to the weights.
+
+    No part exceeds its weight.
+    """
     parts, left, weight_left = [], amount, sum(weights)
     for weight in weights:
         share = -(-left * weight // weight_left) if weight_left else 0
@@ -76,12 +112,12 @@ def _weighted_parts(amount: int, weights: Sequence[int]) -> list[int]:
 
 
 def rated_count(burst: int, count: int) -> int:
-    """Return how many of the slices have a part of a rate: each needs a request of its burst."""
+    """Return how many slices have a part of a rate: each of them needs a burst of at least 1."""
     return min(burst, count)
 
 
 def rate_part(whole: RateState, count: int, place: int) -> RateState:
-    """Return the full bucket of one slice for its part of a rate."""
+    """Return a full token bucket with this slice's share of the rate."""
     if whole.is_unlimited:
         return whole
     sharing = rated_count(whole.burst, count)
@@ -97,45 +133,46 @@ def rate_part(whole: RateState, count: int, place: int) -> RateState:
 
 
 def is_closed(rate: RateState) -> bool:
-    """Return whether a bucket is that of a slice without a part of the rate."""
+    """Return True if a bucket is that of a slice without a part of the rate."""
     return rate.full_us >= _CLOSED_US
 
 
 def whole_rate(slices: Sequence[RateState]) -> RateState:
-    """Return the bucket that the slices share: ready as soon as one of them is."""
-    sharing = [it for it in slices if not is_closed(it)]
+    """Return the rate of the whole state, which admits a request as soon as one slice does."""
+    sharing = [rate for rate in slices if not is_closed(rate)]
     if not sharing or slices[0].is_unlimited:
         return slices[0]
     interval_us = slices[0].interval_us // len(sharing)
     return RateState(
-        full_us=max(it.full_us for it in sharing),
-        ready_us=min(it.ready_us for it in sharing),
+        full_us=max(rate.full_us for rate in sharing),
+        ready_us=min(rate.ready_us for rate in sharing),
         interval_us=interval_us,
-        slack_us=interval_us * (sum(it.burst for it in sharing) - 2),
+        slack_us=interval_us * (sum(rate.burst for rate in sharing) - 2),
     )
 
 
 def whole_state(slices: Sequence[KeyState], second: int) -> KeyState:
-    """Return what the slices of a state allow together in the periods of a second."""
+    """Return the state that the slices are together, in the periods of a second."""
     if len(slices) == 1:
         return slices[0]
     limits = {
-        period: whole_limit([it.limits_nano_usd[period] for it in slices]) for period in PERIODS
+        period: whole_limit([state.limits_nano_usd[period] for state in slices])
+        for period in PERIODS
     }
-    tokens = whole_limit([it.tokens_per_minute for it in slices])
-    left = [it.remaining_nano_usd(second) for it in slices]
+    tokens = whole_limit([state.tokens_per_minute for state in slices])
+    left = [state.remaining_nano_usd(second) for state in slices]
     used = {
         period: sum(
-            it.limits_nano_usd[period] - of_it[period]
-            for it, of_it in zip(slices, left, strict=True)
+            state.limits_nano_usd[period] - remaining[period]
+            for state, remaining in zip(slices, left, strict=True)
         )
         for period in PERIODS
     }
-    used_tokens = sum(it.tokens_per_minute - it.remaining_tokens(second) for it in slices)
+    used_tokens = sum(state.tokens_per_minute - state.remaining_tokens(second) for state in slices)
     return replace(
         slices[0],
-        concurrency=sum(it.concurrency for it in slices),
-        holds=sum(it.holds for it in slices),
+        concurrency=sum(state.concurrency for state in slices),
+        holds=sum(state.holds for state in slices),
         limits_nano_usd=limits,
         buckets={
             **{
@@ -144,15 +181,17 @@ def whole_state(slices: Sequence[KeyState], second: int) -> KeyState:
             },
             minute_bucket(second): tokens - used_tokens,
         },
-        rate=whole_rate([it.rate for it in slices]),
+        rate=whole_rate([state.rate for state in slices]),
         tokens_per_minute=tokens,
     )
 
 
 def slice_of_whole(slice_: KeyState, whole: KeyState, second: int) -> KeyState:
-    """Return a slice that allows what it allows, and has the limits of the whole.
+    """Return a slice's state with the limits of the whole level, and with what is left on the
+    slice.
 
-    A refusal made of it says what the level's limits are, and not what this slice's part is.
+    A refusal made from it states the level's limits, not the slice's parts, which callers do not
+    know.
     """
     left = slice_.remaining_nano_usd(second)
     free = max(0, slice_.concurrency - slice_.holds)
@@ -171,17 +210,21 @@ def slice_of_whole(slice_: KeyState, whole: KeyState, second: int) -> KeyState:
 
 
 def whole_limit(parts: Sequence[int]) -> int:
-    """Return the limit of which these are the parts."""
+    """Return the limit that these parts add up to."""
     return UNLIMITED if UNLIMITED in parts else sum(parts)
 
 
 def is_uneven(slices: Sequence[KeyState], second: int) -> bool:
-    """Return whether a slice has less than half of what it would have if all had the same."""
+    """Return True if a slice has less than half of the mean room of all slices."""
     rooms = [
-        [it.remaining_nano_usd(second)[period] for it in slices]
+        [state.remaining_nano_usd(second)[period] for state in slices]
         for period in PERIODS
         if slices[0].limits_nano_usd[period] != UNLIMITED
     ]
-    # These are free again within a minute: what counts is how they are divided.
-    rooms += [[it.tokens_per_minute for it in slices], [it.concurrency for it in slices]]
+    # Tokens and concurrency become free within a minute, so their parts count here, not their
+    # rooms.
+    rooms += [
+        [state.tokens_per_minute for state in slices],
+        [state.concurrency for state in slices],
+    ]
     return any(min(room) * _SHORT_PART * len(room) < sum(room) for room in rooms)

@@ -1,4 +1,4 @@
-"""Make statements from entries and activity; pure."""
+"""Make statements from credit entries and activity; pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -10,15 +10,15 @@ from tollgate.core.activity import Activity, ActivityRow
 from tollgate.core.statement import Month, Statement, StatementLine, UsageGroup
 from tollgate.stores.credit import CreditEntry
 
-# A reply of Lambda that is not streamed has 6 MB at most.
+# A reply of Lambda that is not streamed is limited to 6 MB, which this many lines stay below.
 LINES_MAX: Final = 4_000
-# Summed up one after the other while there are too many lines.
+# Parts of groups that are summed up, one after another, while there are too many lines.
 _SUMMED: Final = ("member", "provider", "team")
 _LENT: Final = "credit_line"
 
 
 class Spending(Struct, frozen=True, kw_only=True):
-    """The cost of all days before a month, and how much is known of them."""
+    """The cost of all days before a month, and the days whose cost is not final."""
 
     cost_nano_usd: int = 0
     live_days: tuple[str, ...] = ()
@@ -27,20 +27,20 @@ class Spending(Struct, frozen=True, kw_only=True):
 
 
 def sum_by_group(rows: Iterable[ActivityRow]) -> tuple[ActivityRow, ...]:
-    """Sum the rows of some days that are one line of a statement."""
+    """Sum up the activity rows that make one line of a statement."""
     sums: dict[UsageGroup, ActivityRow] = {}
     for row in rows:
         group = UsageGroup.of(row.labels, row.model, row.provider)
-        known = sums.get(group)
+        sum_so_far = sums.get(group)
         sums[group] = (
             row
-            if known is None
+            if sum_so_far is None
             else replace(
-                known,
-                requests=known.requests + row.requests,
-                failed=known.failed + row.failed,
-                cost_nano_usd=known.cost_nano_usd + row.cost_nano_usd,
-                usage=known.usage.plus(row.usage),
+                sum_so_far,
+                requests=sum_so_far.requests + row.requests,
+                failed=sum_so_far.failed + row.failed,
+                cost_nano_usd=sum_so_far.cost_nano_usd + row.cost_nano_usd,
+                usage=sum_so_far.usage.plus(row.usage),
             )
         )
     return tuple(sums.values())
@@ -55,7 +55,7 @@ def make_statement(
     activity: Activity,
     now_s: float,
 ) -> Statement:
-    """Return the statement of a month from all entries until its end and its days' activity."""
+    """Return a month's statement from all entries until its end, and the activity of its days."""
     opening, lent = -before.cost_nano_usd, 0
     sums: dict[str, int] = {}
     lines: dict[UsageGroup, StatementLine] = {}
@@ -85,7 +85,7 @@ def make_statement(
                 cost_nano_usd=row.cost_nano_usd,
             ),
         )
-    summed, kept = _fit(list(lines.values()))
+    summed, shown_lines = _fit(list(lines.values()))
     unsettled = {
         name: (*getattr(before, name), *getattr(activity, name))
         for name in ("live_days", "partial_days", "missing_days")
@@ -98,7 +98,7 @@ def make_statement(
         final=month.until_s <= now_s and not any(unsettled.values()),
         opening_nano_usd=opening,
         entries_nano_usd=sums,
-        lines=tuple(sorted(kept, key=_dearest_first)),
+        lines=tuple(sorted(shown_lines, key=_dearest_first)),
         credit_limit_nano_usd=lent,
         summed=summed,
         made_s=int(now_s),
@@ -107,12 +107,12 @@ def make_statement(
 
 
 def _add(lines: dict[UsageGroup, StatementLine], line: StatementLine) -> None:
-    known = lines.get(line.group)
-    lines[line.group] = line if known is None else known.plus(line, line.group)
+    sum_so_far = lines.get(line.group)
+    lines[line.group] = line if sum_so_far is None else sum_so_far.plus(line, line.group)
 
 
 def _fit(lines: Sequence[StatementLine]) -> tuple[tuple[str, ...], Sequence[StatementLine]]:
-    """Return the lines, with the parts of their groups that are summed up to make them few."""
+    """Return the parts of groups that are summed up, and the lines, which are then few enough."""
     summed: tuple[str, ...] = ()
     for part in _SUMMED:
         if len(lines) <= LINES_MAX:

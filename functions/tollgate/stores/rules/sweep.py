@@ -1,4 +1,4 @@
-"""Holds whose process is gone, and the record that such a generation gets; pure."""
+"""Holds of dead processes, and the record that such a generation gets; pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,8 @@ from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner
 from tollgate.stores.rules.slices import SLICE_HOLDS_MAX
 
-# After this a function that held money has ended: its timeout, and room for clocks that differ.
+# After this time a function that held money has ended: its timeout, and a margin for clocks that
+# differ.
 FUNCTION_TIMEOUT_S: Final = 885
 _MARGIN_S: Final = 120
 HOLD_LIFETIME_S: Final = FUNCTION_TIMEOUT_S + _MARGIN_S
@@ -23,16 +24,16 @@ class WalletHolds(Struct, frozen=True, kw_only=True):
 
     workspace_id: str
     shard: int
-    # Nano-dollars by the hold's id.
     holds: Mapping[str, int]
+    """Held nano-dollars by hold id."""
 
 
 class StateHolds(Struct, frozen=True, kw_only=True):
     """The holds in the state of a key, a member or a team, in nano-dollars by id."""
 
     owner: LimitOwner
-    # Nano-dollars by the hold's id.
     holds: Mapping[str, int]
+    """Held nano-dollars by hold id."""
 
     @property
     def workspace_id(self) -> str:
@@ -41,9 +42,9 @@ class StateHolds(Struct, frozen=True, kw_only=True):
 
 
 class ExpiredHold(Struct, frozen=True, kw_only=True):
-    """A hold past its deadline, with each of its sides that landed.
+    """A hold past its deadline, with all its sides that were written.
 
-    A hold on a second shard is left by a write that was delivered twice.
+    A hold may be on a second shard if its write was delivered twice.
     """
 
     id: str
@@ -53,32 +54,32 @@ class ExpiredHold(Struct, frozen=True, kw_only=True):
 
     @property
     def key_id(self) -> str:
-        """The id of the key, empty if its side of the hold has not landed, or is settled."""
+        """Id of the key, empty if the key's side was never written or is settled."""
         keys = (state.owner.id for state in self.states if state.owner.level == "key")
         return next(keys, "")
 
     @property
     def held_nano_usd(self) -> int:
-        """The amount of the side that held more."""
-        sides: list[WalletHolds | StateHolds] = [*self.wallets, *self.states]
-        return max(side.holds[self.id] for side in sides)
+        """Amount of the side that holds most."""
+        written_sides: list[WalletHolds | StateHolds] = [*self.wallets, *self.states]
+        return max(side.holds[self.id] for side in written_sides)
 
 
 class SweepReport(Struct, frozen=True, kw_only=True):
-    """The counts of one run: expired holds found and settled, and the age of the oldest hold."""
+    """The counts of one run of the sweeper."""
 
-    # Expired holds.
     found: int
-    # Expired holds that were settled.
+    """Number of expired holds."""
     settled: int
-    # Age of the oldest hold, expired or not; 0 without holds.
+    """Number of expired holds that were settled."""
     oldest_age_s: float
-    # Holds of each level that has too many of them on one item.
+    """Age of the oldest hold, expired or not; 0 without holds."""
     crowded: Mapping[LimitOwner, int] = field(default_factory=dict)
+    """Number of holds of each level that has too many of them on one item."""
 
     @property
     def counts(self) -> dict[str, float]:
-        """The report as a line of the log has it."""
+        """Counts for the log line of the run."""
         return {
             "found": self.found,
             "settled": self.settled,
@@ -88,10 +89,9 @@ class SweepReport(Struct, frozen=True, kw_only=True):
 
 
 def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Sequence[ExpiredHold]:
-    """Group holds whose process must be gone by their id, oldest first.
+    """Group expired holds by their id, oldest first.
 
-    A side alone is enough to expire a hold, but only all sides together name its workspace and
-    key.
+    One side is enough to expire a hold, but only all sides together name its workspace and key.
     """
     wallets: dict[str, list[WalletHolds]] = {}
     states: dict[str, list[StateHolds]] = {}
@@ -114,7 +114,7 @@ def expired_holds(items: Iterable[WalletHolds | StateHolds], now_s: float) -> Se
 
 
 def crowded_levels(items: Iterable[WalletHolds | StateHolds]) -> Mapping[LimitOwner, int]:
-    """Return the holds of each level that has too many of them on one item."""
+    """Return the number of holds of each level that has too many of them on one item."""
     holds: Counter[LimitOwner] = Counter()
     crowded = set()
     for item in items:
@@ -127,19 +127,19 @@ def crowded_levels(items: Iterable[WalletHolds | StateHolds]) -> Mapping[LimitOw
 
 
 def pays(record: GenerationRecord, owner: LimitOwner) -> bool:
-    """Return whether a slice of a state is the one that a generation was held on.
+    """Return True if a generation's record names this slice of a state, which then pays.
 
-    A hold on another slice is left by a write that was delivered twice.
+    Another slice may have a hold of the same id if the hold's write was delivered twice.
     """
     above = owner.above_key
     return owner.slice == (record.slices.get(above, 0) if above is not None else 0)
 
 
 def lost_record(expired: ExpiredHold) -> GenerationRecord:
-    """Make the record of a generation whose process was killed, at cost 0.
+    """Make the record of a generation whose process died, at cost 0.
 
-    Holds of refused attempts and of replies that came too late look the same, so a lost generation
-    is never charged.
+    Holds that were left by refused attempts, or by writes that arrived too late, look the same.
+    Therefore a lost generation is never charged.
     """
     return GenerationRecord(
         id=expired.id,

@@ -40,6 +40,12 @@ def test_parts_are_the_limit_and_leave_the_same_room(
         assert max(rooms) <= 0
 
 
+def test_the_example_in_the_module_is_right() -> None:
+    assert even_parts(100, [60, 0, 0, 0], [10, 0, 0, 0]) == [70, 10, 10, 10]
+    assert even_parts(100, [63, 9, 4, 1], [0, 0, 0, 0]) == [69, 15, 10, 6]
+    assert even_parts(30, [20, 15, 5], [10, 0, 5]) == [13, 15, 2]
+
+
 @given(st.integers(1, 100_000), st.integers(1, 10_000), st.sampled_from([1, 4, 16]))
 def test_slices_let_through_together_what_the_rate_does(
     requests_per_minute: int, burst: int, count: int
