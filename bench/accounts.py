@@ -4,10 +4,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
+from tollgate.core.records.audit import Actor
 from tollgate.settings import Settings
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.stores import Stores
 

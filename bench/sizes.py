@@ -28,7 +28,7 @@ from bench.starts import Stage, open_stage
 from bench.upstream import SHORT_CHUNKS, STREAM_CHUNKS
 from infra.artefact.interpreters import find_lambda_python
 from tollgate.core.clock import SystemClock
-from tollgate.core.files import NewFile
+from tollgate.core.files.stored import NewFile
 from tollgate.settings import Settings
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.stores import wire_stores

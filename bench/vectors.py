@@ -23,12 +23,12 @@ from tests.unit.routing.catalogs import price, provider
 
 from tollgate.core.secret import SecretReference
 from tollgate.ingress.formats import EMBEDDINGS
-from tollgate.providers.base import Provider, ProviderRow
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.providers.ports.base import Provider, ProviderRow
+from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.http_sse import HttpSse
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 INPUTS: Final = 2_048
 DIMENSIONS: Final = 3_072

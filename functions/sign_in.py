@@ -10,11 +10,11 @@ from mangum import Mangum
 from tollgate.core.clock import SystemClock
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
-from tollgate.web.login_app import login_app
+from tollgate.web.sign_in.sign_in_app import login_app
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.login import wire_login_services
 from tollgate.wiring.observation import wire_observation
+from tollgate.wiring.sign_in import wire_login_services
 from tollgate.wiring.stores import wire_stores
 
 configure_logging()

@@ -26,13 +26,13 @@ from tests.stores import TESTER
 from tests.upstream import FakeUpstream
 from tests.upstream.speakers import Speaker
 from tollgate.core.clock import Clock, SystemClock
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.principal import KeyRole
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.settings import Settings
-from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.decoding import read_numbers_by_name
 from tollgate.stores.aws.tables import get_item, key_state_key, wallet_key
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.key_names import choose_free_name
 from tollgate.wiring.administration import Administration, wire_administration
 from tollgate.wiring.stores import Stores, wire_stores

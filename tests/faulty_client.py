@@ -17,8 +17,8 @@ from typing import Final
 from pydantic_core import from_json, to_json
 from typing_extensions import override
 
-from tollgate.stores.aws.aws_json import AwsJson
-from tollgate.stores.aws.failures import StoreUnavailable
+from tollgate.aws.aws_json import AwsJson
+from tollgate.aws.failures import StoreUnavailable
 
 
 class Killed(BaseException):

@@ -23,12 +23,12 @@ from tests.upstream.wires import EVERY_WIRE, Wire
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.request import Need
-from tollgate.engine.media import RequestMedia
+from tollgate.engine.files.media import RequestMedia
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.formats import Ingresses
-from tollgate.providers.base import FetchedMedia, WireRequest
-from tollgate.providers.formats import WIRE_FORMATS
-from tollgate.providers.unwrapping import encode_request
+from tollgate.providers.ports.base import FetchedMedia, WireRequest
+from tollgate.providers.ports.formats import WIRE_FORMATS
+from tollgate.providers.ports.unwrapping import encode_request
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs" / "formats"

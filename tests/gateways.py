@@ -17,25 +17,25 @@ from tests.unit.routing.catalogs import catalog as small_catalog
 from tests.virtual_time import LoopClock
 from tollgate.core.clock import Clock, Deadline, SystemClock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import generate
-from tollgate.engine.kept_answers import AnswerStore
-from tollgate.engine.reply_sink import reply_sink
-from tollgate.engine.sink import ClientGone, EventSink
+from tollgate.engine.replies.kept_answers import AnswerStore
+from tollgate.engine.replies.reply_sink import reply_sink
+from tollgate.engine.replies.sink import ClientGone, EventSink
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
-from tollgate.providers.base import Codec, FetchedMedia, MediaFetcher, Provider
-from tollgate.providers.formats import WIRE_FORMATS, codec_of
+from tollgate.providers.ports.base import Codec, FetchedMedia, MediaFetcher, Provider
+from tollgate.providers.ports.formats import WIRE_FORMATS, codec_of
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
-from tollgate.stores.administration import NewKey
-from tollgate.stores.base import Hold, Ledger
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Hold, Ledger
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
-from tollgate.web.request_services import RequestServices
+from tollgate.web.generation.request_services import RequestServices
+from tollgate.web.http.cors import WebLimits
 
 _Made = TypeVar("_Made")
 

@@ -7,10 +7,10 @@ from tests.stores import (
     DynamoStores,
     dynamo_stores,
 )
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.aws.failures import StoreUnavailable
 from tollgate.stores.aws.decoding import read_numbers_by_name
-from tollgate.stores.aws.failures import StoreUnavailable
 
 Meddle = Callable[[Mapping[str, object]], str]
 

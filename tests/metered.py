@@ -7,8 +7,8 @@ round items up to whole KB, and count transactions twice, as DynamoDB does.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
-from tollgate.stores.aws.failures import ConditionFailed
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.aws.failures import ConditionFailed
 
 _READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan"})
 

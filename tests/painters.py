@@ -17,7 +17,7 @@ from tests.scripted import Scripted, frame
 from tests.unit.routing.catalogs import model, price, provider
 from tollgate.ingress.formats import IMAGE_EDITS, IMAGE_GENERATIONS
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 DRAWN = png_text(64, 32)
 USED = {

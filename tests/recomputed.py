@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
 from typing import Final
 
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import PIECES, Usage
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.price import Price, PriceSchedule

@@ -7,7 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from tests.upstream.openai_chunks import call_delta, chunk, usage
-from tollgate.providers.base import Frame, ReadyRequest, Timeouts, UpstreamRefused, WireRequest
+from tollgate.providers.ports.base import (
+    Frame,
+    ReadyRequest,
+    Timeouts,
+    UpstreamRefused,
+    WireRequest,
+)
 
 
 @dataclass(frozen=True)

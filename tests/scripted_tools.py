@@ -13,15 +13,15 @@ from tests.scripted import Scripted, Silence, Step, ends, frame
 from tests.upstream.openai_chunks import call_delta, chunk
 from tollgate.core.content import Text
 from tollgate.core.events import Chosen, StreamEvent, StreamGrammar
-from tollgate.core.generation import Fee
 from tollgate.core.principal import Principal
+from tollgate.core.records.generation import Fee
 from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.response import Fold, GenerationResponse
 from tollgate.core.server_tools import RunResult, ServerTool, Source
 from tollgate.engine.gateway import Call
 from tollgate.engine.generate import generate
-from tollgate.engine.sink import EventSink
-from tollgate.tools.base import RunReport, ToolBound
+from tollgate.engine.replies.sink import EventSink
+from tollgate.tools.ports.base import RunReport, ToolBound
 
 SEARCH = ServerTool(id="web_search")
 FETCH = ServerTool(id="web_fetch")

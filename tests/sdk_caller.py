@@ -15,8 +15,8 @@ from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsReply
-from tollgate.stores.aws.failures import (
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsReply
+from tollgate.aws.failures import (
     CancellationReason,
     ConditionFailed,
     StoreError,

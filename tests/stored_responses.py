@@ -12,11 +12,11 @@ from tests.memory.responses import MemoryResponses
 from tests.scripted import Scripted
 from tests.stores import TESTER, HandClock
 from tests.unit.web.test_api_app import Api
-from tollgate.engine.content_log import ContentLog
-from tollgate.engine.kept_answers import AnswerStore
-from tollgate.stores.administration import NewKey
+from tollgate.engine.replies.content_log import ContentLog
+from tollgate.engine.replies.kept_answers import AnswerStore
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 PATH = "/v1/responses"
 

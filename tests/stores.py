@@ -21,13 +21,29 @@ from tests.memory.stores import (
     MemoryLedger,
 )
 from tests.memory.webhooks import MemoryWebhookStore
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, AwsReply, JsonService
 from tollgate.aws.sigv4 import Credentials, Signer
-from tollgate.core.audit import Actor, AuditEntry
 from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.generation import GenerationRecord, Outcome, RoutingTrace
 from tollgate.core.ids import IdSource, created_s, encode_id
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import (
+from tollgate.core.records.audit import Actor, AuditEntry
+from tollgate.core.records.generation import GenerationRecord, Outcome, RoutingTrace
+from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
+from tollgate.stores.keys.administration import DynamoKeyStore
+from tollgate.stores.keys.lookup import DynamoKeyDirectory
+from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.audit import Audit
+from tollgate.stores.money.credits import DynamoCreditStore
+from tollgate.stores.money.ledger import DynamoLedger
+from tollgate.stores.money.statements import DynamoStatementStore
+from tollgate.stores.money.sweeper import Sweeper
+from tollgate.stores.money.wallets import Wallets
+from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.people.members import DynamoMemberStore
+from tollgate.stores.people.sessions import DynamoSessionStore
+from tollgate.stores.people.teams import DynamoTeamStore
+from tollgate.stores.ports.administration import (
     ActivityStore,
     AuditLog,
     GenerationStore,
@@ -36,24 +52,8 @@ from tollgate.stores.administration import (
     NewKey,
     StatementStore,
 )
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsJson, AwsReply, JsonService
-from tollgate.stores.aws.tables import Tables, create_tables, wallet_key
-from tollgate.stores.base import CooldownStore, Hold, Ledger
-from tollgate.stores.credit import CreditStore
-from tollgate.stores.keys.administration import DynamoKeyStore
-from tollgate.stores.keys.lookup import DynamoKeyDirectory
-from tollgate.stores.keys.states import KeyStates
-from tollgate.stores.membership.members import DynamoMemberStore
-from tollgate.stores.membership.sessions import DynamoSessionStore
-from tollgate.stores.membership.teams import DynamoTeamStore
-from tollgate.stores.money.audit import Audit
-from tollgate.stores.money.credits import DynamoCreditStore
-from tollgate.stores.money.ledger import DynamoLedger
-from tollgate.stores.money.statements import DynamoStatementStore
-from tollgate.stores.money.sweeper import Sweeper
-from tollgate.stores.money.wallets import Wallets
-from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.ports.base import CooldownStore, Hold, Ledger
+from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.generations import DynamoGenerationStore

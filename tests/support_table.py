@@ -32,8 +32,8 @@ from tollgate.core.request import (
     ToolMessage,
     WorkKind,
 )
-from tollgate.providers.base import Codec, Guardrail, Target
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.providers.ports.base import Codec, Guardrail, Target
+from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.offers import Chains

@@ -1,13 +1,13 @@
 """Recorded traffic as the engine would leave it, without an engine."""
 
-from tollgate.core.generation import GenerationRecord, total_nano_usd
+from tollgate.core.records.generation import GenerationRecord, total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.draw import draw_key_hash
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import bill
-from tollgate.web.generation_shapes import GenerationObject
+from tollgate.web.records.generation_shapes import GenerationObject
 
 # 2026-11-21, 12:30:01 UTC.
 RECORDED_S = 1795264201

@@ -30,7 +30,7 @@ from tollgate.ingress.formats import (
     SPEECH,
     TRANSCRIPTIONS,
 )
-from tollgate.providers.base import Frame
+from tollgate.providers.ports.base import Frame
 
 MODEL: Final = "acme/works"
 _BEDROCK: Final = {"codec": "bedrock", "transport": "bedrock_runtime", "region": "eu-west-1"}

@@ -19,7 +19,7 @@ from tests.capacity.partitions import Partitions
 from typing_extensions import override
 
 from bench.children import announce
-from tollgate.stores.aws.failures import ConditionFailed, TransactionCancelled
+from tollgate.aws.failures import ConditionFailed, TransactionCancelled
 
 _TARGET = b"x-amz-target: dynamodb_20120810."
 SPENT = "Spent"

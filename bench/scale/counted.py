@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from bench.scale.generated import READ_BYTES
 from bench.scale.rows import item_bytes
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
-from tollgate.stores.aws.failures import StoreError
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.aws.failures import StoreError
 
 # "DynamoDB read and write operations" in the Amazon DynamoDB developer guide (seen 2026-11-23).
 _READ_UNIT_BYTES = 4096

@@ -23,17 +23,17 @@ from tests.stores import (
 )
 
 from bench.scale.rows import JoinedRows, Rows, RowsInMemory
-from tollgate.core.activity import day_of
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import AwsCaller
 from tollgate.core.clock import DAY_S
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import encode_id
+from tollgate.core.records.activity import day_of
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.keys.secret import secret_hash
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 WORKSPACE = "acme"

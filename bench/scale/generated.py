@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bench.scale.rows import Rows, item_bytes
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.stores.aws.expressions import HAS_HOLDS, ROWS_BETWEEN, ROWS_OF_PARTITION
 from tollgate.stores.aws.items import AnyItem, HoldingItem
 

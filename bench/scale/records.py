@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import json
 from msgspec.structs import replace
 
-from tollgate.core.activity import day_of
+from tollgate.aws.attributes import Item, binary, string
 from tollgate.core.clock import DAY_S
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import encode_id
-from tollgate.stores.aws.attributes import Item, binary, string
+from tollgate.core.records.activity import day_of
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.items import AnyItem, GenerationItem
 from tollgate.stores.aws.tables import generation_day, generation_sort
 from tollgate.stores.records.generations import record_item

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
-from tollgate.stores.aws.attributes import Item
+from tollgate.aws.attributes import Item
 from tollgate.stores.aws.items import AnyItem
 
 

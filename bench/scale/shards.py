@@ -17,9 +17,9 @@ from bench.scale.deployments import NOW_S, WORKSPACE, Template
 from bench.scale.measure import Point
 from tollgate.core.errors import GatewayError
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.tables import Tables, create_tables
-from tollgate.stores.base import Hold
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Hold
 
 # A wallet grows by four, to sixteen.
 _SHARDS: Final = (1, 4, 16)

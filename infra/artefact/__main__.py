@@ -8,8 +8,8 @@ from pathlib import Path
 from infra.artefact.build import FUNCTIONS, build, compile_ours
 from infra.artefact.interpreters import VERSION, NoInterpreter, find_lambda_python
 from infra.artefact.wheels import Target, install_wheels
-from tollgate.login.configuration import InvalidSignIn
 from tollgate.routing.file.problems import InvalidRouting
+from tollgate.sign_in.configuration import InvalidSignIn
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "functions"

@@ -10,11 +10,11 @@ from infra.artefact.bytecode import compile_all
 from infra.artefact.closure import find_closure
 from infra.artefact.openapi import write_openapi_document
 from infra.artefact.site import Site
-from tollgate.login.configuration import read_sign_in
-from tollgate.providers.base import Auth
+from tollgate.providers.ports.base import Auth
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
+from tollgate.sign_in.configuration import read_sign_in
 
 ROUTING_FILE: Final = "routing.json"
 OPENAPI_FILE: Final = "openapi.json"

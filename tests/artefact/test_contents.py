@@ -98,7 +98,7 @@ def test_what_is_left_out_is_still_what_the_source_calls_it() -> None:
 
 def test_only_what_generates_has_code_of_providers(artefact: Path) -> None:
     generates = artefact.name == "ChatFunction"
-    assert (artefact / "tollgate" / "providers" / "registry.py").exists() is generates
+    assert (artefact / "tollgate" / "wiring" / "providers.py").exists() is generates
     stores_files = artefact.name == "ApiFunction"
     for name in PACKED_WITH_FILES:
         assert (artefact / name).exists() is stores_files, name
@@ -106,7 +106,7 @@ def test_only_what_generates_has_code_of_providers(artefact: Path) -> None:
 
 def test_what_verifies_tokens_is_shipped_to_who_signs_in_alone(artefact: Path) -> None:
     signs_in = artefact.name == "LoginFunction"
-    for name in ("cryptography", "joserfc", "tollgate/login"):
+    for name in ("cryptography", "joserfc", "tollgate/sign_in"):
         assert (artefact / name).exists() is signs_in, name
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests import documents
 from tests.deployment import Deployment
-from tollgate.core.media_types import DOCX, HTML, PDF, XLSX
+from tollgate.core.files.media_types import DOCX, HTML, PDF, XLSX
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

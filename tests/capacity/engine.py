@@ -15,9 +15,9 @@ from typing import Any
 
 from tests.capacity.expressions import Names, Path, Value, Values, condition_of, find, update_of
 from tests.capacity.partitions import Partitions
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsReply
-from tollgate.stores.aws.failures import (
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsReply
+from tollgate.aws.failures import (
     CancellationReason,
     ConditionFailed,
     StoreUnavailable,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from tollgate.stores.aws.attributes import Item
+from tollgate.aws.attributes import Item
 
 Value = dict[str, Any]
 Names = Mapping[str, str]

@@ -16,18 +16,18 @@ from tests.virtual_time import VirtualTimeLoop
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import LimitOwner
-from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.tables import Tables, create_tables, get_item, level_row_key
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.keys.writes import KeyWrites
-from tollgate.stores.membership.level_items import slices_of
-from tollgate.stores.membership.pending import PendingLevels
-from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.ledger import DynamoLedger
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
+from tollgate.stores.people.level_items import slices_of
+from tollgate.stores.people.pending import PendingLevels
+from tollgate.stores.people.slices import LevelSlices
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.rules.level_settings import LevelSettings
 

@@ -33,8 +33,8 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
-from tollgate.providers.base import Target
-from tollgate.providers.dialect import ClaudeCarrier, ClaudeDialect, Dialect
+from tollgate.providers.ports.base import Target
+from tollgate.providers.ports.dialect import ClaudeCarrier, ClaudeDialect, Dialect
 
 CARRIERS: dict[str, ClaudeCarrier] = {
     "anthropic_messages": "anthropic",

@@ -35,8 +35,8 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.base import Frame, UpstreamRefused
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Frame, UpstreamRefused
+from tollgate.providers.ports.formats import codec_of
 from tollgate.providers.transports.invoke_frames import InvokeFrames
 
 CUTS = 40

@@ -25,8 +25,8 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.formats import codec_of
 
 DIALECTS = [claude_requests.OLDER, claude_requests.NEWER]
 CHOICES = [

@@ -15,9 +15,9 @@ from tests.unit.providers.bedrock.test_encode import HISTORY, TARGET, WEATHER, u
 from tests.unit.providers.requests import requests
 from tollgate.core.errors import RequestError
 from tollgate.core.request import GenerationRequest, Message, Sampling, Tool, ToolChoice
-from tollgate.providers.base import Guardrail, WireRequest
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Guardrail, WireRequest
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import codec_of
 
 
 @pytest.fixture(scope="module")

@@ -23,9 +23,9 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.base import Frame, Target, UpstreamRefused
-from tollgate.providers.formats import codec_of
-from tollgate.providers.gemini.signatures import signature_of
+from tollgate.providers.codecs.gemini.signatures import signature_of
+from tollgate.providers.ports.base import Frame, Target, UpstreamRefused
+from tollgate.providers.ports.formats import codec_of
 
 # What no request of ours asks for; a part of such a kind, or a second candidate, is an error.
 UNASKED = re.compile(

@@ -32,7 +32,7 @@ from tollgate.core.request import (
     ToolChoice,
     UserMessage,
 )
-from tollgate.providers.base import WireRequest
+from tollgate.providers.ports.base import WireRequest
 
 
 @pytest.fixture(scope="module")

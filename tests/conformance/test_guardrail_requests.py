@@ -9,7 +9,7 @@ from botocore.validate import ParamValidator  # type: ignore[import-untyped]
 
 from tests.unit.providers.test_guardrail_codec import PICTURE, TEXT, sent
 from tollgate.core.content import Text
-from tollgate.core.moderation import Subject
+from tollgate.core.work.moderation import Subject
 
 
 @pytest.mark.parametrize("subject", [TEXT, (PICTURE,), (Text(text="a"), PICTURE, PICTURE)])

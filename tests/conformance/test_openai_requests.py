@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 from tests.references import published_schema
 from tests.unit.providers.requests import requests
 from tollgate.core.request import GenerationRequest
-from tollgate.providers.base import Codec, Target
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Codec, Target
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import codec_of
 
 TARGET = Target(
     provider="openai",

@@ -18,13 +18,13 @@ from tests.upstream import converse_events as converse
 from tests.upstream import messages_events as messages
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Ended, StreamEvent
-from tollgate.providers.anthropic.decode import MessagesDecoder
-from tollgate.providers.base import Decoder, Frame
-from tollgate.providers.bedrock.decode import ConverseDecoder
-from tollgate.providers.gemini.decode import GeminiDecoder
-from tollgate.providers.gemini.wire import Chunk
-from tollgate.providers.openai_chat.decode import ChatDecoder
-from tollgate.providers.openai_responses.decode import ResponsesDecoder
+from tollgate.providers.codecs.anthropic.decode import MessagesDecoder
+from tollgate.providers.codecs.bedrock.decode import ConverseDecoder
+from tollgate.providers.codecs.gemini.decode import GeminiDecoder
+from tollgate.providers.codecs.gemini.wire import Chunk
+from tollgate.providers.codecs.openai_chat.decode import ChatDecoder
+from tollgate.providers.codecs.openai_responses.decode import ResponsesDecoder
+from tollgate.providers.ports.base import Decoder, Frame
 from tollgate.providers.transports.bedrock_runtime import EventStreamFrames
 
 

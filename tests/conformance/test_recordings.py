@@ -13,8 +13,8 @@ from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import StreamEvent, UsageReported
-from tollgate.providers.base import Codec, Frame, Target, UpstreamRefused
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Codec, Frame, Target, UpstreamRefused
+from tollgate.providers.ports.formats import codec_of
 
 CHAT = (
     "openai_chat",

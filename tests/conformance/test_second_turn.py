@@ -24,9 +24,9 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.base import Codec, Frame, Target
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Codec, Frame, Target
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import codec_of
 
 # Where each provider wants its reasoning back, as its row would say.
 DIALECTS: Mapping[str, Dialect] = {

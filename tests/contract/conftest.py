@@ -22,8 +22,8 @@ from tests.stores import (
     fresh_tables,
     memory_stores,
 )
+from tollgate.aws.objects import FolderObjects, ObjectStore, S3Objects
 from tollgate.aws.sigv4 import Credentials, Signer
-from tollgate.stores.aws.objects import FolderObjects, ObjectStore, S3Objects
 
 __all__ = ["dynamodb_local_url", "ministack_url"]
 

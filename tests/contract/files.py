@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from tests.buckets import create_bucket
 from tests.stores import REGION, DynamoStores, HandClock
+from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.sigv4 import Credentials
-from tollgate.core.files import FileCap, FileCaps, NewFile
+from tollgate.core.files.stored import FileCap, FileCaps, NewFile
 from tollgate.core.ids import IdSource
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.files.bucket import BucketFiles
 from tollgate.stores.files.contents import FileContents
 from tollgate.stores.files.files import DynamoFileStore

@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import fields, replace
 
 from tests.stores import NOON_S, DynamoStores, MemoryStores, funded_key, record_of
-from tollgate.core.activity import GenerationFilter, day_of
+from tollgate.aws.attributes import string
 from tollgate.core.clock import DAY_S
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s
 from tollgate.core.principal import Principal
+from tollgate.core.records.activity import GenerationFilter, day_of
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.stores.aws.attributes import string
 
 AnyStores = MemoryStores | DynamoStores
 MIDNIGHT_S = int(NOON_S) // DAY_S * DAY_S

@@ -19,14 +19,14 @@ from tests.stores import (
     funded_key,
     record_of,
 )
-from tollgate.core.audit import SWEEPER, Actor, AuditEntry, AuditFilter
+from tollgate.aws.failures import TransactionCancelled
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import GatewayError, RequestError
-from tollgate.core.publication import Signature, publish_canary, publish_to_all
-from tollgate.stores.administration import NewKey, WorkspaceSettings, WorkspaceStore
-from tollgate.stores.aws.failures import TransactionCancelled
-from tollgate.stores.credit import CreditEntry
+from tollgate.core.records.audit import SWEEPER, Actor, AuditEntry, AuditFilter
+from tollgate.core.routing.publication import Signature, publish_canary, publish_to_all
 from tollgate.stores.keys.secret import secret_hash
+from tollgate.stores.ports.administration import NewKey, WorkspaceSettings, WorkspaceStore
+from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.records.audit_log import entry_puts
 
 AnyStores = MemoryStores | DynamoStores

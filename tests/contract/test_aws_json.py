@@ -11,8 +11,8 @@ import pytest
 from tests.deployment import PATIENCE_S
 from tests.ministack import free_port
 from tests.stores import HandClock, aws_client
-from tollgate.stores.aws.aws_json import AwsJson
-from tollgate.stores.aws.failures import (
+from tollgate.aws.aws_json import AwsJson
+from tollgate.aws.failures import (
     ConditionFailed,
     StoreError,
     StoreRejected,

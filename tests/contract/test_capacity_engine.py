@@ -20,11 +20,11 @@ from tests.stores import (
     funded_key,
     record_of,
 )
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.aws.failures import ConditionFailed
 from tollgate.core.errors import AccessError
-from tollgate.stores.administration import WorkspaceSettings
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
-from tollgate.stores.aws.failures import ConditionFailed
 from tollgate.stores.aws.tables import create_tables
+from tollgate.stores.ports.administration import WorkspaceSettings
 from tollgate.stores.rules.level_settings import LevelSettings
 
 HOLDS = 100

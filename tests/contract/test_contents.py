@@ -13,16 +13,16 @@ from tests.gateways import Always, House, house, request_body
 from tests.scripted import Scripted, refuses, says
 from tests.stores import TESTER, HandClock
 from tests.unit.web.test_api_app import Api
+from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import created_s, without_prefix
-from tollgate.engine.content_log import ContentLog
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.objects import ObjectStore
+from tollgate.engine.replies.content_log import ContentLog
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 PATH = "/v1/chat/completions"
 ASKED = json.loads(request_body("acme/small"))

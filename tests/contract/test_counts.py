@@ -26,10 +26,10 @@ from tests.stores import (
     funded_key,
     record_of,
 )
-from tollgate.providers.base import Frame, Timeouts, WireRequest
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.attributes import string
-from tollgate.stores.aws.objects import FolderObjects
+from tollgate.aws.attributes import string
+from tollgate.aws.objects import FolderObjects
+from tollgate.providers.ports.base import Frame, Timeouts, WireRequest
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
 
 # The longest name and every limit: no state of a key has more attributes.

@@ -23,9 +23,9 @@ from tests.stores import (
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
-from tollgate.stores.base import Hold
-from tollgate.stores.credit import CreditEntry, EntryKind
 from tollgate.stores.money.credit_lots import CreditLots
+from tollgate.stores.ports.base import Hold
+from tollgate.stores.ports.credit import CreditEntry, EntryKind
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 DAY_S = 86_400

@@ -23,14 +23,14 @@ from tests.stores import (
     funded_key,
     record_of,
 )
-from tollgate.core.cooldown import CooldownPolicy
+from tollgate.aws.aws_json import AwsReply
+from tollgate.aws.failures import StoreUnavailable
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.aws_json import AwsReply
-from tollgate.stores.aws.failures import StoreUnavailable
+from tollgate.core.routing.cooldown import CooldownPolicy
 from tollgate.stores.aws.tables import Tables, create_tables
 from tollgate.stores.keys.secret import new_secret
+from tollgate.stores.ports.administration import NewKey
 
 
 async def test_c62_a_dead_store_refuses_everything_and_admits_nothing() -> None:

@@ -40,17 +40,17 @@ from tollgate.ingress.formats import (
     TRANSCRIPTIONS,
     TRANSLATIONS,
 )
-from tollgate.providers.base import Provider
-from tollgate.providers.formats import WIRE_FORMATS, codec_of
-from tollgate.providers.transports.simulator import Simulator
+from tollgate.providers.ports.base import Provider
+from tollgate.providers.ports.formats import WIRE_FORMATS, codec_of
+from tollgate.providers.simulator.simulator import Simulator
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.load import load
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
+from tollgate.web.http.paths import METERED_PATHS, STREAMING_PATHS
 from tollgate.web.local_app import LocalApp
-from tollgate.web.paths import METERED_PATHS, STREAMING_PATHS
 
 # The simulator answers each kind of work, whatever the fuzzer writes into a request.
 MODELS = {

@@ -16,14 +16,14 @@ from tests.stores import (
     funded_key,
     record_of,
 )
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsReply
+from tollgate.aws.failures import ConditionFailed
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError
 from tollgate.core.ids import IdSource, created_s
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsReply
 from tollgate.stores.aws.decoding import read_number
-from tollgate.stores.aws.failures import ConditionFailed
 from tollgate.stores.aws.tables import get_item, key_state_key, wallet_key
-from tollgate.stores.credit import CreditEntry
+from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.rules.account import UNLIMITED, shard_order
 from tollgate.stores.rules.periods import minute_bucket
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S

@@ -18,18 +18,18 @@ from msgspec.structs import replace
 from tests.contract.test_activity import MIDNIGHT_S, generated
 from tests.stores import TESTER, DynamoStores, funded_key
 from tests.unit.ingress.samples import RECORD
-from tollgate.core.activity import ActivityRow, ActivityStream, ClosedDay, GenerationFilter
+from tollgate.aws.failures import StoreUnavailable
+from tollgate.aws.objects import FolderObjects, ObjectStore
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import LedgerError
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.pages import Page
-from tollgate.stores.aws.failures import StoreUnavailable
-from tollgate.stores.aws.objects import FolderObjects, ObjectStore
+from tollgate.core.records.activity import ActivityRow, ActivityStream, ClosedDay, GenerationFilter
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.records.closed_days import ClosedDays
-from tollgate.web.csv_columns import csv_columns
-from tollgate.web.day_export import DayExport
-from tollgate.web.generation_shapes import GenerationObject
+from tollgate.web.http.csv_columns import csv_columns
+from tollgate.web.records.day_export import DayExport
+from tollgate.web.records.generation_shapes import GenerationObject
 
 YESTERDAY_S = MIDNIGHT_S - DAY_S
 

@@ -14,11 +14,11 @@ from tests.buckets import create_bucket
 from tests.contract.files import NEW, contents_in, file_store, upload_store
 from tests.contract.test_announced_files import NEW_PDF, PDF, announce, send
 from tests.stores import REGION, TESTER, DynamoStores, HandClock
+from tollgate.aws.failures import StoreUnavailable
+from tollgate.aws.objects import ObjectStore, S3Objects
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.files import FileUsage
-from tollgate.stores.aws.failures import StoreUnavailable
-from tollgate.stores.aws.objects import ObjectStore, S3Objects
+from tollgate.core.files.stored import FileUsage
 from tollgate.stores.files.bucket import BucketFiles
 from tollgate.stores.files.files import DynamoFileStore
 from tollgate.stores.files.reader import DynamoFileReader

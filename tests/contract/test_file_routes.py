@@ -19,14 +19,14 @@ from tests.memory.workspaces import MemoryWorkspaceStore
 from tests.references import published_schema
 from tests.stores import TESTER, DynamoStores
 from tests.unit.web.test_api_app import Api
+from tollgate.aws.objects import FolderObjects
 from tollgate.core.clock import DAY_S
-from tollgate.core.files import FileCaps
+from tollgate.core.files.stored import FileCaps
 from tollgate.core.principal import KeyRole, Principal
-from tollgate.stores.administration import NewKey, WorkspaceSettings
-from tollgate.stores.aws.objects import FolderObjects
 from tollgate.stores.files.folder import FolderFiles
+from tollgate.stores.ports.administration import NewKey, WorkspaceSettings
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
-from tollgate.web.file_upload import read_upload
+from tollgate.web.files.file_upload import read_upload
 
 PNG: Final = b"\x89PNG\r\n\x1a\n" + bytes(8)
 PDF: Final = b"%PDF-1.7\n" + bytes(8)
@@ -263,7 +263,7 @@ async def test_c70_the_type_is_that_of_the_content(
     found: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tollgate.web.file_upload.HEAD_BYTES", 65)
+    monkeypatch.setattr("tollgate.web.files.file_upload.HEAD_BYTES", 65)
     made = await desk.upload(content, name=name, stated=stated)
     assert made.json["media_type"] == found, made.body
 

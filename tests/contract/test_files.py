@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from tests.contract.files import CAPS, NEW, OTHER_KEY, contents_in, file_store
 from tests.stores import REGION, TESTER, DynamoStores, HandClock
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.aws.failures import StoreUnavailable
 from tollgate.aws.sigv4 import Credentials
-from tollgate.core.audit import AuditFilter
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
-from tollgate.core.files import FileUsage, StoredFile
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
-from tollgate.stores.aws.failures import StoreUnavailable
+from tollgate.core.files.stored import FileUsage, StoredFile
+from tollgate.core.records.audit import AuditFilter
 from tollgate.stores.files import usage
 from tollgate.stores.files.bucket import BucketFiles
 from tollgate.stores.files.contents import FileContents

@@ -15,12 +15,12 @@ from tests.scripted import frame
 from tests.stores import TESTER, DynamoStores, HandClock
 from tests.unit.engine.scribes import SOUND, VERBOSE, home_of_scribes
 from tests.unit.ingress.recordings import wav
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.objects import ObjectStore
+from tollgate.aws.objects import ObjectStore
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 PATH = "/v1/audio/transcriptions"
 

@@ -28,10 +28,10 @@ from tests.stores import (
     record_of,
 )
 from tests.unit.stores.records.test_generations import USUAL
-from tollgate.core.activity import ActivityRow, GenerationFilter, day_of, summarize_day
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.core.clock import DAY_S
-from tollgate.core.generation import GenerationRecord
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.core.records.activity import ActivityRow, GenerationFilter, day_of, summarize_day
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.records.generations import DynamoGenerationStore
 
 DAY = int(NOON_S) // DAY_S * DAY_S - DAY_S

@@ -16,12 +16,12 @@ from tests.meddler import is_hold
 from tests.scripted import answers
 from tests.stores import TESTER, DynamoStores, disable, dynamo_stores, funded_key
 from tests.unit.engine.test_head_start import Watched
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.core.principal import Principal
-from tollgate.providers.base import ReadyRequest, Timeouts, WireRequest
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.providers.ports.base import ReadyRequest, Timeouts, WireRequest
 from tollgate.stores.aws.tables import key_state_key, level_state_key, wallet_key
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 ANA = "ana@example.com"

@@ -15,16 +15,16 @@ from tests.gateways import Always, House, house, request_body
 from tests.scripted import Scripted, answers, refuses
 from tests.stores import DynamoStores, funded_key
 from tests.unit.engine.test_embeddings import home_of_vectors
+from tollgate.aws.objects import ObjectStore
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
-from tollgate.engine.kept_answers import RESULT_BYTES_KEPT_MAX
+from tollgate.engine.replies.kept_answers import RESULT_BYTES_KEPT_MAX
 from tollgate.ingress.formats import COMPLETIONS, EMBEDDINGS, MESSAGES
-from tollgate.providers.base import Frame
+from tollgate.providers.ports.base import Frame
 from tollgate.stores.aws.decoding import read_number
-from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.records.kept_answers import ABANDONED_AFTER_S, KEPT_FOR_S, DynamoAnswerStore
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 PATH = "/v1/chat/completions"
 

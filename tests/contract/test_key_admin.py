@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from tests.stores import TESTER, DynamoStores, MemoryStores, disable, funded_key, record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.stores.administration import NewKey
-from tollgate.stores.base import Hold
-from tollgate.stores.credit import CreditEntry, EntryKind
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Hold
+from tollgate.stores.ports.credit import CreditEntry, EntryKind
 from tollgate.stores.rules.key_settings import KeySettings
 
 AnyStores = MemoryStores | DynamoStores

@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores import TESTER, DynamoStores, MemoryStores, funded_key
+from tollgate.aws.attributes import string
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.stores.administration import CreatedKey, KeySummary, NewKey
-from tollgate.stores.aws.attributes import string
 from tollgate.stores.aws.items import KeyNameItem, KeyPointerItem
 from tollgate.stores.aws.tables import get_item, key_name_key, key_pointer_key
+from tollgate.stores.ports.administration import CreatedKey, KeySummary, NewKey
 
 AnyStores = MemoryStores | DynamoStores
 KEY = NewKey(workspace_id="acme", label="ci", requests_per_minute=60_000, burst=1000)

@@ -20,9 +20,9 @@ from tests.gateways import app_over_stores, house, request_body
 from tests.meddler import meddled
 from tests.scripted import FOREVER, Scripted, answers, refuses, says
 from tests.stores import DynamoStores, HandClock, dynamo_stores, funded_key
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
-from tollgate.stores.administration import NewKey
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.records.generations import read_record
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 

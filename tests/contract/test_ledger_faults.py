@@ -26,12 +26,12 @@ from tests.stores import (
     funded_key,
     record_of,
 )
+from tollgate.aws.attributes import Item
 from tollgate.core.errors import GatewayError
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
 from tollgate.stores.aws.tables import key_state_key, wallet_key
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.records.generations import read_record
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 

@@ -29,12 +29,12 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import AboveKey, Period
 from tollgate.core.usage import Usage
-from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name
 from tollgate.stores.aws.tables import get_items, level_state_key
-from tollgate.stores.base import Hold
-from tollgate.stores.credit import CreditEntry
 from tollgate.stores.money.credit_lots import CreditLots
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Hold
+from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S

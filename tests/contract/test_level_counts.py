@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from tests.contract.test_counts import IN_FLIGHT, LONGEST, metered
 from tests.metered import Metered
 from tests.stores import TESTER, DynamoStores, dynamo_stores, funded_key, record_of
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.core.principal import Principal
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 __all__ = ["metered"]

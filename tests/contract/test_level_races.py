@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores import TESTER, DynamoStores, dynamo_stores, funded_key, record_of
-from tollgate.core.generation import GenerationRecord
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsReply
-from tollgate.stores.base import Hold
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsReply
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Hold
 from tollgate.stores.rules.level_settings import LevelSettings
 
 ACME = "acme"

@@ -14,10 +14,10 @@ from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerErr
 from tollgate.core.limits import LimitOwner
 from tollgate.core.principal import Principal
 from tollgate.core.usage import Usage
-from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.tables import key_state_key, level_state_key, wallet_key
-from tollgate.stores.base import Hold, LevelHold
-from tollgate.stores.people import LevelSpending
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Hold, LevelHold
+from tollgate.stores.ports.people import LevelSpending
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 

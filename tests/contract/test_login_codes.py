@@ -6,9 +6,9 @@ import pytest
 
 from tests.memory.login_codes import MemoryCodes
 from tests.stores import DynamoStores, MemoryStores
-from tollgate.login.codes import digest_of
-from tollgate.stores.login.codes import DynamoCodeStore
-from tollgate.stores.people import CodeStore
+from tollgate.sign_in.codes import digest_of
+from tollgate.stores.ports.people import CodeStore
+from tollgate.stores.sign_in.codes import DynamoCodeStore
 
 NAME = digest_of("a code")
 

@@ -9,8 +9,8 @@ import boto3
 import pytest
 
 from tests.stores import HandClock
+from tollgate.aws.objects import S3Objects
 from tollgate.aws.sigv4 import Credentials, Signer
-from tollgate.stores.aws.objects import S3Objects
 
 REGION: Final = "us-east-1"
 KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/abc"

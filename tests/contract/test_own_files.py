@@ -10,7 +10,7 @@ import pytest
 from tests.contract.test_file_routes import CAPS_OF_TESTS, Desk, open_desk
 from tests.memory.people import MemorySessionStore
 from tests.stores import PREFIX, TESTER, DynamoStores
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import MemberSettings
 
 UPLOAD = {"filename": "a.txt", "purpose": "user_data", "bytes": 5, "mime_type": "text/plain"}

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from tests.contract.files import CAPS, NEW, contents_in, file_store, upload_store
 from tests.contract.test_files import read
 from tests.stores import DynamoStores
+from tollgate.aws.failures import StoreUnavailable
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
-from tollgate.core.files import FileUsage, PartialUpload
-from tollgate.stores.aws.failures import StoreUnavailable
+from tollgate.core.files.stored import FileUsage, PartialUpload
 from tollgate.stores.files import contents as pieces
 from tollgate.stores.files.contents import FileContents, SourceRange, cut_into_pieces
 from tollgate.stores.files.folder import FolderFiles

@@ -7,15 +7,15 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores import TESTER, DynamoStores, HandClock, dynamo_stores
-from tollgate.core.audit import AuditFilter
+from tollgate.aws.attributes import number
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsReply
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.limits import AboveKey
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.attributes import number
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsReply
+from tollgate.core.records.audit import AuditFilter
 from tollgate.stores.aws.items import LevelItem
 from tollgate.stores.aws.tables import level_row_key
-from tollgate.stores.people import SESSION_S_MAX
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.people import SESSION_S_MAX
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 ACME = "acme"

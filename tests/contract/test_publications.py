@@ -11,14 +11,14 @@ from typing_extensions import override
 
 from tests.stores import DynamoStores, HandClock, an_entry, client_of, funded_key
 from tests.unit.routing.catalogs import endpoint, model, routing
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsJson
+from tollgate.aws.failures import StoreUnavailable
+from tollgate.aws.objects import FolderObjects, ObjectStore
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
-from tollgate.core.publication import Signature, publish_canary, publish_to_all
+from tollgate.core.routing.publication import Signature, publish_canary, publish_to_all
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsJson
-from tollgate.stores.aws.failures import StoreUnavailable
-from tollgate.stores.aws.objects import FolderObjects, ObjectStore
 from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item
 from tollgate.stores.routing.publications import PublicationStore
 

@@ -7,7 +7,7 @@ from tests.stores import DynamoStores, MemoryStores, disable, funded_key
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.limits import RateLimit, TierLimits
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 
 AnyStores = MemoryStores | DynamoStores
 KEY = NewKey(workspace_id="acme", label="test", requests_per_minute=60, burst=10)

@@ -20,8 +20,8 @@ from tests.moto_server import running_moto
 from tests.stores import TESTER, HandClock, record_of
 from tollgate.core.clock import SystemClock
 from tollgate.settings import Settings
-from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.items import WalletItem
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.stores import wire_stores

@@ -10,8 +10,8 @@ import pytest
 from tests.stores import TESTER, HandClock, record_of
 from tollgate.core.clock import DAY_S
 from tollgate.settings import Settings
-from tollgate.stores.administration import NewKey
 from tollgate.stores.aws.tables import generation_key, get_item
+from tollgate.stores.ports.administration import NewKey
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.upkeep import wire_upkeep

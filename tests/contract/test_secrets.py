@@ -11,10 +11,10 @@ import pytest
 
 from tests.ministack import free_port
 from tests.stores import HandClock, aws_client
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsJson, AwsReply
+from tollgate.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.secret import CredentialPlace, KeyVariables, SecretReference
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsJson, AwsReply
-from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.stores.aws.secrets import AwsSecretStore
 
 

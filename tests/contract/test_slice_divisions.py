@@ -25,17 +25,17 @@ from tests.contract.test_slices import (
 )
 from tests.contract.test_workspaces import maintenance
 from tests.stores import TESTER, DynamoStores, dynamo_stores
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import LimitOwner
 from tollgate.core.principal import Principal
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.tables import get_item, level_row_key
-from tollgate.stores.base import Hold
 from tollgate.stores.keys.slice_writes import Division, SliceWrites
-from tollgate.stores.membership.slices import LevelSlices
+from tollgate.stores.people.slices import LevelSlices
+from tollgate.stores.ports.base import Hold
 from tollgate.stores.rules.level_settings import LevelSettings, state_settings
 
 TEAM = LimitOwner(level="team", id="search", workspace_id=ACME)

@@ -23,11 +23,11 @@ from tests.contract.test_slices import (
 from tests.contract.test_workspaces import maintenance
 from tests.metered import Metered
 from tests.stores import TESTER, DynamoStores, dynamo_stores
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.core.errors import ErrorCode, GatewayError, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
-from tollgate.stores.base import Hold
+from tollgate.stores.ports.base import Hold
 from tollgate.stores.rules.account import shard_order
 from tollgate.stores.rules.level_settings import LevelSettings
 

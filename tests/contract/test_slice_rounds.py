@@ -23,8 +23,8 @@ from tests.contract.test_slices import (
 )
 from tests.contract.test_workspaces import maintenance
 from tests.stores import TESTER, DynamoStores, dynamo_stores, funded_key
-from tollgate.core.audit import AuditFilter
 from tollgate.core.errors import GatewayError
+from tollgate.core.records.audit import AuditFilter
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 

@@ -10,17 +10,17 @@ from tests.contract.test_counts import metered
 from tests.contract.test_workspaces import maintenance
 from tests.metered import Metered
 from tests.stores import TESTER, DynamoStores, dynamo_stores, funded_key, record_of
+from tollgate.aws.attributes import Item
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name
 from tollgate.stores.aws.tables import get_item, get_items, level_row_key, level_state_key
-from tollgate.stores.base import Hold
 from tollgate.stores.keys.state_items import read_key_state
-from tollgate.stores.membership.slices import LevelSlices
-from tollgate.stores.people import Team
+from tollgate.stores.people.slices import LevelSlices
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Hold
+from tollgate.stores.ports.people import Team
 from tollgate.stores.rules.level_settings import LevelSettings
 from tollgate.stores.rules.periods import TOTAL_BUCKET
 from tollgate.stores.rules.slices import SLICES_MAX

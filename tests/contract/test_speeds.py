@@ -11,10 +11,10 @@ import pytest
 from tests.contract.test_dead_store import CountingDead
 from tests.contract.test_unreadable import damage
 from tests.stores import DynamoStores, HandClock, Stores, dynamo_stores
+from tollgate.aws.attributes import string
+from tollgate.aws.aws_json import AwsReply
 from tollgate.core.clock import DAY_S
-from tollgate.core.speed import AnswerTime, Speed
-from tollgate.stores.aws.attributes import string
-from tollgate.stores.aws.aws_json import AwsReply
+from tollgate.core.routing.speed import AnswerTime, Speed
 from tollgate.stores.aws.tables import Tables, speed_key
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.routing.speeds import WINDOW_S, WRITE_EVERY_S, MeasuredWindows

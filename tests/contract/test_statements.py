@@ -15,17 +15,17 @@ from tests.contract.test_credit_lots import lots_of
 from tests.stores import TESTER, DynamoStores, record_of
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import RequestError
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s
-from tollgate.core.money import nano_usd
+from tollgate.core.money.amounts import nano_usd
+from tollgate.core.money.statement import UsageGroup, read_month
 from tollgate.core.principal import Principal
-from tollgate.core.statement import UsageGroup, read_month
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.stores.administration import NewKey
-from tollgate.stores.base import Hold
-from tollgate.stores.credit import CreditEntry, EntryKind
 from tollgate.stores.money import statements
-from tollgate.web.statement_shapes import statement_rows
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Hold
+from tollgate.stores.ports.credit import CreditEntry, EntryKind
+from tollgate.web.money.statement_shapes import statement_rows
 
 START_S = int(datetime(2026, 10, 28, 22, tzinfo=UTC).timestamp())
 MONTHS = ("2026-10", "2026-11", "2026-12")

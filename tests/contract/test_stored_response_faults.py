@@ -13,13 +13,13 @@ from tests.memory.responses import MemoryResponses
 from tests.scripted import Scripted, says
 from tests.stored_responses import PATH, open_shop
 from tests.stores import TESTER, DynamoStores, HandClock, MemoryStores
-from tollgate.core.audit import AuditFilter
+from tollgate.aws.objects import ObjectStore
 from tollgate.core.ids import IdSource
-from tollgate.stores.administration import ResponseStore
-from tollgate.stores.aws.objects import ObjectStore
+from tollgate.core.records.audit import AuditFilter
+from tollgate.stores.ports.administration import ResponseStore
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.responses import AuditedResponses
-from tollgate.web import response_storage
+from tollgate.web.records import response_storage
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from tests.memory.workspaces import MemoryWorkspaceStore
 from tests.scripted import Scripted, answers
 from tests.stored_responses import PATH, id_of, open_shop
 from tests.stores import TESTER, DynamoStores, HandClock, MemoryStores
+from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import DAY_S
 from tollgate.core.ids import IdSource, created_s
-from tollgate.stores.administration import WorkspaceSettings
-from tollgate.stores.aws.objects import ObjectStore
+from tollgate.stores.ports.administration import WorkspaceSettings
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
-from tollgate.web.routes import responses
+from tollgate.web.records import response_routes as responses
 
 
 @pytest.fixture

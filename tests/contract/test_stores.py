@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores import PREFIX, TESTER, DynamoStores, MemoryStores, disable, funded_key, record_of
-from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.limits import Period
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import NewKey
-from tollgate.stores.credit import Balance
+from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.credit import Balance
 
 AnyStores = MemoryStores | DynamoStores
 

@@ -24,8 +24,8 @@ from tests.stores import (
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import NewKey
-from tollgate.stores.base import Hold
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Hold
 
 AnyStores = MemoryStores | DynamoStores
 # Wide enough to be in nobody's way.

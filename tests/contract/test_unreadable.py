@@ -13,13 +13,12 @@ import pytest
 from tests.contract.test_slices import ACME, settle, teamed
 from tests.contract.test_workspaces import Inbox, maintenance, percents
 from tests.stores import TESTER, DynamoStores, funded_key, record_of
-from tollgate.core.activity import GenerationFilter
+from tollgate.aws.attributes import Item, number, string
 from tollgate.core.clock import DAY_S
-from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import NewKey, WorkspaceSettings
-from tollgate.stores.aws.attributes import Item, number, string
+from tollgate.core.records.activity import GenerationFilter
+from tollgate.core.routing.cooldown import CooldownPolicy
 from tollgate.stores.aws.tables import (
     cooldown_key,
     generation_key,
@@ -31,8 +30,9 @@ from tollgate.stores.aws.tables import (
     wallet_key,
     workspace_key,
 )
-from tollgate.stores.base import Hold
 from tollgate.stores.keys.secret import secret_hash
+from tollgate.stores.ports.administration import NewKey, WorkspaceSettings
+from tollgate.stores.ports.base import Hold
 from tollgate.stores.routing.cooldowns import DynamoCooldownStore
 from tollgate.stores.rules.level_settings import LevelSettings
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S

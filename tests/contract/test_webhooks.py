@@ -18,16 +18,16 @@ from tests.contract.receiver import Receiver, leading_to, receiver, tls
 from tests.contract.test_alert_channels import verified
 from tests.contract.test_workspaces import spend
 from tests.stores import TESTER, DynamoStores, an_entry, disable, funded_key
-from tollgate.core.audit import AuditEntry, AuditFilter
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.aws.failures import StoreUnavailable
 from tollgate.core.clock import DAY_S
 from tollgate.core.errors import RequestError
 from tollgate.core.ids import IdSource
+from tollgate.core.records.audit import AuditEntry, AuditFilter
 from tollgate.core.webhooks import WEBHOOKS_MAX, DeliveryFailed, Webhook, WebhookSettings
-from tollgate.stores.administration import NewKey
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
-from tollgate.stores.aws.failures import StoreUnavailable
 from tollgate.stores.aws.transactions import transact
 from tollgate.stores.money.budgets import Budgets
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.records.audit_log import entry_puts
 from tollgate.stores.rules.reports import WebhookReport
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore

@@ -12,19 +12,19 @@ from msgspec.structs import replace
 
 from tests.faulty_client import Killed
 from tests.stores import TESTER, DynamoStores, disable, dynamo_stores, funded_key, record_of
+from tollgate.aws.attributes import number
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.webhooks import DeliveryFailed
-from tollgate.stores.administration import NewKey, WorkspaceSettings
-from tollgate.stores.aws.attributes import number
 from tollgate.stores.aws.decoding import read_number
 from tollgate.stores.aws.tables import wallet_key
 from tollgate.stores.keys.writes import KeyWrites
-from tollgate.stores.membership.pending import PendingLevels
-from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
+from tollgate.stores.people.pending import PendingLevels
+from tollgate.stores.people.slices import LevelSlices
+from tollgate.stores.ports.administration import NewKey, WorkspaceSettings
 from tollgate.stores.rules.account import HOLDS_CROWDED
 from tollgate.stores.rules.periods import period_ends_s
 

@@ -26,22 +26,22 @@ from tests.stores import (
     dynamo_stores,
     fresh_tables,
 )
-from tollgate.core.audit import AuditEntry, AuditFilter
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.aws.failures import StoreError
 from tollgate.core.errors import AccessError, GatewayError
 from tollgate.core.ids import IdSource
-from tollgate.stores.administration import NewKey, WorkspaceSettings
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
-from tollgate.stores.aws.failures import StoreError
+from tollgate.core.records.audit import AuditEntry, AuditFilter
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.keys.rows import settings_of
 from tollgate.stores.keys.writes import KeyWrites
-from tollgate.stores.membership.pending import PendingLevels
-from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_items import change_of
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.workspace_items import lock_change, lock_of
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
+from tollgate.stores.people.pending import PendingLevels
+from tollgate.stores.people.slices import LevelSlices
+from tollgate.stores.ports.administration import NewKey, WorkspaceSettings
 from tollgate.stores.rules.audit_entries import describe
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings

@@ -14,8 +14,8 @@ from tests.scripted import Scripted, Silence, answers
 from tests.stores import HandClock, aws_client, dynamo_stores
 from tests.unit.routing.catalogs import endpoint, model
 from tests.upstream.vectors import listed
+from tollgate.aws.objects import FolderObjects
 from tollgate.ingress.formats import CHAT_COMPLETIONS, EMBEDDINGS
-from tollgate.stores.aws.objects import FolderObjects
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.records.kept_answers import DynamoAnswerStore
 

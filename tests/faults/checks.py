@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tollgate.stores.aws.attributes import Item
+from tollgate.aws.attributes import Item
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
 
 LIMIT = 10**12

@@ -78,7 +78,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="slice that pays left out of the record",
-        path="stores/base.py",
+        path="stores/ports/base.py",
         text="for level in self.levels if level.slice}",
         instead="for level in self.levels if level.slice < 0}",
     ),
@@ -142,7 +142,7 @@ ADMINISTRATION_MUTANTS: Final = (
     Mutant(
         name="level without an entry",
         shown_by="team.create",
-        path="stores/membership/levels.py",
+        path="stores/people/levels.py",
         text='actions += self.entry(by, "create", row, after=settings)',
         instead="actions += []",
     ),
@@ -160,7 +160,7 @@ WORK_MUTANTS: Final = (
     Mutant(
         name="batches billed by one of them",
         shown_by="embedding",
-        path="engine/batches.py",
+        path="engine/work/batches.py",
         text="total = reduce(Usage.plus, usages)",
         instead="total = usages[-1]",
     ),
@@ -221,7 +221,7 @@ ROUND_MUTANTS: Final = (
     Mutant(
         name="a round that ends is the answer",
         shown_by="is left while a tool runs",
-        path="engine/round_relay.py",
+        path="engine/rounds/round_relay.py",
         text="                # The answer may go on: only its last round ends it for the caller.\n"
         "                meter.observe_unseen(event)\n",
         instead="                meter.observe(event)\n",
@@ -229,7 +229,7 @@ ROUND_MUTANTS: Final = (
     Mutant(
         name="runs recorded and not charged",
         shown_by="is left as a round begins",
-        path="engine/tool_runs.py",
+        path="engine/rounds/tool_runs.py",
         text="meter.charge(fee)",
         instead="meter.round_number",
     ),

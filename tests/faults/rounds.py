@@ -34,18 +34,18 @@ from tests.stores import (
     scan_items,
 )
 from tests.upstream.openai_chunks import chunk, usage
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import AwsCaller
 from tollgate.core.errors import GatewayError
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Admission
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.server_tools import ServerTool
 from tollgate.engine.generate import generate
-from tollgate.providers.base import Frame, Timeouts, WireRequest
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.providers.ports.base import Frame, Timeouts, WireRequest
 from tollgate.stores.records.generations import read_record
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
-from tollgate.tools.base import RunReport
+from tollgate.tools.ports.base import RunReport
 
 FUNDS_NANO_USD = 10**12
 # A request has fewer of each; a loop that does not end is a violation too.

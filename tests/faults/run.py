@@ -37,14 +37,13 @@ from tests.stores import (
     fresh_tables,
     scan_items,
 )
-from tollgate.core.activity import DAY_S, GenerationFilter
+from tollgate.aws.attributes import Item
+from tollgate.aws.failures import StoreError
 from tollgate.core.errors import GatewayError, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import AboveKey, Period
-from tollgate.stores.administration import CreatedKey, NewKey
-from tollgate.stores.aws.attributes import Item
+from tollgate.core.records.activity import DAY_S, GenerationFilter
 from tollgate.stores.aws.decoding import read_number, read_text
-from tollgate.stores.aws.failures import StoreError
 from tollgate.stores.aws.tables import (
     Tables,
     all_rows,
@@ -52,8 +51,9 @@ from tollgate.stores.aws.tables import (
     key_state_key,
     level_state_key,
 )
-from tollgate.stores.credit import CreditEntry
 from tollgate.stores.money.credit_lots import CreditLots
+from tollgate.stores.ports.administration import CreatedKey, NewKey
+from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 from tollgate.stores.rules.periods import bucket_names

@@ -10,17 +10,17 @@ from msgspec.structs import replace
 from tests.faults.checks import Findings
 from tests.faulty_client import FaultyAwsJson, Killed
 from tests.stores import DynamoStores
+from tollgate.aws.failures import StoreError
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import AboveKey, LimitOwner
 from tollgate.stores.aws.decoding import read_number
-from tollgate.stores.aws.failures import StoreError
 from tollgate.stores.aws.tables import get_item, level_row_key
 from tollgate.stores.keys.rows import state_revision
 from tollgate.stores.keys.slice_writes import Division, SliceWrites
-from tollgate.stores.membership.level_items import slices_of
-from tollgate.stores.membership.pending import READERS
-from tollgate.stores.membership.slices import LevelSlices
+from tollgate.stores.people.level_items import slices_of
+from tollgate.stores.people.pending import READERS
+from tollgate.stores.people.slices import LevelSlices
 from tollgate.stores.rules.level_settings import state_settings
 from tollgate.stores.rules.slices import SLICES_MAX
 

@@ -30,10 +30,10 @@ from tests.stores import (
     scan_items,
 )
 from tests.works import CASES, WorkCase, home_of
-from tollgate.core.generation import GenerationRecord
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
 from tollgate.stores.records.generations import read_record
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S

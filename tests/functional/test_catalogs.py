@@ -11,7 +11,7 @@ from tests.functional.test_publish import ROUTING, done, file, reprice, run, sta
 from tests.ministack import ministack_url
 from tests.stores import an_entry
 from tollgate.core.clock import SystemClock
-from tollgate.core.publication import Publication
+from tollgate.core.routing.publication import Publication
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.settings import Settings
 from tollgate.wiring.stores import wire_stores

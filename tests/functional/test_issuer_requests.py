@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from tollgate.login.fetching import fetch_from_issuer
-from tollgate.login.issuer import IssuerUnavailable
+from tollgate.sign_in.fetching import fetch_from_issuer
+from tollgate.sign_in.issuer import IssuerUnavailable
 
 
 @pytest_asyncio.fixture

@@ -17,7 +17,7 @@ from tests.deployment import (
 from tests.upstream import Script
 from tests.upstream.server import End
 from tests.upstream.speakers import BEDROCK, OPENAI, SECRET_WORDS, SPEAKERS, Speaker
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.generation import GenerationRecord
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 each_speaker = pytest.mark.parametrize("speaker", SPEAKERS, ids=lambda speaker: speaker.name)

@@ -13,9 +13,9 @@ from tests.unit.lambda_runtime.peer import ACCEPTED, next_reply
 from tests.unit.lambda_runtime.serving import EVENT
 from tollgate.core.clock import SystemClock
 from tollgate.lambda_runtime.loop import run_loop
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 WARM_UP: Final = 500
 TASKS_MAX: Final = 10

@@ -21,8 +21,8 @@ from tests.deployment import (
 )
 from tests.stores import an_entry
 from tollgate.core.clock import SystemClock
-from tollgate.core.generation import total_nano_usd
-from tollgate.core.publication import Publications, Signature, publish_to_all
+from tollgate.core.records.generation import total_nano_usd
+from tollgate.core.routing.publication import Publications, Signature, publish_to_all
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.price import bill

@@ -35,7 +35,7 @@ from tests.deployment import (
 )
 from tests.ministack import Ministack, ministack_command, stoppable_ministack
 from tests.upstream.speakers import OPENAI
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.engine.generate import SETTLE_BUDGET_S
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S, SweepReport
 from tollgate.wiring.upkeep import wire_upkeep

@@ -18,7 +18,7 @@ from tests.ministack import ministack_url
 from tests.unit.routing.catalogs import NOW_S
 from tollgate.cli.main import main
 from tollgate.core.clock import SystemClock
-from tollgate.core.publication import Publication
+from tollgate.core.routing.publication import Publication
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import compile_permissions
 from tollgate.settings import Settings

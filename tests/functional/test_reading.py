@@ -12,14 +12,14 @@ from typing import Final
 import pytest
 
 from tests import documents
-from tollgate.core.documents import (
+from tollgate.core.documents.reading import (
     DocumentFault,
     ReadDocument,
     ReaderUnavailable,
     ReadingTask,
     UnreadableDocument,
 )
-from tollgate.core.media_types import HTML, PDF
+from tollgate.core.files.media_types import HTML, PDF
 from tollgate.reading.child import MEMORY_BYTES_MAX
 from tollgate.reading.child_reader import ChildReader
 
@@ -56,7 +56,7 @@ async def test_documents_are_read_side_by_side() -> None:
 # Prints the fault of the document on its input, and the most bytes of memory that its reader took.
 _MEASURE: Final = """
 import asyncio, resource, sys
-from tollgate.core.documents import ReadingTask, UnreadableDocument
+from tollgate.core.documents.reading import ReadingTask, UnreadableDocument
 from tollgate.reading.child_reader import ChildReader
 
 async def read(content, type_):

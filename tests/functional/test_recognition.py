@@ -24,13 +24,13 @@ from tests.unit.routing.catalogs import RECENTLY, endpoint, model
 from tests.upstream import FakeUpstream, Script
 from tollgate.core.clock import SystemClock
 from tollgate.core.content import InlineMedia
-from tollgate.core.documents import DocumentPage
-from tollgate.core.media_types import PDF
-from tollgate.providers.transports.engine_calls import PooledEngineCalls
+from tollgate.core.documents.reading import DocumentPage
+from tollgate.core.files.media_types import PDF
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.settings import Settings
 from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.tools.io.engine_calls import PooledEngineCalls
 from tollgate.tools.recognize import EngineRecognizer
 from tollgate.wiring.aws import signer
 from tollgate.wiring.generation import wire_gateway, wire_upstream

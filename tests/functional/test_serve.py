@@ -38,9 +38,9 @@ from tests.local_server import environment as plain
 from tests.stores import record_of
 from tests.upstream import Script
 from tests.upstream.speakers import OPENAI, SPEAKERS
-from tollgate.core.activity import day_of
 from tollgate.core.clock import DAY_S
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.activity import day_of
+from tollgate.core.records.generation import GenerationRecord
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -20,7 +20,7 @@ from tollgate.cli.server.connections import ConnectionLimits
 from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
-from tollgate.engine.sink import ClientGone
+from tollgate.engine.replies.sink import ClientGone
 
 ENOUGH_S: Final = 0.2
 GET: Final = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"

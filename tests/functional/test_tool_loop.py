@@ -28,8 +28,8 @@ from tollgate.core.request import AssistantMessage, ToolMessage, UserMessage
 from tollgate.core.server_tools import RunResult, ServerTool
 from tollgate.http1.egress import Egress
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.providers.transports.public_fetcher import PublicFetcher
 from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.tools.io.public_fetcher import PublicFetcher
 from tollgate.wiring.local_reader import wire_local_reader
 from tollgate.wiring.tools import WiredTools
 

@@ -14,7 +14,7 @@ from tests.deployed_functions import SOURCE, start_login
 from tests.deployment import Deployment, Workspace, environment
 from tests.upstream.issuer import CLIENT_ID, ScriptedIssuer
 from tollgate.core.clock import SystemClock
-from tollgate.login.codes import challenge_of
+from tollgate.sign_in.codes import challenge_of
 
 VERIFIER: Final = "v" * 43
 LISTENER: Final = "http://127.0.0.1:49152/callback"

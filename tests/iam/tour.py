@@ -41,7 +41,7 @@ from tests.unit.web.routes import (
 from tests.upstream import Script
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
-from tollgate.core.publication import Signature, publish_to_all
+from tollgate.core.routing.publication import Signature, publish_to_all
 from tollgate.ingress.formats import (
     EMBEDDINGS,
     IMAGE_GENERATIONS,
@@ -57,7 +57,7 @@ from tollgate.routing.routing_file import Routing
 from tollgate.routing.scalars import merge_section
 from tollgate.stores.aws.tables import get_item, level_row_key
 from tollgate.stores.documents.invoked_reader import INLINE_BYTES_MAX
-from tollgate.stores.membership.slices import LevelSlices
+from tollgate.stores.people.slices import LevelSlices
 
 CHAT: Final = CHAT_ROUTES[0].removeprefix("POST ")
 RESPONSES: Final = RESPONSES_FORMAT.path

@@ -22,8 +22,8 @@ from tests.infra.translation import ROOT
 from tests.moto_server import running_moto
 from tollgate.cli.main import main
 from tollgate.cli.stack.aws_account import AwsAccount
-from tollgate.web.key_shapes import NewKeyBody
-from tollgate.web.routes.credits import GrantBody
+from tollgate.web.keys.key_shapes import NewKeyBody
+from tollgate.web.money.credit_routes import GrantBody
 
 SIGNED_IN = {"AWS_ACCESS_KEY_ID": "synthetic", "AWS_SECRET_ACCESS_KEY": "synthetic"}
 STAND_IN = '#!/bin/sh\necho "$@" >>"{seen}"\nexit {status}\n'

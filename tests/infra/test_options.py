@@ -12,9 +12,9 @@ import pytest
 from tests.infra.test_roles import compile_permissions, statements
 from tests.infra.test_watching import throttles
 from tests.infra.translation import ROOT, Stack
-from tollgate.core.money import NANO_USD_PER_USD
+from tollgate.core.money.amounts import NANO_USD_PER_USD
 from tollgate.settings import Settings
-from tollgate.web.paths import STREAMING_PATHS
+from tollgate.web.http.paths import STREAMING_PATHS
 
 KEY: Final = "arn:aws:kms:us-east-1:123456789012:key/abc"
 TOPIC: Final = "arn:aws:sns:us-east-1:123456789012:budgets"

@@ -13,8 +13,8 @@ from tollgate.core.errors import ErrorCode
 from tollgate.ingress.formats import CHAT_COMPLETIONS
 from tollgate.settings import Settings
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
-from tollgate.web.file_shapes import EXPIRES_MAX_S
-from tollgate.web.paths import STREAMING_PATHS
+from tollgate.web.files.file_shapes import EXPIRES_MAX_S
+from tollgate.web.http.paths import STREAMING_PATHS
 
 CHAT_PATH = CHAT_COMPLETIONS.path
 ANY = "x-amazon-apigateway-any-method"

@@ -13,7 +13,7 @@ from tests.unit.ingress.samples import RECORD
 from tollgate.observability import emf
 from tollgate.observability.emf import EmbeddedMetrics
 from tollgate.observability.log import canonical_line
-from tollgate.web.paths import STREAMING_PATHS
+from tollgate.web.http.paths import STREAMING_PATHS
 
 NAMESPACE: Final = {"Fn::Sub": "Tollgate/${AWS::StackName}"}
 CHAT: Final = [{"Name": "FunctionName", "Value": {"Ref": "ChatFunction"}}]

@@ -3,7 +3,9 @@
 from collections.abc import AsyncGenerator, Sequence
 
 from tests.memory.books import MemoryBooks
-from tollgate.core.activity import (
+from tollgate.core.clock import DAY_S
+from tollgate.core.ids import created_s
+from tollgate.core.records.activity import (
     Activity,
     ActivityRow,
     ActivityStream,
@@ -11,12 +13,10 @@ from tollgate.core.activity import (
     days_within,
     summarize_day,
 )
-from tollgate.core.clock import DAY_S
-from tollgate.core.ids import created_s
 
 
 class MemoryActivityStore:
-    """Implements `stores.administration.ActivityStore`."""
+    """Implements `stores.ports.administration.ActivityStore`."""
 
     def __init__(self, books: MemoryBooks) -> None:
         self._books = books

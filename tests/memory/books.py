@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tollgate.core.audit import AuditEntry
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.limits import Period
 from tollgate.core.principal import KeyRole
+from tollgate.core.records.audit import AuditEntry
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.webhooks import EventDelivery, Webhook
-from tollgate.stores.credit import CreditEntry
-from tollgate.stores.people import Member, Team
+from tollgate.stores.ports.credit import CreditEntry
+from tollgate.stores.ports.people import Member, Team
 from tollgate.stores.rules.account import HOLDS_MAX, NEVER_S, UNLIMITED, KeyState, RateState
 from tollgate.stores.rules.credit_lots import Lots
 from tollgate.stores.rules.key_names import KeyName

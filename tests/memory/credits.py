@@ -4,13 +4,13 @@ import re
 from typing import Final
 
 from tests.memory.books import MemoryBooks, MemoryWallet
-from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
-from tollgate.stores.credit import ENTRIES_PAGE_MAX, Balance, CreditEntry
+from tollgate.core.records.audit import Actor
 from tollgate.stores.money.credit_items import change_of
+from tollgate.stores.ports.credit import ENTRIES_PAGE_MAX, Balance, CreditEntry
 from tollgate.stores.rules.account import too_little_to_take
 from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 from tollgate.stores.rules.credit_lots import Lot, Lots, add_lot, allot
@@ -19,7 +19,7 @@ _PLACE: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class MemoryCreditStore:
-    """Implements `stores.administration.CreditStore`."""
+    """Implements `stores.ports.administration.CreditStore`."""
 
     def __init__(self, books: MemoryBooks, clock: Clock) -> None:
         self._books = books

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tollgate.core.files import FoundFile
+from tollgate.core.files.stored import FoundFile
 
 
 @dataclass

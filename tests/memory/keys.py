@@ -6,16 +6,22 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from tests.memory.books import MemoryBooks, MemoryKey
-from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
 from tollgate.core.principal import LimitLevel, Principal
-from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey, OldSecret
+from tollgate.core.records.audit import Actor
 from tollgate.stores.keys.rows import settings_of, used_nano_usd
 from tollgate.stores.keys.secret import LAST_LENGTH, is_well_formed, new_secret, secret_hash
-from tollgate.stores.people import Team
+from tollgate.stores.ports.administration import (
+    KEYS_PAGE_MAX,
+    CreatedKey,
+    KeySummary,
+    NewKey,
+    OldSecret,
+)
+from tollgate.stores.ports.people import Team
 from tollgate.stores.rules.account import RateState, key_refused
 from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange, new_entry
 from tollgate.stores.rules.key_names import KeyName, refuse_taken_name
@@ -24,7 +30,7 @@ from tollgate.stores.rules.periods import period_ends_s
 
 
 class MemoryKeyStore:
-    """Implements `stores.administration.KeyStore`."""
+    """Implements `stores.ports.administration.KeyStore`."""
 
     def __init__(self, books: MemoryBooks, ids: IdSource, clock: Clock, prefix: str) -> None:
         self._books = books

@@ -1,11 +1,11 @@
 """The store of sign-ins' codes in memory."""
 
 from tollgate.core.clock import Clock
-from tollgate.stores.people import CodeKind
+from tollgate.stores.ports.people import CodeKind
 
 
 class MemoryCodes:
-    """Implements `stores.people.CodeStore`."""
+    """Implements `stores.ports.people.CodeStore`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

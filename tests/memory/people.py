@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from tests.memory.books import MemoryBooks, MemorySession
 from tests.memory.keys import MemoryKeyStore
-from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
-from tollgate.stores.administration import NewKey
+from tollgate.core.records.audit import Actor
 from tollgate.stores.keys.secret import new_secret
-from tollgate.stores.people import (
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.people import (
     PEOPLE_PAGE_MAX,
     SESSION_KEY_PREFIX,
     Belongings,
@@ -73,7 +73,7 @@ def _settings(level: Team | Member) -> dict[str, object]:
 
 
 class MemoryTeamStore(_Noted):
-    """Implements `stores.people.TeamStore`."""
+    """Implements `stores.ports.people.TeamStore`."""
 
     async def create(
         self, workspace_id: str, team_id: str, settings: LevelSettings, *, by: Actor
@@ -141,7 +141,7 @@ class MemoryTeamStore(_Noted):
 
 
 class MemoryMemberStore(_Noted):
-    """Implements `stores.people.MemberStore`."""
+    """Implements `stores.ports.people.MemberStore`."""
 
     async def create(
         self,
@@ -247,7 +247,7 @@ class MemoryMemberStore(_Noted):
 
 
 class MemorySessionStore(_Noted):
-    """Implements `stores.people.SessionStore`."""
+    """Implements `stores.ports.people.SessionStore`."""
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tollgate.core.publication import Publication
+from tollgate.core.routing.publication import Publication
 
 
 class MemoryPublications:

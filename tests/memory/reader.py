@@ -1,12 +1,12 @@
 """A reader of documents within this process, which counts what it reads."""
 
-from tollgate.core.documents import ReadDocument, ReadingTask
-from tollgate.core.reading_messages import ReadFault, ReadingRequest
+from tollgate.core.documents.messages import ReadFault, ReadingRequest
+from tollgate.core.documents.reading import ReadDocument, ReadingTask
 from tollgate.reading.perform import perform
 
 
 class InlineReader:
-    """Implements `core.documents.DocumentReader`; `failure` is raised in place of reading."""
+    """Implements `DocumentReader`; `failure` is raised in place of reading."""
 
     def __init__(self, failure: Exception | None = None) -> None:
         self.tasks: list[ReadingTask] = []

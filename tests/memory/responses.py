@@ -1,15 +1,15 @@
 """Stored responses beside an audit log in this process's memory."""
 
 from tests.memory.books import MemoryBooks
-from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
+from tollgate.core.records.audit import Actor
 from tollgate.stores.records.contents import ObjectContentLog
 from tollgate.stores.rules.audit_entries import AuditedChange, new_entry
 
 
 class MemoryResponses:
-    """Implements `stores.administration.ResponseStore`."""
+    """Implements `stores.ports.administration.ResponseStore`."""
 
     def __init__(self, books: MemoryBooks, contents: ObjectContentLog, clock: Clock) -> None:
         self._books = books

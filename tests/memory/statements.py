@@ -4,12 +4,12 @@ from tests.memory.activity import MemoryActivityStore
 from tests.memory.books import MemoryBooks
 from tollgate.core.clock import Clock
 from tollgate.core.ids import created_s
-from tollgate.core.statement import Month, Statement
+from tollgate.core.money.statement import Month, Statement
 from tollgate.stores.rules.statements import Spending, make_statement
 
 
 class MemoryStatementStore:
-    """Implements `stores.administration.StatementStore`; no day is ever closed."""
+    """Implements `stores.ports.administration.StatementStore`; no day is ever closed."""
 
     def __init__(self, books: MemoryBooks, clock: Clock) -> None:
         self._books = books

@@ -10,18 +10,18 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from tests.memory.books import MemoryBooks, MemoryKey, MemoryWallet
-from tollgate.core.activity import GenerationFilter
-from tollgate.core.audit import AuditEntry, AuditFilter
 from tollgate.core.clock import Clock
-from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner, TierLimits
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
-from tollgate.core.speed import AnswerTime, Speed
-from tollgate.stores.base import Hold
+from tollgate.core.records.activity import GenerationFilter
+from tollgate.core.records.audit import AuditEntry, AuditFilter
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.core.routing.speed import AnswerTime, Speed
+from tollgate.stores.ports.base import Hold
 from tollgate.stores.routing.cooldowns import Failures, select_resting
 from tollgate.stores.routing.speeds import (
     WRITE_EVERY_S,
@@ -49,7 +49,7 @@ def _owner(workspace_id: str, key_id: str) -> LimitOwner:
 
 
 class MemoryLedger:
-    """Implements `stores.base.Ledger`."""
+    """Implements `stores.ports.base.Ledger`."""
 
     def __init__(self, books: MemoryBooks, ids: IdSource, clock: Clock) -> None:
         self._books = books
@@ -189,7 +189,7 @@ class MemoryLedger:
 
 
 class MemoryAuditLog:
-    """Implements `stores.administration.AuditLog`."""
+    """Implements `stores.ports.administration.AuditLog`."""
 
     def __init__(self, books: MemoryBooks) -> None:
         self._books = books
@@ -219,7 +219,7 @@ class MemoryAuditLog:
 
 
 class MemoryGenerationStore:
-    """Implements `stores.administration.GenerationStore`."""
+    """Implements `stores.ports.administration.GenerationStore`."""
 
     def __init__(self, books: MemoryBooks) -> None:
         self._books = books
@@ -250,7 +250,7 @@ class MemoryGenerationStore:
 
 
 class MemoryCooldownStore:
-    """Implements `stores.base.CooldownStore`."""
+    """Implements `stores.ports.base.CooldownStore`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

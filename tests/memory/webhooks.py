@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from tests.memory.books import MemoryBooks
-from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
+from tollgate.core.records.audit import Actor
 from tollgate.core.webhooks import (
     EventDelivery,
     ShownWebhook,

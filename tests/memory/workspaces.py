@@ -6,16 +6,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tests.memory.books import MemoryBooks, MemoryWallet
-from tollgate.core.audit import Actor
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
-from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
+from tollgate.core.records.audit import Actor
+from tollgate.stores.ports.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
 from tollgate.stores.rules.audit_entries import AuditedChange, LockChange, new_entry
 
 
 class MemoryWorkspaceStore:
-    """Implements `stores.administration.WorkspaceStore`."""
+    """Implements `stores.ports.administration.WorkspaceStore`."""
 
     def __init__(self, books: MemoryBooks, clock: Clock) -> None:
         self._books = books

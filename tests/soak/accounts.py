@@ -7,7 +7,7 @@ from typing import Final
 from tests.stores import TESTER
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.settings import Settings
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 from tollgate.wiring.administration import Administration
 

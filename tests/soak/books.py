@@ -10,11 +10,11 @@ from tests.soak.accounts import INPUT_NANO_USD, OUTPUT_NANO_USD, WORKSPACES
 from tests.soak.callers import Told
 from tests.soak.provider import INPUT_TOKENS
 from tests.stores import scan_items
-from tollgate.core.activity import GenerationFilter
+from tollgate.aws.attributes import Item
 from tollgate.core.clock import DAY_S, SystemClock
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.activity import GenerationFilter
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.settings import Settings
-from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
 from tollgate.stores.rules.account import UNLIMITED
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S, SweepReport

@@ -5,55 +5,55 @@ from functools import cache
 
 from tests.tidy.source import Finding, Rule, Source
 
+# Folders that implement protocols: wiring alone imports from them.
+_IMPLEMENTATIONS = ("providers", "reading", "stores", "tools")
 # Lowest first. A module imports from its own line and from those above it here, never from below.
+# A folder stands for what lies in it, but for folders in it that have a place of their own.
 LAYERS = (
     ("core",),
     ("http1",),
     ("aws",),
     (
         "ingress",
-        "providers.base",
-        "providers.dialect",
-        "providers.formats",
-        "providers.media_dialects",
-        "providers.parameters",
+        "providers.ports",
         "providers.shared",
-        "providers.unwrapping",
-        "providers.wire_format",
-        "stores.administration",
-        "stores.base",
-        "stores.credit",
-        "stores.people",
+        "stores.ports",
         "stores.rules",
-        "tools.base",
+        "tools.ports",
     ),
     ("routing",),
     ("routing.planning",),
-    ("login",),
-    ("concrete", "reading"),
+    ("sign_in",),
+    _IMPLEMENTATIONS,
     ("engine",),
     ("routing.file",),
     ("routing.review",),
     ("settings",),
     ("web", "lambda_runtime", "observability"),
     ("wiring",),
-    ("chat", "api", "reader", "sweeper", "rollup", "sign_in", "cli"),
+    ("cli", "functions"),
 )
-_RANK = {part: rank for rank, line in enumerate(LAYERS) for part in line}
-_ABSTRACT = {part for part in _RANK if part.startswith(("providers.", "stores.", "tools."))}
+_RANK = {folder: rank for rank, line in enumerate(LAYERS) for folder in line}
+# Files next to the package, each of which starts a function.
+_ENTRIES = {"api", "chat", "reader", "rollup", "sign_in", "sweeper"}
+# Engines of tools are called over the connections to providers, and the simulator is made with the
+# services that all transports are made with.
+_CARRIED = {
+    ("tools", "providers.transports"),
+    ("providers.simulator", "providers.transports"),
+}
 
 # Packages that have one home, and the parts of the project that are this home.
 HOMES = {
-    # aioboto3's client; `http1` is the gateway's own.
     "aiohttp": (),
     "boto3": ("cli",),
     "docx": ("reading",),
-    "cryptography": ("login",),
+    "cryptography": ("sign_in",),
     "fastapi": ("web",),
     "httptools": ("http1",),
-    "joserfc": ("login",),
+    "joserfc": ("sign_in",),
     "lxml": ("reading",),
-    "mangum": ("api", "lambda_runtime", "sign_in"),
+    "mangum": ("functions.api", "functions.sign_in", "lambda_runtime"),
     "openpyxl": ("reading",),
     "pydantic_settings": ("settings",),
     "pypdfium2": ("reading",),
@@ -82,76 +82,83 @@ _TIME_AND_CHANCE_HOMES = {"tollgate.core.clock", "tollgate.core.entropy", "tollg
 
 @cache
 def part_of(name: str) -> str | None:
-    """Return the part of the project that a dotted name lies in, None if it is not ours.
+    """Return the folder of the layers that a dotted name lies in, None if it is not ours.
 
-    A part is a package directly in tollgate or an entry file; `providers` and `stores` are told
-    apart one level down, because their protocols and their implementations are layers of their own.
+    A folder that no layer names is returned by its first word.
     """
+    place = _place_of(name)
+    if place is None:
+        return None
+    words = place.split(".")
+    folders = (".".join(words[:end]) for end in range(len(words), 0, -1))
+    return next((folder for folder in folders if folder in _RANK), words[0])
+
+
+def _place_of(name: str) -> str | None:
+    """Return a dotted name below `tollgate`; a file next to that package lies in `functions`."""
     match name.split("."):
-        case ["chat" | "api" | "reader" | "sweeper" | "rollup" | "sign_in" as entry, *_]:
-            return entry
         case ["tollgate"]:
             return "core"
         case ["tollgate", "__main__", *_]:
             return "cli"
-        case ["tollgate", "providers" | "stores" | "tools" as folder]:
-            return f"{folder}.base"
-        case ["tollgate", "providers", module, *_]:
-            return f"providers.{module}"
-        case [
-            "tollgate",
-            "stores",
-            "administration" | "base" | "credit" | "people" | "rules" as module,
-            *_,
-        ]:
-            return f"stores.{module}"
-        case ["tollgate", "stores", *_]:
-            return "stores"
-        case ["tollgate", "tools", "base", *_]:
-            return "tools.base"
-        case ["tollgate", "tools", *_]:
-            return "tools"
-        case ["tollgate", "routing", "file" | "planning" | "review" as room, *_]:
-            return f"routing.{room}"
-        case ["tollgate", part, *_]:
-            return part
+        case ["tollgate", *words]:
+            return ".".join(words)
+        case [entry, *_] if entry in _ENTRIES:
+            return f"functions.{entry}"
         case _:
             return None
+
+
+def _lies_in(place: str, folder: str) -> bool:
+    return f"{place}.".startswith(f"{folder}.")
+
+
+def _implementation_of(name: str) -> str | None:
+    """Return the implementation that a dotted name is of: each codec is one; None without one."""
+    if part_of(name) not in _IMPLEMENTATIONS:
+        return None
+    words = (_place_of(name) or "").split(".")
+    depth = 1 if words[0] != "providers" else 3 if words[1:2] == ["codecs"] else 2
+    return ".".join(words[:depth])
 
 
 def imports_run_one_way(source: Source) -> Iterator[Finding]:
     part = part_of(source.module)
     if part is None:
         return
-    rank = _rank(part)
+    rank = _RANK.get(part)
     if rank is None:
         yield source.finding(1, f"{part} is in no layer: give it a place in tests/tidy/layers.py")
         return
     for found in source.imports:
         target = part_of(found.name)
-        target_rank = None if target is None else _rank(target)
+        target_rank = None if target is None else _RANK.get(target)
         if target_rank is not None and target_rank > rank:
             yield source.finding(found.line, f"{part} lies below {target} and may not import it")
     for name, line in source.dotted_names:
         target = part_of(name.partition(":")[0])
-        target_rank = None if target is None else _rank(target)
+        target_rank = None if target is None else _RANK.get(target)
         # The table of formats lies below the codecs that it names, in the folder of both.
         if target_rank is not None and target_rank > rank and not _share_folder(part, target):
             yield source.finding(line, f"{part} lies below {target} and may not name its objects")
 
 
 def implementations_are_imported_by_wiring_alone(source: Source) -> Iterator[Finding]:
-    part = part_of(source.module)
-    if part in {None, "wiring", "providers.registry"}:
+    if part_of(source.module) in {None, "wiring"}:
         return
-    named = [(name.partition(":")[0], line) for name, line in source.dotted_names]
-    for name, line in [*((found.name, found.line) for found in source.imports), *named]:
-        target = part_of(name)
-        if target is None or not _is_concrete(target) or target == part:
-            continue
-        if (name, line) not in named or not _share_folder(part, target):
+    own = _implementation_of(source.module)
+    for found in source.imports:
+        target = _implementation_of(found.name)
+        if target not in {None, own} and (own, target) not in _CARRIED:
             yield source.finding(
-                line, f"{part} may not import {target}: only wiring knows implementations"
+                found.line,
+                f"{source.module} may not import {target}: only wiring knows implementations",
+            )
+    for name, line in source.dotted_names:
+        target = _implementation_of(name.partition(":")[0])
+        if target not in {None, own} and not _share_folder(part_of(source.module), target):
+            yield source.finding(
+                line, f"{source.module} may not name {target}: only wiring knows implementations"
             )
 
 
@@ -168,14 +175,12 @@ def formats_and_providers_never_meet(source: Source) -> Iterator[Finding]:
 
 
 def packages_stay_in_their_home(source: Source) -> Iterator[Finding]:
-    part = part_of(source.module)
+    place = _place_of(source.module)
     for found in source.imports:
         package = found.name.partition(".")[0]
-        home = HOMES.get(package)
-        if not part or home is None or part in home:
-            continue
-        if not (part == "stores.base" and "stores" in home):
-            where = " and ".join(home) or "libraries"
+        homes = HOMES.get(package)
+        if place and homes is not None and not any(_lies_in(place, home) for home in homes):
+            where = " and ".join(homes) or "libraries"
             yield source.finding(found.line, f"{package} is imported only in {where}")
 
 
@@ -204,15 +209,6 @@ def _share_folder(part: str | None, other: str | None) -> bool:
     return (part or "").partition(".")[0] == (other or "").partition(".")[0]
 
 
-def _is_concrete(part: str) -> bool:
-    folder = part.partition(".")[0]
-    return folder in {"providers", "reading", "stores", "tools"} and part not in _ABSTRACT
-
-
-def _rank(part: str) -> int | None:
-    return _RANK["concrete"] if _is_concrete(part) else _RANK.get(part)
-
-
 RULES: tuple[Rule, ...] = (
     imports_run_one_way,
     implementations_are_imported_by_wiring_alone,
@@ -221,3 +217,7 @@ RULES: tuple[Rule, ...] = (
     settings_alone_reads_the_environment,
     time_and_chance_come_from_core,
 )
+
+
+def _share_folder(part: str | None, other: str | None) -> bool:
+    return (part or "").partition(".")[0] == (other or "").partition(".")[0]

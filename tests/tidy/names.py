@@ -8,8 +8,6 @@ from tests.tidy.source import Finding, Source
 
 # Lambda and the command line agreed on these names; every module that is started has one.
 _ENTRY_POINTS = {"handler", "main"}
-# Folders of providers that all codecs share; every other folder there is one codec.
-_NOT_CODECS = {"shared", "transports"}
 
 
 def names_have_one_meaning(sources: Iterable[Source]) -> Iterator[Finding]:
@@ -69,7 +67,7 @@ def _are_parallel(one: Source, other: Source) -> bool:
 
 def _codec(source: Source) -> str | None:
     match source.module.split("."):
-        case ["tollgate", "providers", folder, _, *_] if folder not in _NOT_CODECS:
+        case ["tollgate", "providers", "codecs", folder, _, *_]:
             return folder
         case _:
             return None

@@ -18,10 +18,16 @@ from tollgate.core.ids import IdSource
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.format_row import IngressFormat
 from tollgate.ingress.formats import FORMATS
-from tollgate.providers.base import BatchCodec, Codec, StreamedWorkCodec, TokenCounter, Transport
-from tollgate.providers.formats import WIRE_FORMATS
-from tollgate.providers.registry import TRANSPORTS
+from tollgate.providers.ports.base import (
+    BatchCodec,
+    Codec,
+    StreamedWorkCodec,
+    TokenCounter,
+    Transport,
+)
+from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.web.topics import TOPICS, Topic
+from tollgate.wiring.providers import TRANSPORTS
 
 TOP = Path(__file__).parents[2]
 
@@ -46,7 +52,7 @@ def test_a_name_leads_to_an_object_of_its_own_module(name: str) -> None:
 
 def test_a_name_that_leads_nowhere_is_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'NOTHING'"):
-        import_object("tollgate.core.money:NOTHING")
+        import_object("tollgate.core.money.amounts:NOTHING")
     with pytest.raises(ModuleNotFoundError):
         import_object("tollgate.core.nothing:USD")
 

@@ -9,13 +9,18 @@ import tollgate
 
 ROOT = Path(tollgate.__file__).parent
 # Nothing but money in these: not even the word.
-PURE = ("core/money.py", "core/usage.py", "core/generation.py", "core/activity.py")
+PURE = (
+    "core/money/amounts.py",
+    "core/usage.py",
+    "core/records/generation.py",
+    "core/records/activity.py",
+)
 # Time is a float in these, and may be: only as a limit or a moment, never as a factor.
 MIXED = (
     "engine/meter.py",
     "routing/price.py",
     "stores/records/activity.py",
-    "stores/aws/attributes.py",
+    "aws/attributes.py",
     "stores/money/credits.py",
     "stores/records/generations.py",
     "stores/aws/holds.py",

@@ -52,9 +52,9 @@ def test_a_decision_that_reads_a_message_is_found(text: str) -> None:
     [
         ("routing/planning/exclusions.py", "if found.cause is Cause.TIER_COST: 1"),
         ("routing/planning/rules.py", "if reason is None: 1"),
-        ("engine/media.py", "for message in request.messages: 1"),
-        ("engine/media.py", "match message:\n case UserMessage(): 1"),
-        ("engine/media.py", "if message.role == 'user': 1"),
+        ("engine/files/media.py", "for message in request.messages: 1"),
+        ("engine/files/media.py", "match message:\n case UserMessage(): 1"),
+        ("engine/files/media.py", "if message.role == 'user': 1"),
         ("routing/file/problems.py", "text = f'{message}: {hint}' if hint else message"),
         ("providers/shared/refusals.py", "a = 'context' in error.message"),
     ],

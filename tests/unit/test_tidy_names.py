@@ -15,11 +15,23 @@ BROKEN = [
     ("core/a.py", "LIMIT: int = 1", "web/b.py", "LIMIT = 2", [1]),
     ("core/a.py", "FIRST = 1\nLAST = 2", "web/b.py", "FIRST, LAST = 1, 2", [1, 1]),
     ("core/a.py", "A = B = 1", "web/b.py", "B = 1", [1]),
-    ("providers/gemini/a.py", "def f(): 1", "providers/gemini/b.py", "def f(): 1", [1]),
-    ("providers/gemini/a.py", "def f(): 1", "providers/shared/b.py", "def f(): 1", [1]),
-    ("providers/transports/a.py", "def f(): 1", "providers/gemini/b.py", "def f(): 1", [1]),
-    ("providers/base.py", "class Codec: 1", "providers/gemini/b.py", "class Codec: 1", [1]),
-    ("engine/a.py", "class Part: 1", "providers/gemini/b.py", "class Part: 1", [1]),
+    (
+        "providers/codecs/gemini/a.py",
+        "def f(): 1",
+        "providers/codecs/gemini/b.py",
+        "def f(): 1",
+        [1],
+    ),
+    ("providers/codecs/gemini/a.py", "def f(): 1", "providers/shared/b.py", "def f(): 1", [1]),
+    ("providers/transports/a.py", "def f(): 1", "providers/codecs/gemini/b.py", "def f(): 1", [1]),
+    (
+        "providers/ports/base.py",
+        "class Codec: 1",
+        "providers/codecs/gemini/b.py",
+        "class Codec: 1",
+        [1],
+    ),
+    ("engine/a.py", "class Part: 1", "providers/codecs/gemini/b.py", "class Part: 1", [1]),
     ("stores/wire.py", "class Part: 1", "core/b.py", "class Part: 1", [1]),
     ("ingress/wireless.py", "class Part: 1", "core/b.py", "class Part: 1", [1]),
     ("core/a.py", "def mainly(): 1", "web/b.py", "def mainly(): 1", [1]),
@@ -32,8 +44,8 @@ KEPT = [
     ("core/a.py", "def f(): 1", "engine/b.py", "class A:\n def f(self): 1"),
     ("core/a.py", "def f(): 1", "engine/b.py", "def g():\n f = 1"),
     ("core/a.py", "ROWS = {}", "engine/b.py", "ROWS['a'] = 1\nROWS.a = 1"),
-    ("providers/gemini/a.py", "def f(): 1", "providers/bedrock/b.py", "def f(): 1"),
-    ("providers/gemini/wire.py", "class Part: 1", "core/b.py", "class Part: 1"),
+    ("providers/codecs/gemini/a.py", "def f(): 1", "providers/codecs/bedrock/b.py", "def f(): 1"),
+    ("providers/codecs/gemini/wire.py", "class Part: 1", "core/b.py", "class Part: 1"),
     ("core/a.py", "class Part: 1", "ingress/chat/wire/replies.py", "class Part: 1"),
     ("sweeper.py", "def handler(): 1", "rollup.py", "def handler(): 1"),
     ("cli/a.py", "def main(): 1", "cli/b.py", "def main(): 1"),
@@ -61,12 +73,17 @@ def test_a_name_of_one_meaning_is_left_alone(first: str, its: str, second: str, 
 
 
 def test_a_third_meaning_is_found_beside_two_parallel_ones() -> None:
-    paths = ("providers/bedrock/a.py", "providers/gemini/a.py", "providers/gemini/b.py")
+    paths = (
+        "providers/codecs/bedrock/a.py",
+        "providers/codecs/gemini/a.py",
+        "providers/codecs/gemini/b.py",
+    )
     sources = [Source(PurePosixPath("functions/tollgate", path), "def f(): 1") for path in paths]
     [finding] = names_have_one_meaning(sources)
     assert finding.path.name == "b.py"
     assert (
-        finding.rule == "f is defined in functions/tollgate/providers/gemini/a.py too: rename one"
+        finding.rule
+        == "f is defined in functions/tollgate/providers/codecs/gemini/a.py too: rename one"
     )
 
 

@@ -37,7 +37,7 @@ def test_a_private_name_of_a_library_is_found(text: str) -> None:
     "text",
     [
         "from uvicorn import Config, Server",
-        "from tollgate.login.grants import _approval",
+        "from tollgate.sign_in.grants import _approval",
         "address._replace(query='')",
         "from typing import Generic\nclass A(Generic):\n def f(self): self._a = 1; self._a",
         "from tollgate.web.shapes import B\nclass A(B): f = lambda self: self._b",

@@ -10,12 +10,12 @@ from tests.tidy.second_lists import second_lists
 from tests.tidy.source import Source
 from tollgate.core.request import Sampling
 from tollgate.ingress.chat_completions.wire.request import ChatFields
-from tollgate.providers.formats import FormatName
-from tollgate.providers.parameters import PARAMETERS
+from tollgate.providers.ports.formats import FormatName
+from tollgate.providers.ports.parameters import PARAMETERS
 
 ROOT = Path(__file__).parents[2]
-FORMATS_HOME = "functions/tollgate/providers/formats.py"
-PARAMETERS_HOME = "functions/tollgate/providers/parameters.py"
+FORMATS_HOME = "functions/tollgate/providers/ports/formats.py"
+PARAMETERS_HOME = "functions/tollgate/providers/ports/parameters.py"
 
 
 def sources(*homes: str) -> Iterator[Source]:

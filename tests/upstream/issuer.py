@@ -10,8 +10,8 @@ from joserfc import jwt
 from joserfc.jwk import Key, RSAKey
 
 from tollgate.core.clock import Clock
-from tollgate.login.codes import challenge_of
-from tollgate.login.issuer import IssuerReply, IssuerUnavailable
+from tollgate.sign_in.codes import challenge_of
+from tollgate.sign_in.issuer import IssuerReply, IssuerUnavailable
 
 ISSUER = "https://login.example/realms/acme"
 CLIENT_ID = "tollgate"

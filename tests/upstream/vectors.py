@@ -1,7 +1,7 @@
 """Replies of servers of embeddings, in OpenAI's shape."""
 
 from tests.scripted import frame
-from tollgate.providers.base import Frame
+from tollgate.providers.ports.base import Frame
 
 
 def vector(place: int) -> list[float]:

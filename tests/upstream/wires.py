@@ -25,9 +25,9 @@ from tests.upstream.answers import (
 )
 from tests.upstream.speakers import SECRET_WORDS
 from tollgate.core.request import Capability, Modality
-from tollgate.providers.base import Codec, Decoder, Frame, Target, UpstreamRefused
-from tollgate.providers.dialect import ClaudeCarrier, ClaudeDialect, Dialect, GeminiDialect
-from tollgate.providers.formats import FormatName, codec_of
+from tollgate.providers.ports.base import Codec, Decoder, Frame, Target, UpstreamRefused
+from tollgate.providers.ports.dialect import ClaudeCarrier, ClaudeDialect, Dialect, GeminiDialect
+from tollgate.providers.ports.formats import FormatName, codec_of
 from tollgate.providers.transports.bedrock_runtime import EventStreamFrames
 from tollgate.providers.transports.body_frames import FrameDecoder
 from tollgate.providers.transports.invoke_frames import InvokeFrames

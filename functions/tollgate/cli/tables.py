@@ -41,7 +41,7 @@ def show(
     listed = list(rows)
     if style == "csv" and shape is not None and isinstance(data, list):
         # pydantic takes longer to import than a command, and CSV alone needs it.
-        from tollgate.web.csv_columns import cell_text, csv_columns
+        from tollgate.web.http.csv_columns import cell_text, csv_columns
 
         columns = csv_columns(shape())
         listed = [{name: cell_text(it[name]) for name in columns} for it in data]

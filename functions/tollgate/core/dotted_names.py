@@ -20,7 +20,8 @@ def import_object(name: str) -> object:
 
 
 class DottedName(Struct, Generic[_Object], frozen=True):
-    """The name of an object, `tollgate.core.money:USD`; a call imports and returns the object."""
+    """The name of an object, `tollgate.core.money.amounts:USD`; a call imports and returns the
+    object."""
 
     name: str
 

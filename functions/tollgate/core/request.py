@@ -21,9 +21,9 @@ from tollgate.core.content import (
     ToolCall,
     UserContent,
 )
-from tollgate.core.document_options import DocumentOptions
+from tollgate.core.documents.known_files import KnownFile
+from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.json_value import JsonValue
-from tollgate.core.known_files import KnownFile
 from tollgate.core.server_tools import ServerTool
 
 JsonObject = Mapping[str, JsonValue]

@@ -7,7 +7,7 @@ from typing import Final, Literal, Protocol
 
 from msgspec import Struct, field
 
-from tollgate.core.audit import Actor
+from tollgate.core.records.audit import Actor
 
 WEBHOOKS_MAX: Final = 10
 DELIVERIES_MAX: Final = 100

@@ -33,25 +33,25 @@ from tollgate.core.events import (
 from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import describe_remedy
 from tollgate.core.usage import Usage
-from tollgate.core.work import InputWork
+from tollgate.core.work.base import InputWork
 from tollgate.engine import retry
 from tollgate.engine.attempt_cursor import AttemptCursor
 from tollgate.engine.choices import Encoded, encode_attempt
-from tollgate.engine.endpoint_reports import EndpointReports
+from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Gateway
 from tollgate.engine.head_start import HeadStart
-from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
+from tollgate.engine.routing.endpoint_reports import EndpointReports
 from tollgate.ingress.base import ServedBy
-from tollgate.providers.base import Provider, Target
+from tollgate.providers.ports.base import Provider, Target
 from tollgate.routing.planning.plan import Attempt, Plan
 
 # Most processes serve no request of these kinds.
 _LEAVE_TO_PROVIDER: Final = DottedName[Callable[[GenerationRequest, Target], GenerationRequest]](
-    "tollgate.engine.native_tools:leave_to_provider"
+    "tollgate.engine.rounds.native_tools:leave_to_provider"
 )
 _ENCODE_WORK: Final = DottedName[Callable[[Provider, Attempt, InputWork], Encoded]](
-    "tollgate.engine.batches:encode_work"
+    "tollgate.engine.work.batches:encode_work"
 )
 
 

@@ -30,7 +30,7 @@ from tollgate.core.events import (
 )
 from tollgate.core.request import GenerationRequest, WorkKind
 from tollgate.engine.silence import SilenceLimit
-from tollgate.providers.base import (
+from tollgate.providers.ports.base import (
     Codec,
     Decoder,
     Demultiplexer,
@@ -43,7 +43,7 @@ from tollgate.providers.base import (
     UpstreamRefused,
     WireRequest,
 )
-from tollgate.providers.unwrapping import encode_request, make_decoder
+from tollgate.providers.ports.unwrapping import encode_request, make_decoder
 from tollgate.routing.planning.plan import Attempt
 
 # A function whose providers are well never needs it.

@@ -7,18 +7,18 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from tollgate.core.clock import Clock, Deadline
-from tollgate.core.cooldown import CooldownPolicy
-from tollgate.core.documents import DocumentReader, TextRecognizer
-from tollgate.core.files import FoundFile
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.documents.reading import DocumentReader, TextRecognizer
+from tollgate.core.files.stored import FoundFile
 from tollgate.core.ids import IdSource
 from tollgate.core.platform_ids import PlatformIds
 from tollgate.core.principal import Admission, Principal
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.routing.cooldown import CooldownPolicy
 from tollgate.ingress.base import ParsedWork
-from tollgate.providers.base import MediaFetcher, Provider
+from tollgate.providers.ports.base import MediaFetcher, Provider
 from tollgate.routing.planning.planner import Planner
-from tollgate.stores.base import CooldownStore, Ledger
-from tollgate.tools.base import ServerTools
+from tollgate.stores.ports.base import CooldownStore, Ledger
+from tollgate.tools.ports.base import ServerTools
 
 
 class ProviderDirectory(Protocol):

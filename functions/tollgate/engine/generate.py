@@ -17,41 +17,41 @@ from tollgate.core.errors import (
     OutcomeUnknown,
     UpstreamError,
 )
-from tollgate.core.generation import GenerationRecord, RoundsBound
+from tollgate.core.records.generation import GenerationRecord, RoundsBound
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.attempts import AttemptContext, commit_first
-from tollgate.engine.coverage import Coverage
-from tollgate.engine.delivery import deliver_metered, end_uncovered
-from tollgate.engine.endpoint_reports import EndpointReports
+from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Call, Gateway
 from tollgate.engine.head_start import HeadStart
-from tollgate.engine.media import RequestMedia
 from tollgate.engine.meter import Meter
-from tollgate.engine.sink import ClientGone, EventSink
-from tollgate.engine.tool_injection import InjectedTools
+from tollgate.engine.replies.delivery import deliver_metered, end_uncovered
+from tollgate.engine.replies.sink import ClientGone, EventSink
+from tollgate.engine.rounds.tool_injection import InjectedTools
+from tollgate.engine.routing.endpoint_reports import EndpointReports
+from tollgate.engine.usage.coverage import Coverage
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.stores.base import Hold
+from tollgate.stores.ports.base import Hold
 
 if TYPE_CHECKING:
-    from tollgate.engine.server_tools import OfferedTools
+    from tollgate.engine.rounds.server_tools import OfferedTools
 
 # The preparations and the rounds of requests that most processes never serve.
 _FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
-    "tollgate.engine.named_files:fetch_awaited"
+    "tollgate.engine.files.named_files:fetch_awaited"
 )
 _FIND_FILES_OF: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
-    "tollgate.engine.named_files:find_files_of"
+    "tollgate.engine.files.named_files:find_files_of"
 )
 _OFFER_SERVER_TOOLS: Final = DottedName[Callable[..., "OfferedTools"]](
-    "tollgate.engine.server_tools:offer_server_tools"
+    "tollgate.engine.rounds.server_tools:offer_server_tools"
 )
 _READ_DOCUMENTS: Final = DottedName[
     Callable[[Gateway, PlanningRequest, Plan, RequestMedia], Awaitable[Plan]]
-]("tollgate.engine.document_reading:read_documents")
+]("tollgate.engine.documents.document_reading:read_documents")
 _STREAM_ROUNDS: Final = DottedName[
     Callable[[AttemptContext, EventSink, Coverage, InjectedTools], Awaitable[None]]
-]("tollgate.engine.rounds:stream_rounds")
+]("tollgate.engine.rounds.rounds:stream_rounds")
 
 # Deciding and settling are a few DynamoDB calls that time out at 1 s each.
 SETTLE_BUDGET_S: Final = 8.0

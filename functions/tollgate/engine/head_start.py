@@ -7,9 +7,9 @@ import asyncio
 
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.choices import EncodedAttempt, encode_attempt
+from tollgate.engine.files.media import RequestMedia
 from tollgate.engine.gateway import Gateway
-from tollgate.engine.media import RequestMedia
-from tollgate.providers.base import ReadyRequest
+from tollgate.providers.ports.base import ReadyRequest
 from tollgate.routing.planning.plan import Attempt
 
 

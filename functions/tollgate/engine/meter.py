@@ -25,7 +25,8 @@ from tollgate.core.events import (
     Started,
     UsageReported,
 )
-from tollgate.core.generation import (
+from tollgate.core.json_value import JsonValue
+from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
     Fee,
@@ -34,13 +35,12 @@ from tollgate.core.generation import (
     RunRecord,
     total_nano_usd,
 )
-from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
-from tollgate.engine.round_account import RoundAccount, weakest_source
+from tollgate.engine.usage.round_account import RoundAccount, weakest_source
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import bill, bill_fees
-from tollgate.stores.base import Hold
+from tollgate.stores.ports.base import Hold
 
 # A function whose providers are well never needs it.
 _WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")

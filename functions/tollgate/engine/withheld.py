@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.escapes import resolve_escapes
-from tollgate.core.work import Work
+from tollgate.core.work.base import Work
 
 _WITHHELD: Final = "[prompt]"
 _RUN: Final = 3

@@ -1,4 +1,4 @@
-"""The protocols of a client format; the counterpart of `providers.base`."""
+"""The protocols of a client format; the counterpart of `providers.ports.base`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -7,18 +7,18 @@ from typing import Any, Final, Protocol, Self
 from msgspec import Struct, field
 
 from tollgate.core.content import FileReference, MediaUrl
-from tollgate.core.errors import GatewayError
-from tollgate.core.events import StreamEvent
-from tollgate.core.generation import AttemptRecord, GenerationRecord
-from tollgate.core.json_value import JsonValue
 
 # Not for the checker alone: a kept answer is decoded into this type.
-from tollgate.core.known_files import KnownFile
-from tollgate.core.lifecycle import Lifecycle
+from tollgate.core.documents.known_files import KnownFile
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import StreamEvent
+from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import RateLimit
+from tollgate.core.records.generation import AttemptRecord, GenerationRecord
 from tollgate.core.request import GenerationRequest, JsonObject
 from tollgate.core.response import GenerationResponse
-from tollgate.core.work import Work
+from tollgate.core.routing.lifecycle import Lifecycle
+from tollgate.core.work.base import Work
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
 # One newline only: for some clients a blank line after a comment ends an event.

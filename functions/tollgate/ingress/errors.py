@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from tollgate.core.errors import ErrorCode, GatewayError, MethodNotAllowed
 from tollgate.core.json_value import JsonValue
 from tollgate.core.limits import Period, RateLimit, ReachedLimit
-from tollgate.core.money import usd
+from tollgate.core.money.amounts import usd
 from tollgate.ingress.base import ErrorReply, Routed
 
 STATUS: Final[Mapping[ErrorCode, int]] = {

@@ -107,10 +107,12 @@ RESPONSES: Final = IngressFormat(
 EMBEDDINGS: Final = IngressFormat(
     name="embeddings",
     path="/v1/embeddings",
-    make=DottedName("tollgate.ingress.embeddings:Embeddings"),
+    make=DottedName("tollgate.ingress.work.embeddings:Embeddings"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.embeddings.wire.embedding_request:EmbeddingsRequest"),
-        reply=DottedName("tollgate.ingress.embeddings.wire.embedding_reply:EmbeddingsReply"),
+        request=DottedName(
+            "tollgate.ingress.work.embeddings.wire.embedding_request:EmbeddingsRequest"
+        ),
+        reply=DottedName("tollgate.ingress.work.embeddings.wire.embedding_reply:EmbeddingsReply"),
     ),
     tag="embeddings",
     summary="Create Embeddings",
@@ -120,10 +122,10 @@ EMBEDDINGS: Final = IngressFormat(
 RERANK: Final = IngressFormat(
     name="rerank",
     path="/v1/rerank",
-    make=DottedName("tollgate.ingress.rerank:Rerank"),
+    make=DottedName("tollgate.ingress.work.rerank:Rerank"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.rerank.wire.rerank_request:RerankBody"),
-        reply=DottedName("tollgate.ingress.rerank.wire.rerank_reply:RerankReply"),
+        request=DottedName("tollgate.ingress.work.rerank.wire.rerank_request:RerankBody"),
+        reply=DottedName("tollgate.ingress.work.rerank.wire.rerank_reply:RerankReply"),
     ),
     tag="rerank",
     summary="Rank Documents",
@@ -140,10 +142,12 @@ RERANK: Final = IngressFormat(
 MODERATIONS: Final = IngressFormat(
     name="moderations",
     path="/v1/moderations",
-    make=DottedName("tollgate.ingress.moderations:Moderations"),
+    make=DottedName("tollgate.ingress.work.moderations:Moderations"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.moderations.wire.moderation_request:ModerationBody"),
-        reply=DottedName("tollgate.ingress.moderations.wire.moderation_reply:ModerationReply"),
+        request=DottedName(
+            "tollgate.ingress.work.moderations.wire.moderation_request:ModerationBody"
+        ),
+        reply=DottedName("tollgate.ingress.work.moderations.wire.moderation_reply:ModerationReply"),
     ),
     tag="moderations",
     summary="Create Moderation",
@@ -153,12 +157,12 @@ MODERATIONS: Final = IngressFormat(
 IMAGE_GENERATIONS: Final = IngressFormat(
     name="image_generations",
     path="/v1/images/generations",
-    make=DottedName("tollgate.ingress.images:ImageGenerations"),
+    make=DottedName("tollgate.ingress.work.images:ImageGenerations"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.images.wire.image_request:GenerationBody"),
-        reply=DottedName("tollgate.ingress.images.wire.image_reply:ImagesReply"),
-        event=DottedName("tollgate.ingress.images.wire.image_reply:ImageEvent"),
-        failure=DottedName("tollgate.ingress.images.wire.image_reply:ImageFailure"),
+        request=DottedName("tollgate.ingress.work.images.wire.image_request:GenerationBody"),
+        reply=DottedName("tollgate.ingress.work.images.wire.image_reply:ImagesReply"),
+        event=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageEvent"),
+        failure=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageFailure"),
     ),
     tag="images",
     summary="Create Images",
@@ -169,13 +173,13 @@ IMAGE_GENERATIONS: Final = IngressFormat(
 IMAGE_EDITS: Final = IngressFormat(
     name="image_edits",
     path="/v1/images/edits",
-    make=DottedName("tollgate.ingress.images:ImageEdits"),
+    make=DottedName("tollgate.ingress.work.images:ImageEdits"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.images.wire.image_request:EditBody"),
-        form=DottedName("tollgate.ingress.images.wire.image_request:EditForm"),
-        reply=DottedName("tollgate.ingress.images.wire.image_reply:ImagesReply"),
-        event=DottedName("tollgate.ingress.images.wire.image_reply:ImageEvent"),
-        failure=DottedName("tollgate.ingress.images.wire.image_reply:ImageFailure"),
+        request=DottedName("tollgate.ingress.work.images.wire.image_request:EditBody"),
+        form=DottedName("tollgate.ingress.work.images.wire.image_request:EditForm"),
+        reply=DottedName("tollgate.ingress.work.images.wire.image_reply:ImagesReply"),
+        event=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageEvent"),
+        failure=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageFailure"),
     ),
     tag="images",
     summary="Edit Images",
@@ -186,12 +190,12 @@ IMAGE_EDITS: Final = IngressFormat(
 SPEECH: Final = IngressFormat(
     name="speech",
     path="/v1/audio/speech",
-    make=DottedName("tollgate.ingress.speech:Speech"),
+    make=DottedName("tollgate.ingress.work.speech:Speech"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.speech.wire.speech_request:SpeechBody"),
-        media_types=DottedName("tollgate.ingress.speech.parse:MEDIA_TYPES"),
-        event=DottedName("tollgate.ingress.speech.wire.speech_events:SpeechEvent"),
-        failure=DottedName("tollgate.ingress.speech.wire.speech_events:SpeechFailure"),
+        request=DottedName("tollgate.ingress.work.speech.wire.speech_request:SpeechBody"),
+        media_types=DottedName("tollgate.ingress.work.speech.parse:MEDIA_TYPES"),
+        event=DottedName("tollgate.ingress.work.speech.wire.speech_events:SpeechEvent"),
+        failure=DottedName("tollgate.ingress.work.speech.wire.speech_events:SpeechFailure"),
     ),
     tag="speech",
     summary="Create Speech",
@@ -201,19 +205,23 @@ SPEECH: Final = IngressFormat(
 TRANSCRIPTIONS: Final = IngressFormat(
     name="transcriptions",
     path="/v1/audio/transcriptions",
-    make=DottedName("tollgate.ingress.transcription:Transcriptions"),
+    make=DottedName("tollgate.ingress.work.transcription:Transcriptions"),
     models=FormatModels(
         request=DottedName(
-            "tollgate.ingress.transcription.wire.transcription_request:TranscriptionBody"
+            "tollgate.ingress.work.transcription.wire.transcription_request:TranscriptionBody"
         ),
         form=DottedName(
-            "tollgate.ingress.transcription.wire.transcription_request:TranscriptionForm"
+            "tollgate.ingress.work.transcription.wire.transcription_request:TranscriptionForm"
         ),
-        reply=DottedName("tollgate.ingress.transcription.wire.transcription_reply:TranscriptReply"),
-        media_types=DottedName("tollgate.ingress.transcription.parse:TEXT_TYPES"),
-        event=DottedName("tollgate.ingress.transcription.wire.transcription_reply:TranscriptEvent"),
+        reply=DottedName(
+            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptReply"
+        ),
+        media_types=DottedName("tollgate.ingress.work.transcription.parse:TEXT_TYPES"),
+        event=DottedName(
+            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptEvent"
+        ),
         failure=DottedName(
-            "tollgate.ingress.transcription.wire.transcription_reply:TranscriptFailure"
+            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptFailure"
         ),
     ),
     tag="transcription",
@@ -224,19 +232,23 @@ TRANSCRIPTIONS: Final = IngressFormat(
 TRANSLATIONS: Final = IngressFormat(
     name="translations",
     path="/v1/audio/translations",
-    make=DottedName("tollgate.ingress.transcription:Translations"),
+    make=DottedName("tollgate.ingress.work.transcription:Translations"),
     models=FormatModels(
         request=DottedName(
-            "tollgate.ingress.transcription.wire.transcription_request:TranslationBody"
+            "tollgate.ingress.work.transcription.wire.transcription_request:TranslationBody"
         ),
         form=DottedName(
-            "tollgate.ingress.transcription.wire.transcription_request:TranslationForm"
+            "tollgate.ingress.work.transcription.wire.transcription_request:TranslationForm"
         ),
-        reply=DottedName("tollgate.ingress.transcription.wire.transcription_reply:TranscriptReply"),
-        media_types=DottedName("tollgate.ingress.transcription.parse:TEXT_TYPES"),
-        event=DottedName("tollgate.ingress.transcription.wire.transcription_reply:TranscriptEvent"),
+        reply=DottedName(
+            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptReply"
+        ),
+        media_types=DottedName("tollgate.ingress.work.transcription.parse:TEXT_TYPES"),
+        event=DottedName(
+            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptEvent"
+        ),
         failure=DottedName(
-            "tollgate.ingress.transcription.wire.transcription_reply:TranscriptFailure"
+            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptFailure"
         ),
     ),
     tag="transcription",

@@ -10,7 +10,7 @@ from tollgate.core.tracing import CollectorError
 from tollgate.http1.errors import HttpError
 from tollgate.http1.pool import Pool
 from tollgate.http1.request import USUAL_HEADERS, Request
-from tollgate.stores.base import SecretStore
+from tollgate.stores.ports.base import SecretStore
 
 _TIMEOUT_S: Final = 2.0
 _CONNECT_TIMEOUT_S: Final = 1.0

@@ -10,8 +10,8 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.json_value import JsonValue
+from tollgate.core.records.generation import GenerationRecord
 
 SERVICE: Final = "chat"
 _OF_ALL: Final = ("service",)

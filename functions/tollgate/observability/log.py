@@ -11,9 +11,9 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core import tracing
-from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RunRecord
 from tollgate.core.json_value import JsonValue
-from tollgate.core.money import usd_text
+from tollgate.core.money.amounts import usd_text
+from tollgate.core.records.generation import AttemptRecord, BillLine, GenerationRecord, RunRecord
 from tollgate.observability.emf import (
     CATALOGS_REJECTED,
     ENDPOINTS_RESTED,

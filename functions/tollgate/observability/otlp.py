@@ -16,10 +16,10 @@ from pydantic_core import to_json
 
 from tollgate.core import tracing
 from tollgate.core.clock import Clock
-from tollgate.core.generation import GenerationRecord, RunRecord
 from tollgate.core.ids import IdSource
 from tollgate.core.json_value import JsonValue
-from tollgate.core.money import usd_text
+from tollgate.core.money.amounts import usd_text
+from tollgate.core.records.generation import GenerationRecord, RunRecord
 from tollgate.core.tracing import CollectorError, Span
 from tollgate.engine.gateway import Journal
 

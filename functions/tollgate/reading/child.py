@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.reading_messages import ReadingReply, ReadingRequest
+from tollgate.core.documents.messages import ReadingReply, ReadingRequest
 from tollgate.reading.perform import perform
 
 # Of addresses: PDFium, the interpreter and a document of the largest size have room in it.

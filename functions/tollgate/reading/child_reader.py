@@ -13,14 +13,14 @@ from typing import Final, cast
 
 import msgspec
 
-from tollgate.core.documents import (
+from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
+from tollgate.core.documents.reading import (
     DocumentFault,
     ReadDocument,
     ReaderUnavailable,
     ReadingTask,
     UnreadableDocument,
 )
-from tollgate.core.reading_messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
 
 READ_SECONDS_MAX: Final = 30.0
 # Of processes at a time, each of which may take a gibibyte.

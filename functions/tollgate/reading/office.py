@@ -17,7 +17,7 @@ from docx.text.hyperlink import Hyperlink
 from docx.text.paragraph import Paragraph
 from lxml.etree import LxmlError  # type: ignore[import-untyped]  # it ships no types
 
-from tollgate.core.documents import DocumentFault, UnreadableDocument
+from tollgate.core.documents.reading import DocumentFault, UnreadableDocument
 from tollgate.reading.opened import OpenedDocument, TextLimit, pages_of_text
 
 # An office file is a zip: its table states the size of each entry, and no more is unpacked.

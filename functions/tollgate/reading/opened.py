@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tollgate.core.documents import (
+from tollgate.core.documents.reading import (
     DOCUMENT_TEXT_BYTES_MAX,
     DocumentFault,
     DocumentPage,

@@ -9,7 +9,7 @@ import pypdfium2 as pdfium  # type: ignore[import-untyped]  # it ships no types
 import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
 from tollgate.core.content import InlineMedia
-from tollgate.core.documents import (
+from tollgate.core.documents.reading import (
     DocumentFault,
     DocumentPage,
     ReadingTask,

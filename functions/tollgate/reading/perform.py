@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.documents import DocumentFault, DocumentPage, UnreadableDocument
-from tollgate.core.reading_messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
+from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
+from tollgate.core.documents.reading import DocumentFault, DocumentPage, UnreadableDocument
 from tollgate.reading.read import open_document, read_pages
 
 # Of a page beside its text and its picture, as JSON.

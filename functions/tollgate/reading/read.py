@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tollgate.core.documents import (
+from tollgate.core.documents.reading import (
     DOCUMENT_BYTES_MAX,
     DOCUMENT_TEXT_BYTES_MAX,
     DocumentFault,
@@ -12,8 +12,8 @@ from tollgate.core.documents import (
     UnreadableDocument,
 )
 from tollgate.core.dotted_names import DottedName
-from tollgate.core.file_types import is_text_type
-from tollgate.core.media_types import DOCX, HTML, PDF, XHTML, XLSX
+from tollgate.core.files.file_types import is_text_type
+from tollgate.core.files.media_types import DOCX, HTML, PDF, XHTML, XLSX
 from tollgate.reading.opened import OpenedDocument, pages_of_text
 
 # Of the pictures of all pages together: what a request to a provider has room for.

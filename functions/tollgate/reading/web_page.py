@@ -7,7 +7,7 @@ import trafilatura
 from trafilatura.settings import DEFAULT_CONFIG
 from trafilatura.utils import load_html
 
-from tollgate.core.documents import DocumentFault, ReadingTask, UnreadableDocument
+from tollgate.core.documents.reading import DocumentFault, ReadingTask, UnreadableDocument
 from tollgate.reading.opened import OpenedDocument, TextLimit, pages_of_text
 
 # Of a page that has links and no text: a front page, an index.

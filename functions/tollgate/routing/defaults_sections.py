@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tollgate.core.cooldown import CooldownPolicy
-from tollgate.providers.base import Timeouts
+from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.providers.ports.base import Timeouts
 from tollgate.routing.chains import RetrySection
 from tollgate.routing.scalars import Interval, Seconds, Strict, Tokens
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from tollgate.core.lifecycle import ENDLESS, Lifecycle
+from tollgate.core.routing.lifecycle import ENDLESS, Lifecycle
 from tollgate.routing.scalars import Day, ModelSlug, Strict
 
 # A quarter of a year, in which people can move to a successor: replies and the check announce it.

@@ -8,10 +8,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.generation import BillLine, Fee
-from tollgate.core.money import cost_nano_usd
-from tollgate.core.pictures import Picture, sides
+from tollgate.core.money.amounts import cost_nano_usd
+from tollgate.core.records.generation import BillLine, Fee
 from tollgate.core.usage import Units, Usage
+from tollgate.core.work.pictures import Picture, sides
 
 # Lines of these classes are the model's; every other line is a tool's or a page's.
 MODEL_ITEMS: Final = frozenset(

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tollgate.core.pictures import sides
+from tollgate.core.work.pictures import sides
 from tollgate.routing.price import Price, PriceOverride
 from tollgate.routing.scalars import (
     Day,

@@ -14,12 +14,12 @@ from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
-from tollgate.core.money import nano_usd
+from tollgate.core.money.amounts import nano_usd
 from tollgate.core.request import Capability, Modality, OutputModality, WorkKind
-from tollgate.providers.base import Auth, ProviderRow
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import TRANSPORT_NEEDS, FormatName
-from tollgate.providers.wire_format import TransportName
+from tollgate.providers.ports.base import Auth, ProviderRow
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import TRANSPORT_NEEDS, FormatName
+from tollgate.providers.ports.wire_format import TransportName
 from tollgate.routing.chains import GuardrailSection, RouteSection
 from tollgate.routing.defaults_sections import AttemptTimeoutsSection, DefaultsSection
 from tollgate.routing.lifecycle import EndSection, SuccessionSection

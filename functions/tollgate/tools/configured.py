@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from tollgate.core.addresses import DomainRules
 from tollgate.core.clock import Clock
 from tollgate.core.content import ServerToolId, Text
-from tollgate.core.documents import DocumentReader
+from tollgate.core.documents.reading import DocumentReader
 from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
-from tollgate.core.generation import Fee
-from tollgate.core.money import nano_usd
+from tollgate.core.money.amounts import nano_usd
 from tollgate.core.principal import Principal
+from tollgate.core.records.generation import Fee
 from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.server_tools import RunResult, ServerTool
 from tollgate.routing.chains import RouteSection, ToolOfWeb
@@ -25,8 +25,13 @@ from tollgate.routing.tool_sections import (
     WebFetchSection,
     WebSearchSection,
 )
-from tollgate.stores.base import SecretStore
-from tollgate.tools.base import (
+from tollgate.stores.ports.base import SecretStore
+from tollgate.tools.fetch import WebFetch
+from tollgate.tools.kinds import declare_kind, result_bytes_max
+from tollgate.tools.known_urls import KnownUrls
+from tollgate.tools.moments import tell_time
+from tollgate.tools.paint import paint_picture, picture_work
+from tollgate.tools.ports.base import (
     EngineCalls,
     PageFetcher,
     Painter,
@@ -36,11 +41,6 @@ from tollgate.tools.base import (
     RunReport,
     ToolBound,
 )
-from tollgate.tools.fetch import WebFetch
-from tollgate.tools.kinds import declare_kind, result_bytes_max
-from tollgate.tools.known_urls import KnownUrls
-from tollgate.tools.moments import tell_time
-from tollgate.tools.paint import paint_picture, picture_work
 from tollgate.tools.search import WebSearch
 
 # The engine of what no other one runs.
@@ -61,7 +61,7 @@ class ToolServices(Struct, frozen=True, kw_only=True):
 
 
 class ConfiguredTools(Struct, frozen=True, kw_only=True):
-    """Implements `tools.base.ServerTools` for one catalog."""
+    """Implements `tools.ports.base.ServerTools` for one catalog."""
 
     section: ServerToolsSection
     routes: Mapping[str, RouteSection]

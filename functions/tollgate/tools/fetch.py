@@ -10,18 +10,18 @@ from msgspec import Struct
 
 from tollgate.core.addresses import DomainRules, host_of
 from tollgate.core.content import Text
-from tollgate.core.documents import (
+from tollgate.core.documents.reading import (
     DocumentReader,
     ReaderUnavailable,
     ReadingTask,
     UnreadableDocument,
 )
-from tollgate.core.media_types import detect_media_type
+from tollgate.core.files.media_types import detect_media_type
 from tollgate.core.server_tools import URL_LINE, RunResult, Source
 from tollgate.routing.tool_sections import WebFetchSection
-from tollgate.tools.base import FetchedPage, PageFetcher, PageLimits, RunFailure
 from tollgate.tools.kinds import TITLE_BYTES_MAX, URL_BYTES_MAX, cut
 from tollgate.tools.known_urls import KnownUrls
+from tollgate.tools.ports.base import FetchedPage, PageFetcher, PageLimits, RunFailure
 
 # Pages of a document that are read, from its first; its text is cut besides.
 _PAGES_MAX: Final = 50

@@ -10,7 +10,7 @@ import msgspec
 from tollgate.core.clock import Clock
 from tollgate.core.content import Text
 from tollgate.core.server_tools import RunResult
-from tollgate.tools.base import RunFailure
+from tollgate.tools.ports.base import RunFailure
 
 # Known without the database, which a system need not have.
 _UTC: Final = "UTC"

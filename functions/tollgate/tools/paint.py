@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from tollgate.core.content import Text
-from tollgate.core.images import ImageRequest
 from tollgate.core.principal import Principal
 from tollgate.core.server_tools import RunResult
+from tollgate.core.work.images import ImageRequest
 from tollgate.routing.tool_sections import ImageSection
-from tollgate.tools.base import Painter, RunFailure, RunReport
 from tollgate.tools.kinds import IMAGE_PROMPT_CHARACTERS_MAX
+from tollgate.tools.ports.base import Painter, RunFailure, RunReport
 
 
 async def paint_picture(

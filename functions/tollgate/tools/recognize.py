@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.content import InlineMedia
-from tollgate.core.documents import DocumentPage, RecognitionFailed
+from tollgate.core.documents.reading import DocumentPage, RecognitionFailed
 from tollgate.routing.plugin_sections import OcrSection
-from tollgate.stores.base import SecretStore
-from tollgate.tools.base import EngineCalls, EngineRequest, RunFailure
+from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.engines.codec import EngineAccess, RecognitionCodec, Scan
 from tollgate.tools.engines.recognizers import RECOGNIZERS
+from tollgate.tools.ports.base import EngineCalls, EngineRequest, RunFailure
 
 # A dense page is some 10 KB, with places of its pictures and links some more.
 _REPLY_BYTES_PER_PAGE: Final = 100_000
@@ -26,7 +26,7 @@ _AT_A_TIME_MAX: Final = 4
 
 
 class EngineRecognizer(Struct, frozen=True, kw_only=True):
-    """Implements `core.documents.TextRecognizer`."""
+    """Implements `core.documents.reading.TextRecognizer`."""
 
     section: OcrSection
     calls: EngineCalls

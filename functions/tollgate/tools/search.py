@@ -10,11 +10,11 @@ from tollgate.core.addresses import DomainRules, host_of
 from tollgate.core.content import Text
 from tollgate.core.server_tools import URL_LINE, RunResult, Source, UserLocation
 from tollgate.routing.tool_sections import SearchEngine, WebSearchSection
-from tollgate.stores.base import SecretStore
-from tollgate.tools.base import EngineCalls, RunFailure
+from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.engines.codec import EngineAccess, Search
 from tollgate.tools.engines.table import ENGINES
 from tollgate.tools.kinds import EXCERPT_BYTES_MAX, TITLE_BYTES_MAX, URL_BYTES_MAX, cut
+from tollgate.tools.ports.base import EngineCalls, RunFailure
 
 # Twenty results of some thousand characters are less.
 _REPLY_BYTES_MAX: Final = 2_000_000

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
 from tollgate.ingress.formats import RESPONSES
-from tollgate.web.paths import OPENAPI, STREAMING_PATHS
+from tollgate.web.http.paths import OPENAPI, STREAMING_PATHS
 
 
 class Access(Struct, frozen=True, kw_only=True):

@@ -8,12 +8,12 @@ from fastapi.routing import APIRoute
 from starlette.types import Message, Receive
 from typing_extensions import override
 
-from tollgate.core.audit import Actor
 from tollgate.core.principal import Principal
+from tollgate.core.records.audit import Actor
 from tollgate.web.access import ACCESS, Access
+from tollgate.web.http.reply import read_body
+from tollgate.web.http.request_id import request_id_of
 from tollgate.web.own import Own
-from tollgate.web.reply import read_body
-from tollgate.web.request_id import request_id_of
 from tollgate.web.services import Services
 
 BODY_BYTES_MAX: Final = 1_000_000

@@ -17,9 +17,9 @@ from tollgate.ingress.base import ErrorReply
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.formats import ANTHROPIC_VERSION, MESSAGES
 from tollgate.ingress.validation import field_error
-from tollgate.web.cors import WebLimits, cors
-from tollgate.web.error_boundary import ErrorBoundary
-from tollgate.web.paths import (
+from tollgate.web.http.cors import WebLimits, cors
+from tollgate.web.http.error_boundary import ErrorBoundary
+from tollgate.web.http.paths import (
     METERED_METHODS,
     OPENAPI,
     STREAMING_PATHS,
@@ -29,7 +29,7 @@ from tollgate.web.paths import (
     no_route,
     wrong_function,
 )
-from tollgate.web.request_id import RequestIds, request_id_of
+from tollgate.web.http.request_id import RequestIds, request_id_of
 from tollgate.web.services import Services
 from tollgate.web.topics import IncludeTopic, TopicRoutes
 

@@ -5,7 +5,7 @@ from typing import get_args
 
 from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.principal import KeyRole, MemberRole, Principal, Role
-from tollgate.stores.base import KeyDirectory
+from tollgate.stores.ports.base import KeyDirectory
 
 
 def has_key(headers: Mapping[str, str]) -> bool:

@@ -22,12 +22,12 @@ from tollgate.core.errors import (
 )
 from tollgate.core.idempotency import Claim
 from tollgate.core.platform_ids import PLATFORM_IDS_EXTENSION, PlatformIds
-from tollgate.engine.content_log import ContentLog, ContentSink
 from tollgate.engine.gateway import Call, Gateway, StreamTiming
 from tollgate.engine.generate import SETTLE_BUDGET_S, generate, planning_request
-from tollgate.engine.kept_answers import AnswerStore
-from tollgate.engine.reply_sink import reply_sink
-from tollgate.engine.sink import (
+from tollgate.engine.replies.content_log import ContentLog, ContentSink
+from tollgate.engine.replies.kept_answers import AnswerStore
+from tollgate.engine.replies.reply_sink import reply_sink
+from tollgate.engine.replies.sink import (
     ClientGone,
     EventSink,
     refused_headers,
@@ -38,13 +38,13 @@ from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import openai_reply
 from tollgate.ingress.format_row import IngressFormat
 from tollgate.ingress.formats import FORMATS, RESPONSES
-from tollgate.web.cors import WebLimits, cors
-from tollgate.web.entrance import Entrance, FormatEndpoint
-from tollgate.web.idempotency import claim_of, generate_once
-from tollgate.web.paths import CanonicalPath, no_route
-from tollgate.web.reply import AsgiReply, wait_for_disconnect
-from tollgate.web.request_id import RequestIds, client_request_id, request_id_of
-from tollgate.web.request_services import Gateways, RequestServices
+from tollgate.web.generation.entrance import Entrance, FormatEndpoint
+from tollgate.web.generation.idempotency import claim_of, generate_once
+from tollgate.web.generation.request_services import Gateways, RequestServices
+from tollgate.web.http.cors import WebLimits, cors
+from tollgate.web.http.paths import CanonicalPath, no_route
+from tollgate.web.http.reply import AsgiReply, wait_for_disconnect
+from tollgate.web.http.request_id import RequestIds, client_request_id, request_id_of
 
 
 def chat_app(
@@ -112,7 +112,7 @@ class _LazyCounting:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._made is None:
             # Imported with the first count: most processes serve none.
-            from tollgate.web.token_counts import CountEndpoint
+            from tollgate.web.generation.token_counts import CountEndpoint
 
             self._made = CountEndpoint(self._format, self._entrance)
         await self._made(scope, receive, send)
@@ -226,7 +226,7 @@ class MeteredEndpoint(FormatEndpoint):
         if responses is None or days is None or input_ is None:
             return None
         # Imported with the first response that is stored: most processes store none.
-        from tollgate.web.response_storage import StoringSink
+        from tollgate.web.records.response_storage import StoringSink
 
         return partial(
             StoringSink,
@@ -256,7 +256,7 @@ def _stated_labels(
     if not sources:
         return NO_HEADERS
     # Imported with the first labels: most processes get none.
-    from tollgate.web.attribution import find_stated_labels
+    from tollgate.web.generation.attribution import find_stated_labels
 
     return find_stated_labels(sources, headers, parsed)
 

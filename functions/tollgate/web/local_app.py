@@ -2,9 +2,9 @@
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tollgate.core.files import LOCAL_UPLOADS
-from tollgate.web.login_paths import LOGIN_PATHS
-from tollgate.web.paths import STREAMING_PATHS, canonical_path
+from tollgate.core.files.stored import LOCAL_UPLOADS
+from tollgate.web.http.paths import STREAMING_PATHS, canonical_path
+from tollgate.web.sign_in.sign_in_paths import LOGIN_PATHS
 
 
 class LocalApp:

@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from tollgate.core.activity import MEMBER_LABEL
-from tollgate.core.files import StoredFile
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.files.stored import StoredFile
+from tollgate.core.records.activity import MEMBER_LABEL
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.rules.key_settings import KeySettings
 
 

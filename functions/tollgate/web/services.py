@@ -8,18 +8,18 @@ from msgspec.structs import replace
 
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
-from tollgate.core.files import NewFile
+from tollgate.core.files.stored import NewFile
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
-from tollgate.core.publication import Publications
+from tollgate.core.routing.publication import Publications
 from tollgate.core.webhooks import WebhookStore
-from tollgate.engine.content_log import ContentLog
 from tollgate.engine.gateway import FileReader, Journal
-from tollgate.engine.kept_answers import AnswerStore
+from tollgate.engine.replies.content_log import ContentLog
+from tollgate.engine.replies.kept_answers import AnswerStore
 from tollgate.ingress.base import Ingress
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.schema import KeyTierSection
-from tollgate.stores.administration import (
+from tollgate.stores.ports.administration import (
     ActivityStore,
     AuditLog,
     FileStore,
@@ -31,11 +31,11 @@ from tollgate.stores.administration import (
     Workspace,
     WorkspaceStore,
 )
-from tollgate.stores.base import CooldownStore
-from tollgate.stores.credit import CreditStore
-from tollgate.stores.people import MemberStore, TeamStore
+from tollgate.stores.ports.base import CooldownStore
+from tollgate.stores.ports.credit import CreditStore
+from tollgate.stores.ports.people import MemberStore, TeamStore
 from tollgate.stores.rules.key_names import KeyName, find_key_id
-from tollgate.tools.base import ServerTools
+from tollgate.tools.ports.base import ServerTools
 from tollgate.web.access import Access
 from tollgate.web.auth import authenticate, has_key
 from tollgate.web.own import Own

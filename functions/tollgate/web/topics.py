@@ -29,55 +29,64 @@ class Topic(Struct, frozen=True):
 
 # In the order of the OpenAPI document.
 TOPICS: Final = (
-    Topic((DottedName("tollgate.web.routes.keys:key_routes"),), frozenset({"key", "keys"})),
+    Topic((DottedName("tollgate.web.keys.key_routes:key_routes"),), frozenset({"key", "keys"})),
     Topic(
         (
-            DottedName("tollgate.web.routes.workspaces:workspace_routes"),
-            DottedName("tollgate.web.routes.keys:workspace_key_routes"),
-            DottedName("tollgate.web.routes.members:workspace_member_routes"),
+            DottedName("tollgate.web.money.workspace_routes:workspace_routes"),
+            DottedName("tollgate.web.keys.key_routes:workspace_key_routes"),
+            DottedName("tollgate.web.people.member_routes:workspace_member_routes"),
         ),
         frozenset({"workspace", "workspaces"}),
     ),
-    Topic((DottedName("tollgate.web.routes.teams:team_routes"),), frozenset({"teams"})),
-    Topic((DottedName("tollgate.web.routes.members:member_routes"),), frozenset({"members"})),
-    Topic((DottedName("tollgate.web.routes.credits:credit_routes"),), frozenset({"credits"})),
+    Topic((DottedName("tollgate.web.people.team_routes:team_routes"),), frozenset({"teams"})),
+    Topic((DottedName("tollgate.web.people.member_routes:member_routes"),), frozenset({"members"})),
+    Topic((DottedName("tollgate.web.money.credit_routes:credit_routes"),), frozenset({"credits"})),
     Topic(
-        (DottedName("tollgate.web.routes.generations:generation_routes"),),
+        (DottedName("tollgate.web.records.generation_routes:generation_routes"),),
         frozenset({"generation", "generations"}),
     ),
     Topic(
-        (DottedName("tollgate.web.routes.activity:activity_routes"),),
+        (DottedName("tollgate.web.records.activity_routes:activity_routes"),),
         frozenset({"activity", "workspaces"}),
     ),
     Topic(
-        (DottedName("tollgate.web.routes.statements:statement_routes"),),
+        (DottedName("tollgate.web.money.statement_routes:statement_routes"),),
         frozenset({"statement", "workspaces"}),
     ),
-    Topic((DottedName("tollgate.web.routes.audit:audit_routes"),), frozenset({"audit"})),
-    Topic((DottedName("tollgate.web.routes.webhooks:webhook_routes"),), frozenset({"webhooks"})),
-    Topic((DottedName("tollgate.web.routes.models:model_routes"),), frozenset({"models"})),
-    Topic((DottedName("tollgate.web.routes.catalogs:catalog_routes"),), frozenset({"catalog"})),
+    Topic((DottedName("tollgate.web.records.audit_routes:audit_routes"),), frozenset({"audit"})),
     Topic(
-        (DottedName("tollgate.web.routes.explanations:explanation_routes"),), frozenset({"route"})
+        (DottedName("tollgate.web.webhooks.webhook_routes:webhook_routes"),),
+        frozenset({"webhooks"}),
     ),
-    Topic((DottedName("tollgate.web.routes.responses:response_routes"),), frozenset({"responses"})),
-    Topic((DottedName("tollgate.web.routes.health:health_routes"),), frozenset({"health"})),
+    Topic((DottedName("tollgate.web.models.model_routes:model_routes"),), frozenset({"models"})),
+    Topic(
+        (DottedName("tollgate.web.routing.catalog_routes:catalog_routes"),), frozenset({"catalog"})
+    ),
+    Topic(
+        (DottedName("tollgate.web.routing.explanation_routes:explanation_routes"),),
+        frozenset({"route"}),
+    ),
+    Topic(
+        (DottedName("tollgate.web.records.response_routes:response_routes"),),
+        frozenset({"responses"}),
+    ),
+    Topic((DottedName("tollgate.web.health_routes:health_routes"),), frozenset({"health"})),
     Topic(
         (
-            DottedName("tollgate.web.routes.pages:page_routes"),
-            DottedName("tollgate.web.routes.reference:reference_routes"),
+            DottedName("tollgate.web.pages.page_routes:page_routes"),
+            DottedName("tollgate.web.pages.reference_routes:reference_routes"),
         ),
         frozenset({PAGES}),
     ),
     Topic(
-        (DottedName("tollgate.web.routes.files:file_routes"),),
+        (DottedName("tollgate.web.files.file_routes:file_routes"),),
         frozenset({"files"}),
         has_large_bodies=True,
     ),
     Topic(
         (
-            DottedName("tollgate.web.routes.uploads:upload_routes"),
-            DottedName("tollgate.web.routes.uploads:part_routes"),
+            DottedName("tollgate.web.files.upload_routes:upload_routes"),
+            DottedName("tollgate.web.files.upload_routes:part_routes"),
         ),
         frozenset({"uploads"}),
     ),

@@ -7,12 +7,12 @@ from tollgate.core.ids import IdSource
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings
 from tollgate.stores.keys.administration import DynamoKeyStore
-from tollgate.stores.membership.members import DynamoMemberStore
-from tollgate.stores.membership.sessions import DynamoSessionStore
-from tollgate.stores.membership.teams import DynamoTeamStore
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.statements import DynamoStatementStore
 from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.people.members import DynamoMemberStore
+from tollgate.stores.people.sessions import DynamoSessionStore
+from tollgate.stores.people.teams import DynamoTeamStore
 from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.responses import AuditedResponses

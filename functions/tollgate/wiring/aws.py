@@ -3,14 +3,14 @@
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
+from tollgate.aws.aws_json import TIMEOUT_S, AwsJson, JsonService
+from tollgate.aws.failures import StoreUnavailable
+from tollgate.aws.objects import FolderObjects, ObjectStore, S3Objects
 from tollgate.aws.sigv4 import Credentials, Signer, fixed
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.ids import IdSource
 from tollgate.http1.connecting import tls_context
 from tollgate.settings import Settings
-from tollgate.stores.aws.aws_json import TIMEOUT_S, AwsJson, JsonService
-from tollgate.stores.aws.failures import StoreUnavailable
-from tollgate.stores.aws.objects import FolderObjects, ObjectStore, S3Objects
 
 if TYPE_CHECKING:
     from tollgate.aws.container_credentials import RotatingCredentials

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tollgate.core.clock import Clock
-from tollgate.engine.catalog_follower import CatalogFollower
 from tollgate.engine.gateway import Journal
+from tollgate.engine.routing.catalog_follower import CatalogFollower
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.stores.routing.publications import PublicationStore

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.providers.base import Provider
+from tollgate.providers.ports.base import Provider
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
-from tollgate.tools.base import ServerTools
+from tollgate.tools.ports.base import ServerTools
 
 
 class _NoProviders:
@@ -22,7 +22,7 @@ def wire_explained_tools(clock: Clock) -> Callable[[Catalog], ServerTools]:
 
     def make(catalog: Catalog) -> ServerTools:
         # Imported with the first request for tools that is explained.
-        from tollgate.engine.painter import CatalogPainter
+        from tollgate.engine.work.painter import CatalogPainter
         from tollgate.tools.configured import ConfiguredTools
 
         painter = CatalogPainter(

@@ -5,7 +5,7 @@ from msgspec import Struct
 from tollgate.core.clock import Clock
 from tollgate.settings import Settings
 from tollgate.stores.records.closed_days import ClosedDays
-from tollgate.web.day_export import DayExport
+from tollgate.web.records.day_export import DayExport
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.stores import Stores
 

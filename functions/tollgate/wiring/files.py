@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
-from tollgate.core.files import FileCap, FileCaps
+from tollgate.core.files.stored import FileCap, FileCaps
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
 from tollgate.stores.files.bucket import BucketFiles

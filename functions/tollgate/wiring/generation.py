@@ -7,10 +7,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.types import ASGIApp
 
+from tollgate.aws.aws_json import AwsJson
 from tollgate.aws.sigv4 import Signer
 from tollgate.core.clock import Clock
 from tollgate.core.content import InlineMedia
-from tollgate.core.documents import (
+from tollgate.core.documents.reading import (
     DocumentPage,
     DocumentReader,
     ReadDocument,
@@ -25,22 +26,21 @@ from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.http1.egress import Egress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
-from tollgate.providers.registry import CatalogProviders, Registry
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.provider_services import ProviderServices
-from tollgate.providers.transports.public_fetcher import PublicFetcher
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.unread_sections import NO_SECTION, UnreadPlugins
 from tollgate.settings import Settings, environment_variable, lambda_runtime_api
-from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
-from tollgate.stores.base import SecretStore
-from tollgate.tools.base import RequestTools
+from tollgate.stores.ports.base import SecretStore
+from tollgate.tools.io.public_fetcher import PublicFetcher
+from tollgate.tools.ports.base import RequestTools
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
-from tollgate.web.request_services import Gateways, RequestServices
+from tollgate.web.generation.request_services import Gateways, RequestServices
+from tollgate.web.http.cors import WebLimits
 from tollgate.wiring.aws import aws_json, credentials, rotating_credentials, signer
+from tollgate.wiring.providers import CatalogProviders, Registry
 from tollgate.wiring.stores import Stores
 
 
@@ -171,7 +171,7 @@ def wire_gateway(
 
 
 class _LaterRecognizer:
-    """Implements `core.documents.TextRecognizer` by the engine of a catalog that has one.
+    """Implements `core.documents.reading.TextRecognizer` by the engine of a catalog that has one.
 
     It is imported with the first scan.
     """
@@ -185,7 +185,7 @@ class _LaterRecognizer:
     ) -> Mapping[int, str]:
         """Return the text of each page; raise RecognitionFailed."""
         # Imported with the first document that an engine reads.
-        from tollgate.providers.transports.engine_calls import PooledEngineCalls
+        from tollgate.tools.io.engine_calls import PooledEngineCalls
         from tollgate.tools.recognize import EngineRecognizer
 
         pdf = self._catalog.pdf
@@ -203,7 +203,7 @@ class _LaterRecognizer:
 
 
 class _LaterTools(Struct, frozen=True, kw_only=True):
-    """Implements `tools.base.ServerTools`; the tools are imported with the first request for one.
+    """Implements `ServerTools`; the tools are imported with the first request for one.
 
     Most processes run none, and their start must not pay for it.
     """
@@ -237,7 +237,7 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
 
 
 class _InvokedDocuments:
-    """Implements `core.documents.DocumentReader` by the reader function; imported with its use."""
+    """Implements `DocumentReader` by the reader function; imported with its use."""
 
     def __init__(self, function: str, settings: Settings, stores: Stores, clock: Clock) -> None:
         self._function = function

@@ -1,7 +1,7 @@
 """Wires the limits on callers."""
 
 from tollgate.settings import Settings
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 
 def wire_web_limits(settings: Settings) -> WebLimits:

@@ -1,6 +1,6 @@
 """Wires the reader of documents of a machine, which the functions do not carry."""
 
-from tollgate.core.documents import DocumentReader
+from tollgate.core.documents.reading import DocumentReader
 from tollgate.reading.child_reader import ChildReader
 
 

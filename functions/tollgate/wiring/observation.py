@@ -49,6 +49,6 @@ def add_request_hooks(app: ASGIApp, settings: Settings, observation: Observation
     if not before and not observation.after:
         return app
     # Imported only where requests renew credentials or send spans.
-    from tollgate.web.request_hooks import RequestHooks
+    from tollgate.web.http.request_hooks import RequestHooks
 
     return RequestHooks(app, before=before, after=observation.after)

@@ -7,7 +7,7 @@ from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.ingress.formats import Ingresses
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.tools.base import ServerTools
+from tollgate.tools.ports.base import ServerTools
 from tollgate.web.services import Catalogs, Services
 from tollgate.wiring.administration import Administration
 from tollgate.wiring.files import Files

@@ -2,13 +2,13 @@
 
 from msgspec import Struct
 
+from tollgate.aws.aws_json import TIMEOUT_S, AwsJson
+from tollgate.aws.failures import StoreUnavailable
+from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.settings import Settings
-from tollgate.stores.aws.aws_json import TIMEOUT_S, AwsJson
-from tollgate.stores.aws.failures import StoreUnavailable
-from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import Tables, create_tables
 from tollgate.stores.files.reader import DynamoFileReader
 from tollgate.stores.keys.lookup import DynamoKeyDirectory

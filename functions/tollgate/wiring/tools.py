@@ -3,24 +3,24 @@
 from msgspec import Struct
 
 from tollgate.core.clock import Clock
-from tollgate.core.documents import DocumentReader
+from tollgate.core.documents.reading import DocumentReader
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
 from tollgate.core.request import GenerationRequest
 from tollgate.engine.gateway import ProviderDirectory
-from tollgate.engine.painter import CatalogPainter
-from tollgate.providers.transports.engine_calls import PooledEngineCalls
+from tollgate.engine.work.painter import CatalogPainter
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.providers.transports.public_fetcher import PublicFetcher
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
-from tollgate.stores.base import SecretStore
-from tollgate.tools.base import RequestTools
+from tollgate.stores.ports.base import SecretStore
 from tollgate.tools.configured import ConfiguredTools, ToolServices
+from tollgate.tools.io.engine_calls import PooledEngineCalls
+from tollgate.tools.io.public_fetcher import PublicFetcher
+from tollgate.tools.ports.base import RequestTools
 
 
 class WiredTools(Struct, frozen=True, kw_only=True):
-    """Implements `tools.base.ServerTools` for one catalog."""
+    """Implements `tools.ports.base.ServerTools` for one catalog."""
 
     catalog: Catalog
     planner: Planner

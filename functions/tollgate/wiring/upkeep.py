@@ -4,16 +4,14 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from tollgate.aws.aws_json import AwsJson
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.secret import SecretReference
 from tollgate.http1.egress import Egress
 from tollgate.settings import Settings, environment_variable
-from tollgate.stores.aws.aws_json import AwsJson
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.stores.keys.writes import KeyWrites
-from tollgate.stores.membership.pending import PendingLevels
-from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.alert_channels import AlertWebhook, SnsTopic
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.budgets import AlertChannel, Budgets
@@ -21,6 +19,8 @@ from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.sweeper import Sweeper
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.people.pending import PendingLevels
+from tollgate.stores.people.slices import LevelSlices
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
 from tollgate.stores.webhooks.rounds import WebhookRounds
 from tollgate.stores.webhooks.sender import EventSender

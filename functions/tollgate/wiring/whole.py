@@ -7,18 +7,18 @@ from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Journal
 from tollgate.settings import Settings
 from tollgate.web.api_app import api_app
+from tollgate.web.files.local_uploads import local_uploads_app
+from tollgate.web.generation.request_services import Gateways
 from tollgate.web.local_app import LocalApp
-from tollgate.web.local_uploads import local_uploads_app
-from tollgate.web.login_app import login_app
-from tollgate.web.request_services import Gateways
 from tollgate.web.services import Catalogs
+from tollgate.web.sign_in.sign_in_app import login_app
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.explained_tools import wire_explained_tools
 from tollgate.wiring.files import Files
 from tollgate.wiring.generation import wire_chat_app
 from tollgate.wiring.limits import wire_web_limits
-from tollgate.wiring.login import wire_login_services
 from tollgate.wiring.services import wire_services
+from tollgate.wiring.sign_in import wire_login_services
 from tollgate.wiring.stores import Stores
 
 

@@ -19,11 +19,11 @@ from tollgate.core.events import StreamEvent
 from tollgate.core.request import GenerationRequest, UserMessage
 from tollgate.core.response import GenerationResponse
 from tollgate.core.secret import CredentialPlace, SecretReference
-from tollgate.providers.base import Provider, ProviderRow, Target, Timeouts
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.registry import Registry
+from tollgate.providers.ports.base import Provider, ProviderRow, Target, Timeouts
+from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.provider_services import ProviderServices
+from tollgate.wiring.providers import Registry
 
 KEY = SecretReference(env="ACME_API_KEY", secret="tollgate/acme")
 CHAT = "http_sse"

@@ -6,8 +6,8 @@ from tests.functional.providers.one_provider import CHAT, OneProvider
 from tests.upstream import FakeUpstream, Script, converse_events, messages_events
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode
-from tollgate.providers.base import UpstreamRefused
-from tollgate.providers.dialect import Dialect
+from tollgate.providers.ports.base import UpstreamRefused
+from tollgate.providers.ports.dialect import Dialect
 
 INVOKE = "bedrock_invoke"
 ON_BEDROCK = Dialect(claude_carrier="bedrock")

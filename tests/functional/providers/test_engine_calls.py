@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.upstream import FakeUpstream, Script
-from tollgate.providers.transports.engine_calls import PooledEngineCalls
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.tools.base import EngineRequest, RunFailure
+from tollgate.tools.io.engine_calls import PooledEngineCalls
+from tollgate.tools.ports.base import EngineRequest, RunFailure
 
 KEY = "tvly-very-secret"
 

@@ -3,7 +3,7 @@
 from tests.functional.providers.one_provider import CHAT, OneProvider
 from tests.upstream import FakeUpstream, Script
 from tollgate.ingress.form_body import FileLabel, Form, parse_form
-from tollgate.providers.base import FormPart, Timeouts, WireRequest
+from tollgate.providers.ports.base import FormPart, Timeouts, WireRequest
 
 # Larger than what is written at once.
 RECORDING = bytes(range(256)) * 6_000

@@ -12,9 +12,9 @@ from tests.functional.providers.one_provider import CHAT, OneProvider, script
 from tests.gateways import RecordedReply, house
 from tests.upstream import FakeUpstream
 from tollgate.engine.generate import generate
-from tollgate.providers.base import Provider
+from tollgate.providers.ports.base import Provider
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 
 CALLS = 60
 DEATHS = 0.1

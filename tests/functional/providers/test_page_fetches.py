@@ -9,8 +9,8 @@ from tests.functional.providers.test_public_fetches import LOOPBACK, METADATA, N
 from tests.upstream import FakeUpstream, Script
 from tollgate.core.addresses import DomainRules
 from tollgate.http1.egress import Egress
-from tollgate.providers.transports.public_fetcher import PublicFetcher
-from tollgate.tools.base import PageLimits, RunFailure
+from tollgate.tools.io.public_fetcher import PublicFetcher
+from tollgate.tools.ports.base import PageLimits, RunFailure
 
 ANY = DomainRules()
 PAGE = Script(headers={"content-type": "text/plain"}, chunks=[b"hel", b"lo"])

@@ -15,9 +15,9 @@ from tests.upstream import FakeUpstream, Script
 from tollgate.core.content import Image, InlineMedia
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Ended, Output, Partial, StreamEvent
-from tollgate.core.images import ImageRequest
-from tollgate.providers.base import EVENT_BYTES_MAX, Target, Timeouts
-from tollgate.providers.dialect import Dialect, ImagesDialect
+from tollgate.core.work.images import ImageRequest
+from tollgate.providers.ports.base import EVENT_BYTES_MAX, Target, Timeouts
+from tollgate.providers.ports.dialect import Dialect, ImagesDialect
 
 LARGE = base64.b64encode(png(800, 600, level=0)).decode()
 CAT = Image(source=InlineMedia(media_type="image/png", base64=base64.b64encode(png()).decode()))

@@ -17,8 +17,8 @@ from tests.unit.ingress.media_samples import PNG
 from tests.upstream import FakeUpstream, Script
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.http1.egress import Egress, FetchLimits, resolve
-from tollgate.providers.base import FetchedMedia
-from tollgate.providers.transports.public_fetcher import PublicFetcher
+from tollgate.providers.ports.base import FetchedMedia
+from tollgate.tools.io.public_fetcher import PublicFetcher
 
 LOOPBACK = "127.0.0.1"
 METADATA = "169.254.169.254"

@@ -13,7 +13,7 @@ from tests.upstream import converse_events as aws
 from tests.upstream.openai_chunks import text_stream
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode
-from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.ports.base import UpstreamRefused
 
 STREAM = b"".join(text_stream())
 

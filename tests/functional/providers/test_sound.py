@@ -11,7 +11,7 @@ from tests.functional.providers.one_provider import CHAT, OneProvider
 from tests.upstream import FakeUpstream, Script
 from tests.upstream.server import End
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.base import Timeouts, WireRequest
+from tollgate.providers.ports.base import Timeouts, WireRequest
 
 GUARD_S = 5  # nothing waits that long: it ends a test that would hang
 CHUNKS = [bytes(range(256)), b"[DONE]", b"data: no event\n\n", b": no comment\n", b"\x00" * 9]

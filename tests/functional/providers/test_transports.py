@@ -16,8 +16,8 @@ from tests.upstream.openai_chunks import DONE, chunk, sse, text_stream
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode, MissingCredentials
 from tollgate.core.events import PartDelta
-from tollgate.providers.base import Timeouts, UpstreamRefused, WireRequest
-from tollgate.providers.dialect import Dialect
+from tollgate.providers.ports.base import Timeouts, UpstreamRefused, WireRequest
+from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.transports.body_frames import WHOLE_BODY_BYTES_MAX
 from tollgate.providers.transports.http_pool import ERROR_BODY_BYTES_MAX
 

@@ -7,11 +7,11 @@ import pytest
 
 from tests.functional.providers.one_provider import AWS, CHAT, OneProvider
 from tests.upstream import FakeUpstream, Script
-from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.errors import UpstreamError
-from tollgate.core.work import WorkResult
-from tollgate.providers.base import Target, Timeouts
-from tollgate.providers.dialect import Dialect
+from tollgate.core.work.base import WorkResult
+from tollgate.core.work.embedding import EmbeddingRequest
+from tollgate.providers.ports.base import Target, Timeouts
+from tollgate.providers.ports.dialect import Dialect
 
 VECTOR = [0.25, 0.5, 0.75, 1.0]
 TARGET = Target(

@@ -21,7 +21,7 @@ from tests.upstream import FakeUpstream
 from tollgate.core.clock import SystemClock
 from tollgate.core.content import Text
 from tollgate.core.request import GenerationRequest, UserMessage
-from tollgate.providers.base import ProviderRow, Target, Timeouts
+from tollgate.providers.ports.base import ProviderRow, Target, Timeouts
 from tollgate.settings import Settings
 from tollgate.wiring.generation import Upstream, wire_upstream
 

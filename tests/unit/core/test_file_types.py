@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.ingress.media_samples import MP3, PNG, WAV
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.file_types import read_media_type
+from tollgate.core.files.file_types import read_media_type
 
 OGG = b"OggS" + bytes(8)
 FLAC = b"fLaC" + bytes(8)

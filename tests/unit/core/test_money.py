@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.core.money import cost_nano_usd, credits_text, nano_usd, usd, usd_text
+from tollgate.core.money.amounts import cost_nano_usd, credits_text, nano_usd, usd, usd_text
 
 amounts = st.integers(min_value=0, max_value=10**15)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pictures import png
-from tollgate.core.picture_files import find_picture_fault, picture_format, pixel_size
+from tollgate.core.files.picture_files import find_picture_fault, picture_format, pixel_size
 
 _APP0 = b"\xff\xe0\x00\x04ab"
 _WEBP = b"RIFF\x00\x00\x00\x00WEBP"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tollgate.core.publication import Publication, Signature, publish_canary, publish_to_all
+from tollgate.core.routing.publication import Publication, Signature, publish_canary, publish_to_all
 
 LIVE, CANDIDATE = "a" * 64, "c" * 64
 KEYS = [f"key-{number}" for number in range(2_000)]

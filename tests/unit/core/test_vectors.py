@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.core.vectors import MalformedVector, convert_vector, vector_size
+from tollgate.core.work.vectors import MalformedVector, convert_vector, vector_size
 
 NUMBERS = st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1)
 

@@ -3,7 +3,7 @@
 from typing import get_args
 
 from tollgate.core.request import WorkKind
-from tollgate.core.work_kinds import WORK_KINDS
+from tollgate.core.work.kinds import WORK_KINDS
 
 
 def test_every_kind_has_a_row_of_its_own() -> None:

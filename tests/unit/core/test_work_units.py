@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tollgate.core.content import Image, MediaUrl, Text
-from tollgate.core.images import ImageRequest
-from tollgate.core.moderation import ModerationRequest
-from tollgate.core.recording import Recording
-from tollgate.core.speech import SpeechRequest
-from tollgate.core.transcription import TranscriptionRequest
 from tollgate.core.usage import Units
+from tollgate.core.work.images import ImageRequest
+from tollgate.core.work.moderation import ModerationRequest
+from tollgate.core.work.recording import Recording
+from tollgate.core.work.speech import SpeechRequest
+from tollgate.core.work.transcription import TranscriptionRequest
 
 CAT = Image(source=MediaUrl(url="https://pictures.example/cat.png"))
 

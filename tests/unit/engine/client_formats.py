@@ -23,7 +23,7 @@ from tollgate.ingress.formats import (
     RESPONSES,
 )
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 
 async def exchange(home: House, path: str, body: Json, **headers: str) -> Exchange:

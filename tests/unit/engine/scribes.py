@@ -13,7 +13,7 @@ from tests.unit.ingress.recordings import wav
 from tests.unit.routing.catalogs import model, price, provider
 from tollgate.ingress.formats import TRANSCRIPTIONS
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 SOUND = wav(16_000 * 12)
 URL = "https://files.example/a.wav?signature=x"

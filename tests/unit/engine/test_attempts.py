@@ -30,8 +30,8 @@ from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.core.events import PartStart, Started, StreamEvent
 from tollgate.core.request import GenerationRequest
 from tollgate.core.secret import CredentialPlace
-from tollgate.providers.base import Frame, Target, WireRequest
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Frame, Target, WireRequest
+from tollgate.providers.ports.formats import codec_of
 from tollgate.providers.shared.emulation import OUTPUT_TOOL, Wrapping
 
 CHAT = codec_of("openai_chat")

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from tests.scripted import Scripted, frame
 from tests.unit.ingress.samples import chat_completions
 from tests.unit.routing.catalogs import catalog, plan_of, principal
-from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Output, UsageReported
 from tollgate.core.usage import Usage
-from tollgate.core.work import WorkResult
-from tollgate.engine.batches import RESULT_BYTES_MAX, EncodedBatches, encode_work
-from tollgate.providers.base import BatchCodec, Provider, WireRequest
+from tollgate.core.work.base import WorkResult
+from tollgate.core.work.embedding import EmbeddingRequest
+from tollgate.engine.work.batches import RESULT_BYTES_MAX, EncodedBatches, encode_work
+from tollgate.providers.ports.base import BatchCodec, Provider, WireRequest
 from tollgate.routing.planning.plan import Attempt
 
 WORK = EmbeddingRequest(model="m", texts=("a",))

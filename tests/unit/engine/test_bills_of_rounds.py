@@ -24,10 +24,10 @@ from tests.scripted_tools import (
 from tests.unit.engine.test_meter import meter
 from tests.unit.routing.catalogs import model, price
 from tests.upstream.openai_chunks import chunk, usage
-from tollgate.core.generation import Fee, GenerationRecord, RunRecord
+from tollgate.core.records.generation import Fee, GenerationRecord, RunRecord
 from tollgate.core.usage import Usage
-from tollgate.engine.sink import ClientGone
-from tollgate.web.generation_shapes import GenerationObject
+from tollgate.engine.replies.sink import ClientGone
+from tollgate.web.records.generation_shapes import GenerationObject
 
 SEARCHING = asks(("web_search", QUERY))
 SEARCH_NANO_USD = 8_000_000

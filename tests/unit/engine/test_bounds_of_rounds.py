@@ -27,7 +27,7 @@ from tests.upstream.openai_chunks import chunk, usage
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.server_tools import RunResult, ServerTool
-from tollgate.tools.base import RunReport
+from tollgate.tools.ports.base import RunReport
 
 SEARCHING = asks(("web_search", QUERY))
 BROKE = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It broke.", status=500)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.gateways import House, RecordedReply, house
 from tests.scripted import FOREVER, Scripted, answers, calls, counts, says
-from tollgate.engine.sink import ClientGone
+from tollgate.engine.replies.sink import ClientGone
 
 
 async def leave(home: House, *, after_s: float, times: int = 1, stream: bool = True) -> None:

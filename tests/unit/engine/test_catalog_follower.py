@@ -15,16 +15,16 @@ from tests.gateways import House, RecordedJournal, house, request_body
 from tests.scripted import Scripted, Silence, answers
 from tests.unit.routing.catalogs import endpoint, model, routing
 from tests.virtual_time import LoopClock
-from tollgate.core.generation import total_nano_usd
-from tollgate.core.publication import Publication, Signature, publish_canary, publish_to_all
-from tollgate.engine.catalog_follower import CatalogFollower
+from tollgate.core.records.generation import total_nano_usd
+from tollgate.core.routing.publication import Publication, Signature, publish_canary, publish_to_all
 from tollgate.engine.gateway import Gateway
+from tollgate.engine.routing.catalog_follower import CatalogFollower
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.price import bill
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 FOLLOWED_WITHIN_S = 30.0
 

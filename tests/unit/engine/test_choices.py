@@ -18,7 +18,7 @@ from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.engine.gateway import Call
 from tollgate.engine.generate import generate
-from tollgate.providers.base import Frame
+from tollgate.providers.ports.base import Frame
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.", status=529)
 NATIVE = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tollgate.core.server_tools import Source
-from tollgate.engine.citations import find_citations, sources_by_url
+from tollgate.engine.rounds.citations import find_citations, sources_by_url
 
 A = "https://a.example/page"
 WIKI = "https://b.example/wiki/Rain_(weather)"

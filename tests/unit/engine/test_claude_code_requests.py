@@ -16,9 +16,9 @@ from tests.unit.engine.test_single_call import Contents
 from tests.unit.providers.shared_cases import ANSWERS
 from tests.upstream.wires import WIRES, Wire
 from tollgate.ingress.formats import MESSAGES
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 MARK = {"type": "ephemeral", "ttl": "1h"}
 BILLING = "x-anthropic-billing-header: cc_version=2.1.197; cc_entrypoint=sdk-cli;"

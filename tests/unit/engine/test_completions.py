@@ -20,7 +20,7 @@ from tests.upstream.wires import COMPLETIONS as PROMPTS
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.ingress.formats import CHAT_COMPLETIONS, COMPLETIONS
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_OVERLOADED, "It is overloaded.", status=529)
 

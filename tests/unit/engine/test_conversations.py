@@ -13,7 +13,7 @@ from tests.unit.engine.test_choices import NATIVE, native, texts
 from tests.unit.routing.catalogs import catalog, endpoint, model, plan_of, principal
 from tests.upstream.openai_chunks import chunk
 from tollgate.core.content import Text
-from tollgate.core.generation import PromptTokens
+from tollgate.core.records.generation import PromptTokens
 from tollgate.core.request import GenerationRequest, Message, UserMessage
 from tollgate.engine.gateway import Call
 from tollgate.engine.generate import generate

@@ -16,13 +16,13 @@ from tests.scripted import FOREVER, Answer, Scripted, Silence, frame, refuses
 from tests.unit.routing.catalogs import model, price, provider
 from tests.upstream.vectors import listed, vector
 from tollgate.core.events import Ended, Output, Started
-from tollgate.engine.kept_answers import KeptAnswer, replay
+from tollgate.engine.replies.kept_answers import KeptAnswer, replay
 from tollgate.ingress.base import ServedBy
-from tollgate.ingress.embeddings import Embeddings
 from tollgate.ingress.formats import EMBEDDINGS
-from tollgate.providers.base import Frame
+from tollgate.ingress.work.embeddings import Embeddings
+from tollgate.providers.ports.base import Frame
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 DIMENSIONS = 4
 # Four times the 32-bit "not a number".

@@ -27,7 +27,7 @@ from tests.upstream.gemini_chunks import SIGNATURE
 from tests.upstream.speakers import SECRETS
 from tests.upstream.wires import WIRES, Wire
 from tollgate.engine.generate import generate
-from tollgate.providers.base import Frame
+from tollgate.providers.ports.base import Frame
 
 all_wires = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 all_answers = pytest.mark.parametrize("case", ANSWERS)

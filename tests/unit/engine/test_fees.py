@@ -8,8 +8,8 @@ from decimal import Decimal
 from tests.unit.engine.test_meter import COMPLETE, meter
 from tollgate.core.errors import InternalError
 from tollgate.core.events import Ended, UsageReported
-from tollgate.core.generation import Fee
-from tollgate.web.generation_shapes import GenerationObject
+from tollgate.core.records.generation import Fee
+from tollgate.web.records.generation_shapes import GenerationObject
 
 PAGES = Fee(item="pdf_page", quantity=3, usd_each=Decimal("0.002"))
 SEARCH = Fee(item="web_search", quantity=1, usd_each=Decimal("0.008"))

@@ -12,10 +12,10 @@ from tests.stores import record_of
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, UpstreamError
 from tollgate.core.events import GrammarError, Started, StreamEvent
 from tollgate.engine.generate import generate
-from tollgate.providers.base import Frame
-from tollgate.providers.formats import codec_of
-from tollgate.stores.administration import NewKey
-from tollgate.stores.base import Hold
+from tollgate.providers.ports.base import Frame
+from tollgate.providers.ports.formats import codec_of
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.base import Hold
 
 # 10 tokens at $3 and 2 at $15 per million.
 COST_NANO_USD = 60_000

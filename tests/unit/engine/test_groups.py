@@ -25,8 +25,8 @@ from tollgate.core.events import (
 )
 from tollgate.core.response import Fold
 from tollgate.engine.choices import decode_frames
-from tollgate.engine.stream_usage import StreamUsage
-from tollgate.providers.base import Frame
+from tollgate.engine.usage.stream_usage import StreamUsage
+from tollgate.providers.ports.base import Frame
 
 BODY = b'{"model": "acme/large", "messages": [{"role": "user", "content": "Hello"}]}'
 TEXT = Text(text="")

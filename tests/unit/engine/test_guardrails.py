@@ -17,7 +17,7 @@ from tests.unit.ingress.media_samples import image
 from tests.unit.routing.catalogs import model
 from tollgate.ingress.formats import MODERATIONS
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 HATED = {"type": "HATE", "confidence": "HIGH", "action": "BLOCKED", "detected": True}
 PRICE = {

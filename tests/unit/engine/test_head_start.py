@@ -15,8 +15,8 @@ from tests.unit.ingress.media_samples import PNG
 from tests.unit.routing.catalogs import endpoint, model
 from tollgate.core.errors import AccessError, ErrorCode, UpstreamError
 from tollgate.engine.generate import generate
-from tollgate.providers.base import FetchedMedia, ReadyRequest, Timeouts, WireRequest
-from tollgate.stores.administration import NewKey
+from tollgate.providers.ports.base import FetchedMedia, ReadyRequest, Timeouts, WireRequest
+from tollgate.stores.ports.administration import NewKey
 
 HOLD_S = 5.0
 URL = "https://example.com/a.png"

@@ -32,7 +32,7 @@ from tests.pictures import data_url, png, png_text
 from tests.scripted import Scripted, frame, refuses
 from tests.unit.routing.catalogs import provider
 from tollgate.ingress.formats import IMAGE_EDITS, IMAGE_GENERATIONS
-from tollgate.providers.base import FetchedMedia
+from tollgate.providers.ports.base import FetchedMedia
 
 
 async def test_c26_c66_c82_pictures_are_billed_and_recorded_as_a_generation_is() -> None:

@@ -14,8 +14,8 @@ from tests.gateways import House, RecordedReply, house
 from tests.scripted import FOREVER, Scripted, Silence, answers, ends, refuses, says
 from tollgate.engine.gateway import StreamTiming
 from tollgate.engine.generate import generate
-from tollgate.engine.reply_sink import reply_sink
-from tollgate.engine.sink import ClientGone
+from tollgate.engine.replies.reply_sink import reply_sink
+from tollgate.engine.replies.sink import ClientGone
 from tollgate.ingress.base import KEEP_ALIVE_COMMENT as KEEP_ALIVE
 from tollgate.ingress.responses import Responses
 

@@ -24,7 +24,8 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
-from tollgate.core.documents import DocumentPage
+from tollgate.core.documents.known_files import KnownFile
+from tollgate.core.documents.reading import DocumentPage
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -40,10 +41,14 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.idempotency import Claim
-from tollgate.core.known_files import KnownFile
 from tollgate.core.usage import Usage
-from tollgate.engine.kept_answers import RESULT_BYTES_KEPT_MAX, KeepingSink, KeptAnswer, replay
-from tollgate.engine.reply_sink import reply_sink
+from tollgate.engine.replies.kept_answers import (
+    RESULT_BYTES_KEPT_MAX,
+    KeepingSink,
+    KeptAnswer,
+    replay,
+)
+from tollgate.engine.replies.reply_sink import reply_sink
 from tollgate.ingress.base import ServedBy
 
 SERVED = ServedBy(

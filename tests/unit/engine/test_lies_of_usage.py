@@ -23,7 +23,7 @@ from tests.upstream import messages_events as messages
 from tests.upstream import openai_chunks as chat
 from tests.upstream import responses_events as responses
 from tests.upstream.wires import EVERY_WIRE, Wire
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import Usage
 from tollgate.engine.generate import generate
 

@@ -16,11 +16,11 @@ from tests.pictures import png_text
 from tests.scripted import Scripted, frame
 from tests.unit.engine.client_formats import CLIENT_FORMATS
 from tests.unit.routing.catalogs import endpoint, model, provider
-from tollgate.engine.kept_answers import KeptAnswer
+from tollgate.engine.replies.kept_answers import KeptAnswer
 from tollgate.ingress.base import ServedBy
-from tollgate.providers.base import Frame
-from tollgate.providers.formats import FormatName, codec_of
-from tollgate.providers.gemini.decode import GeminiDecoder
+from tollgate.providers.codecs.gemini.decode import GeminiDecoder
+from tollgate.providers.ports.base import Frame
+from tollgate.providers.ports.formats import FormatName, codec_of
 from tollgate.routing.price import bill
 
 PNG = png_text()

@@ -13,10 +13,10 @@ from tests.unit.ingress.media_samples import MP3, PDF, PNG, UNKNOWN, b64, data_u
 from tests.unit.routing.catalogs import endpoint, model, provider
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import ErrorCode
-from tollgate.engine import media as limits
+from tollgate.engine.files import media as limits
 from tollgate.engine.gateway import Call
 from tollgate.engine.generate import generate
-from tollgate.providers.base import FetchedMedia
+from tollgate.providers.ports.base import FetchedMedia
 
 PICTURE = "https://example.com/a.png"
 REPORT = "https://example.com/a.pdf"

@@ -26,9 +26,9 @@ from tests.upstream.speakers import SECRETS
 from tests.upstream.wires import Wire
 from tollgate.engine.gateway import StreamTiming
 from tollgate.ingress.formats import CHAT_COMPLETIONS, MESSAGES
-from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.ports.base import UpstreamRefused
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 Json = dict[str, Any]
 QUESTION = HI | {"tools": TOOLS}

@@ -25,7 +25,7 @@ from tollgate.engine.gateway import Call
 from tollgate.engine.meter import Meter
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.price import bill
-from tollgate.stores.base import Hold
+from tollgate.stores.ports.base import Hold
 
 BODY = b'{"model": "acme/large", "messages": [{"role": "user", "content": "Hello there."}]}'
 # Of "Hello there.", which is 12 bytes, and of its message.

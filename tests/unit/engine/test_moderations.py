@@ -16,11 +16,11 @@ from tests.pictures import png
 from tests.scripted import Scripted, frame, refuses
 from tests.unit.ingress.media_samples import PDF, data_url, image
 from tests.unit.routing.catalogs import model, price, provider
-from tollgate.core.pictures import READ_TOKENS_MAX
+from tollgate.core.work.pictures import READ_TOKENS_MAX
 from tollgate.ingress.formats import MODERATIONS
-from tollgate.providers.base import FetchedMedia, Frame
+from tollgate.providers.ports.base import FetchedMedia, Frame
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 JUDGED = {
     "flagged": True,

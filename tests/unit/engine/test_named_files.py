@@ -15,8 +15,8 @@ from tests.scripted import Scripted, answers, refuses
 from tests.unit.engine.client_formats import exchange
 from tests.unit.ingress.media_samples import MP3, PDF, PNG, b64, data_url
 from tests.unit.routing.catalogs import endpoint, model
-from tollgate.engine import media, named_files
-from tollgate.providers.base import UpstreamRefused
+from tollgate.engine.files import media, named_files
+from tollgate.providers.ports.base import UpstreamRefused
 
 MODELS = {
     "acme/large": model(

@@ -14,8 +14,8 @@ from tests.unit.providers.decoding import sse_frames
 from tests.unit.routing.catalogs import endpoint, model, provider
 from tests.upstream import messages_events as messages
 from tollgate.core.content import ServerToolRun, Text
-from tollgate.providers.base import Frame
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Frame
+from tollgate.providers.ports.formats import codec_of
 
 RATE = "0.01"
 NATIVE = {"type": "web_search_20250305", "name": "web_search", "max_uses": 5}

@@ -13,9 +13,9 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.server_tools import ServerTool
-from tollgate.engine.native_tools import leave_to_provider
-from tollgate.providers.base import NativeSearch, Target
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.engine.rounds.native_tools import leave_to_provider
+from tollgate.providers.ports.base import NativeSearch, Target
+from tollgate.providers.ports.formats import WIRE_FORMATS
 
 SEARCH = ServerTool(id="web_search", uses_max=3, by_provider=True)
 FETCH = ServerTool(id="web_fetch")

@@ -14,9 +14,9 @@ from tests.virtual_time import LoopClock
 from tollgate.core.clock import DAY_S
 from tollgate.core.content import InlineMedia, MediaUrl
 from tollgate.core.errors import AccessError
-from tollgate.core.images import ImageRequest
-from tollgate.engine.painter import CatalogPainter
-from tollgate.tools.base import Painted, RunFailure
+from tollgate.core.work.images import ImageRequest
+from tollgate.engine.work.painter import CatalogPainter
+from tollgate.tools.ports.base import Painted, RunFailure
 
 READ = {
     "input_tokens": 8,

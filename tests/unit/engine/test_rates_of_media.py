@@ -10,7 +10,7 @@ from tests.scripted import Answer, frame
 from tests.unit.engine.scribes import home_of_scribes, write_down
 from tests.unit.engine.test_speech import EVENTS, delta, done, home_of_voices, sound, speak
 from tests.unit.routing.catalogs import price
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.generation import GenerationRecord
 
 SPOKEN = price("1", "0", audio_output="12")
 

@@ -18,8 +18,8 @@ from tests.scripted_tools import QUERY, ScriptedTools, asks
 from tests.unit.engine.client_formats import exchange
 from tests.unit.ingress.media_samples import data_url
 from tests.unit.routing.catalogs import endpoint, model
-from tollgate.core.document_options import DocumentOptions
-from tollgate.core.documents import (
+from tollgate.core.documents.options import DocumentOptions
+from tollgate.core.documents.reading import (
     DocumentFault,
     ReadDocument,
     ReaderUnavailable,
@@ -27,7 +27,7 @@ from tollgate.core.documents import (
     UnreadableDocument,
 )
 from tollgate.core.errors import ErrorCode
-from tollgate.core.media_types import DOCX, PDF, XLSX
+from tollgate.core.files.media_types import DOCX, PDF, XLSX
 from tollgate.engine.generate import generate, planning_request
 from tollgate.routing.planning.planning_request import PlanningRequest
 

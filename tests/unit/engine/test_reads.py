@@ -24,7 +24,7 @@ from tests.unit.providers.shared_cases import ANSWERS, cases_of
 from tests.unit.routing.catalogs import provider
 from tests.upstream.openai_chunks import chunk
 from tests.upstream.wires import EVERY_WIRE, Wire
-from tollgate.providers.base import Frame
+from tollgate.providers.ports.base import Frame
 
 HEARD = [(wire, case) for wire in EVERY_WIRE for case in cases_of(wire)]
 every_cell = pytest.mark.parametrize(

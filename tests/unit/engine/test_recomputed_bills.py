@@ -13,7 +13,7 @@ from tests.works import CASES, WorkCase, home_of
 from tollgate.core.usage import PIECES, Usage
 from tollgate.routing.price import Price, bill
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 counts = st.none() | st.integers(0, 1_000_000)
 rates = st.none() | st.decimals(min_value=0, max_value=1000, places=9)

@@ -19,13 +19,13 @@ from tests.unit.routing.catalogs import catalog, endpoint, model, price
 from tests.upstream.openai_chunks import chunk
 from tollgate.core.clock import Deadline
 from tollgate.core.errors import RequestError
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.engine.generate import generate
-from tollgate.providers.base import Frame
+from tollgate.providers.ports.base import Frame
 from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.traffic import read_traffic
 from tollgate.routing.review.verdicts import ReplayPlanner, WouldServe
-from tollgate.web.generation_shapes import GenerationObject
+from tollgate.web.records.generation_shapes import GenerationObject
 
 # Each night ten thousand in four runs, so that several cores share them.
 RUNS = [(0, 500), *(pytest.param(run, 2_500, marks=pytest.mark.nightly) for run in range(4))]

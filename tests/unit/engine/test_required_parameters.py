@@ -13,8 +13,8 @@ from tests.scripted import Scripted, answers, refuses
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.request import GenerationRequest, RoutingPreferences
 from tollgate.engine.generate import generate
-from tollgate.providers.base import Codec, Target, WireRequest
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Codec, Target, WireRequest
+from tollgate.providers.ports.formats import codec_of
 
 GUIDED = RequestError(ErrorCode.INVALID_REQUEST, "It knows no grammar.", param="guided_grammar")
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It applies no guardrail.")

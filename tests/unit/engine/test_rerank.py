@@ -13,10 +13,10 @@ from tests.asgi import Exchange, request
 from tests.gateways import Always, House, house
 from tests.scripted import Scripted, frame, refuses
 from tests.unit.routing.catalogs import model, price, provider
-from tollgate.core.reranking import RerankRequest
+from tollgate.core.work.reranking import RerankRequest
 from tollgate.ingress.formats import RERANK
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 RANKED = {
     "results": [

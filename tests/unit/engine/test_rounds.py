@@ -25,11 +25,11 @@ from tests.scripted_tools import (
 from tollgate.core.content import InlineMedia, MadeImage, ServerToolRun, Text, ToolCall
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, PartNote
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.request import AssistantMessage, Tool, ToolMessage, UserMessage
 from tollgate.core.server_tools import URL_LINE, RunResult, Source
 from tollgate.ingress.base import KEEP_ALIVE_COMMENT as KEEP_ALIVE
-from tollgate.tools.base import RunReport
+from tollgate.tools.ports.base import RunReport
 
 SEARCHING = asks(("web_search", QUERY))
 LOOK_UP = Tool(name="look_up", parameters={"type": "object"})

@@ -12,7 +12,7 @@ from tests.gateways import house
 from tests.scripted import FOREVER, Answer, Scripted, answers, refuses
 from tests.unit.routing.catalogs import catalog, plan_of, principal, request
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.engine.simulation import Fault, simulate
+from tollgate.engine.routing.simulation import Fault, simulate
 from tollgate.routing.planning.plan import Plan
 
 STATUSES = (400, 401, 403, 404, 408, 429, 500, 503, 504, 529)

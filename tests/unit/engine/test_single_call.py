@@ -21,10 +21,10 @@ from tests.upstream.wires import WIRES, Wire
 from tollgate.core.content import ToolCall
 from tollgate.core.events import StreamEvent, StreamGrammar
 from tollgate.core.response import Fold
-from tollgate.engine.content_log import ContentSink
 from tollgate.engine.generate import generate
-from tollgate.engine.reply_sink import FirstCall
-from tollgate.providers.base import Frame
+from tollgate.engine.replies.content_log import ContentSink
+from tollgate.engine.replies.reply_sink import FirstCall
+from tollgate.providers.ports.base import Frame
 
 SINGLE = QUESTION | {"parallel_tool_calls": False}
 TOOLS = QUESTION["tools"]

@@ -17,12 +17,12 @@ from tests.unit.engine.test_single_call import Contents
 from tests.unit.routing.catalogs import model, price, provider
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.idempotency import Claim
-from tollgate.engine.kept_answers import RESULT_BYTES_KEPT_MAX
+from tollgate.engine.replies.kept_answers import RESULT_BYTES_KEPT_MAX
 from tollgate.ingress.formats import SPEECH
-from tollgate.providers.base import Frame
-from tollgate.stores.administration import NewKey
+from tollgate.providers.ports.base import Frame
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 TEXT = "Héllo!"
 CHUNKS = (b"ID3\x04", b"\x00\xff", b"[DONE]", b": keep-alive\n")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.gateways import House, house
 from tollgate.core.errors import AccessError, ErrorCode, LedgerError
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 
 FREE = NewKey(workspace_id="acme", label="test", tier="free", requests_per_minute=6000, burst=1000)
 

@@ -27,10 +27,10 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.errors import RequestError
 from tollgate.core.request import GenerationRequest, Tool, ToolChoice
 from tollgate.core.server_tools import ServerTool
-from tollgate.engine.server_tools import plan_rounds
+from tollgate.engine.rounds.server_tools import plan_rounds
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.web.explanation_shapes import explain_plan
+from tollgate.web.routing.explanation_shapes import explain_plan
 from tollgate.wiring.explained_tools import wire_explained_tools
 
 LEFT_OUT = replace(SEARCH, left_out_as="tools[]:web_search")

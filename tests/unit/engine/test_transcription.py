@@ -30,9 +30,9 @@ from tests.unit.engine.scribes import (
 )
 from tests.unit.ingress.media_samples import PNG, b64, data_url
 from tests.unit.ingress.recordings import mp3
-from tollgate.core.recording import RECORDING_BYTES_MAX
+from tollgate.core.work.recording import RECORDING_BYTES_MAX
 from tollgate.ingress.formats import TRANSCRIPTIONS, TRANSLATIONS
-from tollgate.providers.base import FetchedMedia, Frame
+from tollgate.providers.ports.base import FetchedMedia, Frame
 
 END_MARK = Frame(data=b"[DONE]")
 

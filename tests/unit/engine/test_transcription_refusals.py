@@ -12,9 +12,9 @@ from tests.gateways import Always, ShelvedMedia
 from tests.scripted import frame
 from tests.unit.engine.scribes import SOUND, URL, VERBOSE, home_of_scribes, post, write_down
 from tollgate.ingress.formats import TRANSCRIPTIONS
-from tollgate.providers.base import FetchedMedia
+from tollgate.providers.ports.base import FetchedMedia
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 
 @pytest.mark.parametrize("content", [None, b"<html>", SOUND[:60]])

@@ -11,8 +11,8 @@ from tests.unit.routing.catalogs import catalog, plan_of, principal
 from tollgate.core.content import InlineMedia, MadeImage, Text
 from tollgate.core.events import Ended, PartDelta, PartEnd, PartStart, StreamEvent, UsageReported
 from tollgate.core.usage import Usage
-from tollgate.engine.stream_usage import StreamUsage
-from tollgate.engine.usage_bound import UsageBound
+from tollgate.engine.usage.stream_usage import StreamUsage
+from tollgate.engine.usage.usage_bound import UsageBound
 from tollgate.routing.planning.plan import Attempt
 
 PICTURE = MadeImage(source=InlineMedia(media_type="image/png", base64=""))

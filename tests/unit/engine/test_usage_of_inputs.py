@@ -9,8 +9,8 @@ from tests.unit.ingress.samples import chat_completions
 from tests.unit.routing.catalogs import catalog, plan_of, principal
 from tollgate.core.events import Ended, Output, Partial, Started, StreamEvent, UsageReported
 from tollgate.core.usage import Units, Usage
-from tollgate.engine.stream_usage import StreamUsage
-from tollgate.engine.usage_bound import InputBound, UsageBound
+from tollgate.engine.usage.stream_usage import StreamUsage
+from tollgate.engine.usage.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt
 
 INPUTS = InputBound(

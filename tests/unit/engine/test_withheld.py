@@ -19,7 +19,7 @@ from tollgate.core.content import Text
 from tollgate.core.request import GenerationRequest, SystemMessage, Tool, UserMessage
 from tollgate.engine.meter import ALL_WORDS_LENGTH_MAX, PROVIDER_WORDS_LENGTH_MAX
 from tollgate.engine.withheld import withhold_prompt
-from tollgate.providers.base import Frame, UpstreamRefused
+from tollgate.providers.ports.base import Frame, UpstreamRefused
 
 PROMPT = "My patient Erika Mustermann, born 1964, takes Warfarin. Résumé: 你好世界 again."
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.painters import DRAWN, draw, home_of_painters
 from tests.scripted import frame
-from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.ports.base import UpstreamRefused
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from tests.clocks import FixedClock
-from tollgate.core.generation import GenerationRecord, RoutingTrace
 from tollgate.core.ids import IdSource
+from tollgate.core.records.generation import GenerationRecord, RoutingTrace
 from tollgate.core.request import GenerationRequest
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import ParsedCall, ServedBy

@@ -10,7 +10,7 @@ from pydantic import Field
 from urllib3.filepost import encode_multipart_formdata
 
 from tollgate.core.errors import RequestError
-from tollgate.core.media_types import is_form
+from tollgate.core.files.media_types import is_form
 from tollgate.ingress.form_body import (
     HEADER_BYTES_MAX,
     HEADERS_MAX,

@@ -15,8 +15,8 @@ from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.chat_completions import ChatCompletions
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
-from tollgate.web.paths import METERED_PATHS, canonical_path
+from tollgate.web.http.cors import WebLimits
+from tollgate.web.http.paths import METERED_PATHS, canonical_path
 
 
 class OtherFormat(ChatCompletions):

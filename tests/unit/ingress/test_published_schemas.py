@@ -25,10 +25,10 @@ from tollgate.ingress.chat_completions.wire.response import (
     ChatCompletionChunk,
     ChatCompletionFailure,
 )
-from tollgate.ingress.embeddings.parse import parse_embeddings
-from tollgate.ingress.embeddings.render import EmbeddingsRenderer
-from tollgate.ingress.embeddings.wire.embedding_reply import EmbeddingsReply
 from tollgate.ingress.errors import openai_reply
+from tollgate.ingress.work.embeddings.parse import parse_embeddings
+from tollgate.ingress.work.embeddings.render import EmbeddingsRenderer
+from tollgate.ingress.work.embeddings.wire.embedding_reply import EmbeddingsReply
 
 
 @pytest.fixture(scope="module")

@@ -24,9 +24,9 @@ from tests.unit.ingress.recordings import (
     wav,
 )
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.recording import RECORDING_BYTES_MAX, RECORDING_SECONDS_MAX, RecordingFormat
-from tollgate.ingress.transcription.parse import parse_transcription
-from tollgate.ingress.transcription.recordings import read_recording
+from tollgate.core.work.recording import RECORDING_BYTES_MAX, RECORDING_SECONDS_MAX, RecordingFormat
+from tollgate.ingress.work.transcription.parse import parse_transcription
+from tollgate.ingress.work.transcription.recordings import read_recording
 
 
 @pytest.mark.parametrize(

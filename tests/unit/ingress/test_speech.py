@@ -17,13 +17,13 @@ from tests.unit.ingress.samples import SERVED, record
 from tests.unit.ingress.test_parse_anything import json_values
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
 from tollgate.core.events import Output
-from tollgate.core.speech import SpeechRequest
 from tollgate.core.usage import Usage
+from tollgate.core.work.speech import SpeechRequest
 from tollgate.ingress.base import ParsedWork
-from tollgate.ingress.speech.parse import parse_speech
-from tollgate.ingress.speech.render import SoundRenderer, SpeechEventsRenderer
-from tollgate.ingress.speech.wire.speech_events import SpeechEvent, SpeechFailure
-from tollgate.ingress.speech.wire.speech_request import SpeechBody
+from tollgate.ingress.work.speech.parse import parse_speech
+from tollgate.ingress.work.speech.render import SoundRenderer, SpeechEventsRenderer
+from tollgate.ingress.work.speech.wire.speech_events import SpeechEvent, SpeechFailure
+from tollgate.ingress.work.speech.wire.speech_request import SpeechBody
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "The connection broke.")
 CALL = ParsedWork(request=SpeechRequest(model="m", text="Hi", voice="v"), stream=True)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.clocks import FixedClock
 from tests.unit.ingress.samples import record
-from tollgate.core.generation import AttemptRecord
+from tollgate.core.records.generation import AttemptRecord
 from tollgate.observability.emf import EmbeddedMetrics
 from tollgate.observability.log import JsonFormatter, LogJournal
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.clocks import FixedClock
 from tests.unit.ingress.samples import record
-from tollgate.core.generation import AttemptRecord, BillLine, GenerationRecord, RunRecord
+from tollgate.core.records.generation import AttemptRecord, BillLine, GenerationRecord, RunRecord
 from tollgate.core.usage import Usage
 from tollgate.observability.emf import EmbeddedMetrics
 from tollgate.observability.log import JsonFormatter, LogJournal

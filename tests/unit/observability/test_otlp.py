@@ -11,8 +11,8 @@ from tests.clocks import STARTED_S, FixedClock
 from tests.gateways import RecordedJournal
 from tests.unit.ingress.samples import record
 from tollgate.core import tracing
-from tollgate.core.generation import RunRecord
 from tollgate.core.ids import IdSource
+from tollgate.core.records.generation import RunRecord
 from tollgate.core.tracing import CollectorError
 from tollgate.observability.otlp import WAITING_MAX, SpanJournal
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from tollgate.core.events import StreamEvent, StreamGrammar
 from tollgate.core.response import Fold, GenerationResponse
-from tollgate.providers.base import Decoder, Frame
+from tollgate.providers.ports.base import Decoder, Frame
 from tollgate.providers.transports.sse import SseDecoder
 
 

@@ -19,8 +19,8 @@ from tests.unit.providers.request_options import (
 )
 from tests.upstream.wires import EVERY_WIRE, Wire
 from tollgate.core.errors import RequestError
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import Dialect
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect
 
 # What is left out by design, because nothing that a caller may see depends on it: names of files
 # reach models as text on some formats, and there a neutral one is sent.

@@ -11,9 +11,9 @@ from tests.upstream import converse_events as converse
 from tests.upstream.openai_chunks import DONE, call_delta, chunk, sse, usage
 from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.base import Decoder, Frame
-from tollgate.providers.bedrock.decode import ConverseDecoder
-from tollgate.providers.openai_chat.decode import ChatDecoder
+from tollgate.providers.codecs.bedrock.decode import ConverseDecoder
+from tollgate.providers.codecs.openai_chat.decode import ChatDecoder
+from tollgate.providers.ports.base import Decoder, Frame
 
 names = st.sampled_from([None, "", "add"])
 ids = st.sampled_from([None, "", "a", "b"])

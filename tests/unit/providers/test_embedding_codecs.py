@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.errors import UpstreamError
-from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Target
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.core.work.base import WorkResult
+from tollgate.core.work.embedding import EmbeddingRequest
+from tollgate.providers.ports.base import Frame, Target
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import WIRE_FORMATS
 
 VECTOR = [0.25, -1e-7, 0.5, 1]
 

@@ -11,11 +11,11 @@ import pytest
 from tests.unit.ingress.media_samples import GIF, PNG, b64
 from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
 from tollgate.core.errors import RequestError, UpstreamError
-from tollgate.core.moderation import ModerationRequest, Subject
 from tollgate.core.usage import Usage
-from tollgate.core.work import WorkResult
-from tollgate.providers.base import Frame, Guardrail, Target, WireRequest
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.core.work.base import WorkResult
+from tollgate.core.work.moderation import ModerationRequest, Subject
+from tollgate.providers.ports.base import Frame, Guardrail, Target, WireRequest
+from tollgate.providers.ports.formats import WIRE_FORMATS
 
 ARN = "arn:aws:bedrock:eu-west-1:123456789012:guardrail/gr1"
 TARGET = Target(

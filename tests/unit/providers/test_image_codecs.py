@@ -11,12 +11,12 @@ import pytest
 from tests.pictures import data_url, png, png_text
 from tollgate.core.content import Image, InlineMedia
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
-from tollgate.core.images import ImageRequest
 from tollgate.core.usage import Usage
-from tollgate.providers.base import BatchCodec, Frame, Target
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import WIRE_FORMATS
-from tollgate.providers.media_dialects import ImageFamily, ImagesDialect
+from tollgate.core.work.images import ImageRequest
+from tollgate.providers.ports.base import BatchCodec, Frame, Target
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import WIRE_FORMATS
+from tollgate.providers.ports.media_dialects import ImageFamily, ImagesDialect
 
 DRAWN = png_text(64, 32)
 CAT = Image(source=InlineMedia(media_type="image/png", base64=png_text()))

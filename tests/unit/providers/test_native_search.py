@@ -10,9 +10,9 @@ from tollgate.core.content import Text
 from tollgate.core.errors import UpstreamError
 from tollgate.core.request import GenerationRequest, Tool, UserMessage
 from tollgate.core.server_tools import ServerTool, UserLocation
-from tollgate.providers.base import Target
-from tollgate.providers.formats import WIRE_FORMATS, FormatName, codec_of
-from tollgate.providers.openai_responses.decode import ResponsesDecoder
+from tollgate.providers.codecs.openai_responses.decode import ResponsesDecoder
+from tollgate.providers.ports.base import Target
+from tollgate.providers.ports.formats import WIRE_FORMATS, FormatName, codec_of
 
 TOOL = ServerTool(
     id="web_search",

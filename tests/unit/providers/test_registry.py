@@ -10,19 +10,19 @@ import pytest
 
 from tests.clocks import FixedClock
 from tollgate.core.secret import CredentialPlace, SecretReference
-from tollgate.providers.anthropic.decode import MessagesDecoder
-from tollgate.providers.base import ProviderRow, Target
-from tollgate.providers.bedrock.decode import ConverseDecoder
-from tollgate.providers.gemini.decode import GeminiDecoder
-from tollgate.providers.openai_chat.decode import ChatDecoder
-from tollgate.providers.openai_responses.decode import ResponsesDecoder
-from tollgate.providers.registry import Registry, RowError
+from tollgate.providers.codecs.anthropic.decode import MessagesDecoder
+from tollgate.providers.codecs.bedrock.decode import ConverseDecoder
+from tollgate.providers.codecs.gemini.decode import GeminiDecoder
+from tollgate.providers.codecs.openai_chat.decode import ChatDecoder
+from tollgate.providers.codecs.openai_responses.decode import ResponsesDecoder
+from tollgate.providers.ports.base import ProviderRow, Target
+from tollgate.providers.simulator.simulator import Simulator
 from tollgate.providers.transports.bedrock_runtime import BedrockRuntime
 from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.providers.transports.http_sse import HttpSse
 from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.sagemaker_runtime import SageMakerRuntime
-from tollgate.providers.transports.simulator import Simulator
+from tollgate.wiring.providers import Registry, RowError
 
 
 class NoSecrets:
@@ -107,11 +107,11 @@ def test_a_row_that_cannot_be_made_says_why(
 
 def test_without_an_aws_provider_botocore_is_not_imported() -> None:
     program = (
-        "import sys, tollgate.providers.registry as r\n"
-        "import tollgate.providers.transports.http_sse, tollgate.providers.formats as f\n"
+        "import sys, tollgate.wiring.providers as r\n"
+        "import tollgate.providers.transports.http_sse, tollgate.providers.ports.formats as f\n"
         "f.codec_of('openai_chat')\n"
         "assert not [name for name in sys.modules if name.startswith('botocore')]\n"
-        "assert not [name for name in sys.modules if name.startswith('tollgate.providers.gemini')]"
+        "assert not [name for name in sys.modules if name.startswith(f'{f.__package__}.gemini')]"
     )
     subprocess.run(
         [sys.executable, "-c", program], check=True, env={"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -120,7 +120,7 @@ def test_without_an_aws_provider_botocore_is_not_imported() -> None:
 
 def test_until_a_token_is_asked_for_google_auth_is_not_imported() -> None:
     program = (
-        "import sys, tollgate.providers.formats as f\n"
+        "import sys, tollgate.providers.ports.formats as f\n"
         "f.codec_of('gemini')\n"
         "import tollgate.providers.transports.google_token\n"
         "assert not [name for name in sys.modules if name.startswith(('google', 'cryptography'))]"

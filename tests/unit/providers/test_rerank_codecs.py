@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tollgate.core.errors import UpstreamError
-from tollgate.core.reranking import RerankRequest
-from tollgate.providers.base import Frame, Target, WireRequest
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.core.work.reranking import RerankRequest
+from tollgate.providers.ports.base import Frame, Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import WIRE_FORMATS
 
 WORK = RerankRequest(model="acme/r", query="q", documents=("a", "b"), results_max=5)
 ITEMS = [{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": 0.25}]

@@ -21,7 +21,7 @@ from tests.upstream.wires import EVERY_WIRE, WIRES, Wire
 from tollgate.core.content import Image, InlineMedia, Text
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.request import GenerationRequest, UserMessage
-from tollgate.providers.base import UpstreamRefused
+from tollgate.providers.ports.base import UpstreamRefused
 
 PROMPT, OUTPUT = 9, 3
 

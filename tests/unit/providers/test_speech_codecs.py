@@ -14,11 +14,11 @@ import pytest
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Ended, Output, StreamEvent, StreamGrammar, UsageReported
-from tollgate.core.speech import SpeechRequest
 from tollgate.core.usage import Usage
-from tollgate.providers.base import Frame, Target, WireRequest
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.core.work.speech import SpeechRequest
+from tollgate.providers.ports.base import Frame, Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.providers.shared.sound import SOUND_BYTES_MAX, wav_header
 
 MP3 = b"ID3\x04sound"

@@ -24,12 +24,12 @@ from tollgate.core.request import (
 )
 from tollgate.core.response import Fold
 from tollgate.core.signers import OPENAI
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import FormatName, codec_of
-from tollgate.providers.openai_responses.decode import ResponsesDecoder
+from tollgate.providers.codecs.openai_responses.decode import ResponsesDecoder
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import FormatName, codec_of
+from tollgate.providers.ports.unwrapping import Unwrapping, encode_request
 from tollgate.providers.shared.emulation import Wrapping
-from tollgate.providers.unwrapping import Unwrapping, encode_request
 from tollgate.routing.planning.prompt_size import PromptSize
 
 GRAMMAR = Grammar(syntax="lark", definition="start: /.+/")

@@ -6,10 +6,10 @@ import random
 import pytest
 
 from tests import documents
-from tollgate.core.documents import DocumentFault, ReadingTask, UnreadableDocument
-from tollgate.core.media_types import DOCX, HTML, PDF, XLSX
-from tollgate.core.picture_files import find_picture_fault
-from tollgate.core.reading_messages import ReadBatch, ReadFault, ReadingRequest
+from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingRequest
+from tollgate.core.documents.reading import DocumentFault, ReadingTask, UnreadableDocument
+from tollgate.core.files.media_types import DOCX, HTML, PDF, XLSX
+from tollgate.core.files.picture_files import find_picture_fault
 from tollgate.reading import office, opened
 from tollgate.reading.perform import perform
 from tollgate.reading.png import encode_png

@@ -15,7 +15,7 @@ from genai_prices import data
 from genai_prices.types import ModelInfo, ModelPrice
 from genai_prices.types import Usage as PublishedUsage
 
-from tollgate.core.generation import total_nano_usd
+from tollgate.core.records.generation import total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.file.load import load
 from tollgate.routing.price import bill

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
 from tollgate.core.events import Ended, Started, UsageReported
-from tollgate.core.generation import BillLine, Fee, total_nano_usd
+from tollgate.core.records.generation import BillLine, Fee, total_nano_usd
 from tollgate.core.response import Fold
 from tollgate.core.usage import Usage
 from tollgate.routing.price import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import fields
 
 from tests.unit.routing.test_price import prices, rates, usages
-from tollgate.core.generation import total_nano_usd
+from tollgate.core.records.generation import total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.price import (
     Price,

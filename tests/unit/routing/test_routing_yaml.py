@@ -9,10 +9,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import WIRE_FORMATS, FormatName
-from tollgate.providers.registry import TRANSPORTS
-from tollgate.providers.wire_format import TransportName
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import WIRE_FORMATS, FormatName
+from tollgate.providers.ports.wire_format import TransportName
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.json_schema import json_schema_text
 from tollgate.routing.file.load import inspect, load
@@ -20,6 +19,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.routing_file import Routing, RoutingFile
 from tollgate.routing.scalars import merge_section
 from tollgate.routing.schema import EndpointSection
+from tollgate.wiring.providers import TRANSPORTS
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "routing.yaml"

@@ -6,16 +6,16 @@ import pytest
 
 from tests.unit.routing.test_routing_yaml import FILE
 from tollgate.core.content import Text
-from tollgate.core.embedding import EmbeddingRequest
-from tollgate.core.images import ImageRequest
-from tollgate.core.moderation import ModerationRequest
-from tollgate.core.recording import Recording
 from tollgate.core.request import WorkKind
-from tollgate.core.reranking import RerankRequest
-from tollgate.core.speech import SpeechRequest
-from tollgate.core.transcription import TranscriptionRequest
-from tollgate.core.work import InputWork
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.core.work.base import InputWork
+from tollgate.core.work.embedding import EmbeddingRequest
+from tollgate.core.work.images import ImageRequest
+from tollgate.core.work.moderation import ModerationRequest
+from tollgate.core.work.recording import Recording
+from tollgate.core.work.reranking import RerankRequest
+from tollgate.core.work.speech import SpeechRequest
+from tollgate.core.work.transcription import TranscriptionRequest
+from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.file.load import load
 from tollgate.routing.planning.catalog import Catalog

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.core.generation import total_nano_usd
-from tollgate.core.pictures import Picture, sides
+from tollgate.core.records.generation import total_nano_usd
 from tollgate.core.usage import PIECES, Units, Usage
+from tollgate.core.work.pictures import Picture, sides
 from tollgate.routing.price import Price, PriceOverride, PriceSchedule, bill, cost_max_nano_usd
 
 FREE = Price(input=Decimal(0), output=Decimal(0))

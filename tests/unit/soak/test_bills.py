@@ -11,8 +11,8 @@ from tests.soak.accounts import SoakKey
 from tests.soak.books import check_bills, check_item
 from tests.soak.callers import Asked, Ending, Told
 from tests.unit.ingress.samples import RECORD
-from tollgate.core.generation import GenerationRecord
-from tollgate.stores.aws.attributes import Item, number, string
+from tollgate.aws.attributes import Item, number, string
+from tollgate.core.records.generation import GenerationRecord
 
 KEY = SoakKey(name="plain", workspace_id="rich", secret="s", share=1)
 ASKED = Asked(number=1, format_name="messages", key=KEY, body=b"", streamed=True)

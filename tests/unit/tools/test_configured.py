@@ -13,10 +13,10 @@ import pytest
 from tests.unit.tools.toolboxes import KEY, PRICE, SECTION, Toolbox, text_of
 from tollgate.core.content import ServerToolId
 from tollgate.core.errors import ErrorCode, LedgerError, UpstreamError
-from tollgate.core.generation import Fee
+from tollgate.core.records.generation import Fee
 from tollgate.core.server_tools import SERVER_TOOLS, ServerTool, UserLocation
 from tollgate.routing.chains import RouteSection
-from tollgate.tools.base import FetchedPage, RunFailure, RunReport
+from tollgate.tools.ports.base import FetchedPage, RunFailure, RunReport
 
 SEARCH = ServerTool(id="web_search")
 FETCH = ServerTool(id="web_fetch")

@@ -8,7 +8,7 @@ import json
 from tests.unit.tools.toolboxes import SECTION, Toolbox, text_of
 from tollgate.core.addresses import DomainRules
 from tollgate.core.server_tools import ServerTool
-from tollgate.tools.base import FetchedPage, PageLimits, RunReport
+from tollgate.tools.ports.base import FetchedPage, PageLimits, RunReport
 
 URL = "https://a.example/page"
 FETCH = ServerTool(id="web_fetch", blocked_domains=("b.example",))

@@ -12,9 +12,9 @@ import pytest
 from tollgate.core.addresses import DomainRules
 from tollgate.core.server_tools import Source, UserLocation
 from tollgate.routing.tool_sections import ENGINE_HOSTS, SearchEngine
-from tollgate.tools.base import EngineRequest, RunFailure
 from tollgate.tools.engines.codec import EngineAccess, Search
 from tollgate.tools.engines.table import ENGINES
+from tollgate.tools.ports.base import EngineRequest, RunFailure
 
 KEY = "secret-key"
 SEARCH = Search(

@@ -8,16 +8,17 @@ from typing import Any
 
 from tests.clocks import FixedClock
 from tollgate.core.content import InlineMedia, MadeImage, Text
-from tollgate.core.documents import DocumentPage, ReadDocument, ReadingTask
-from tollgate.core.generation import Fee
-from tollgate.core.images import ImageRequest
+from tollgate.core.documents.reading import DocumentPage, ReadDocument, ReadingTask
 from tollgate.core.principal import Principal
+from tollgate.core.records.generation import Fee
 from tollgate.core.request import GenerationRequest, UserMessage
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.core.server_tools import RunResult, ServerTool
+from tollgate.core.work.images import ImageRequest
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.tool_sections import ServerToolsSection
-from tollgate.tools.base import (
+from tollgate.tools.configured import ConfiguredTools, ToolServices
+from tollgate.tools.ports.base import (
     EngineRequest,
     FetchedPage,
     PageLimits,
@@ -25,7 +26,6 @@ from tollgate.tools.base import (
     RequestTools,
     RunFailure,
 )
-from tollgate.tools.configured import ConfiguredTools, ToolServices
 
 KEY = "tvly-very-secret"
 PRINCIPAL = Principal(key_id="key_1", workspace_id="ws_1", role="inference", label="test")

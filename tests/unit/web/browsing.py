@@ -6,11 +6,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from starlette.types import ASGIApp
 
 from tests.asgi import Exchange
-from tests.unit.login.signing_in import House, house
+from tests.unit.sign_in.signing_in import House, house
 from tollgate.core.ids import IdSource
-from tollgate.web.cors import WebLimits
-from tollgate.web.login_app import login_app
-from tollgate.web.login_services import Login, LoginServices
+from tollgate.web.http.cors import WebLimits
+from tollgate.web.sign_in.sign_in_app import login_app
+from tollgate.web.sign_in.sign_in_services import Login, LoginServices
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 

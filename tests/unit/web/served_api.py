@@ -8,7 +8,7 @@ from typing import Any, cast
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tollgate.web.api_app import api_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 from tollgate.web.services import Services
 
 LIMITS = WebLimits(allowed_origins=("https://app.example",), body_bytes_max=20_000)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tests.unit.web.routes import GENERATION_ID
-from tollgate.core.audit import Actor
+from tollgate.core.records.audit import Actor
 
 CONTENT = {"id": GENERATION_ID, "request": {"model": "kept words"}, "choices": []}
 

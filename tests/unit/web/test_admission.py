@@ -10,16 +10,16 @@ from starlette.types import ASGIApp, Message
 
 from tests.asgi import Exchange, exchange
 from tests.gateways import Always
-from tests.unit.login.signing_in import house
+from tests.unit.sign_in.signing_in import house
 from tests.unit.web.browsing import Browser
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tests.unit.web.served_api import LIMITS
 from tests.unit.web.test_api_app import api
 from tollgate.web.access import ACCESS
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
-from tollgate.web.paths import OPENAPI
-from tollgate.web.routes.uploads import PART_FORM_BYTES_MAX
+from tollgate.web.files.upload_routes import PART_FORM_BYTES_MAX
+from tollgate.web.http.cors import WebLimits
+from tollgate.web.http.paths import OPENAPI
 
 LIMIT = 1_000_000
 WITH_BODY = [route for route in ROUTES if route[0] in ("POST", "PATCH")]

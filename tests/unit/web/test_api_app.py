@@ -18,10 +18,10 @@ from tests.memory.workspaces import MemoryWorkspaceStore
 from tests.stores import TESTER
 from tests.unit.web.routes import MANAGEMENT_ROUTES, ROUTES
 from tests.unit.web.served_api import served
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import is_id
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.ingress.formats import Ingresses
-from tollgate.stores.administration import GenerationStore, NewKey
+from tollgate.stores.ports.administration import GenerationStore, NewKey
 from tollgate.web.services import Services
 
 MISSING_STORES = ["contents", "responses", "files", "uploads", "named_files", "answers"]

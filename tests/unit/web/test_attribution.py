@@ -15,11 +15,16 @@ from tests.gateways import Always, House, house
 from tests.stores import TESTER
 from tests.unit.routing.catalogs import routing
 from tests.unit.web.test_api_app import Api
-from tollgate.core.activity import CALLER_LABELS_MAX, OTHERS, GenerationFilter, summarize_day
-from tollgate.core.generation import GenerationRecord
-from tollgate.stores.administration import NewKey
+from tollgate.core.records.activity import (
+    CALLER_LABELS_MAX,
+    OTHERS,
+    GenerationFilter,
+    summarize_day,
+)
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 SOURCES = {
     "session": "header:x-claude-code-session-id",

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.memory.publications import MemoryPublications
 from tests.unit.web.test_api_app import api
-from tollgate.core.publication import Signature, publish_canary, publish_to_all
+from tollgate.core.routing.publication import Signature, publish_canary, publish_to_all
 
 FIRST = publish_to_all(None, "a" * 64, Signature(by="ada", at_s=1_790_000_000, commit="c0ffee"))
 CANARY = publish_canary(FIRST, "b" * 64, 5, Signature(by="bob", at_s=1_790_000_100))

@@ -18,9 +18,9 @@ from tests.scripted import FOREVER, Scripted, refuses, says
 from tests.stores import TESTER, disable
 from tollgate.core.ids import is_id
 from tollgate.core.principal import KeyRole, Principal
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import DEADLINE_EXTENSION, chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 PATH = "/v1/chat/completions"
 LIMITS = WebLimits(allowed_origins=("https://app.example",), body_bytes_max=20_000)

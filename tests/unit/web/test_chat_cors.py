@@ -9,8 +9,8 @@ from tests.asgi import Exchange, request
 from tests.gateways import house, request_body, store_is_away
 from tests.unit.web.test_chat_app import PATH, app_of, post
 from tollgate.core.ids import is_id
-from tollgate.engine.kept_answers import REPLAY_HEADER
-from tollgate.web.csv_reply import csv_reply
+from tollgate.engine.replies.kept_answers import REPLAY_HEADER
+from tollgate.web.http.csv_reply import csv_reply
 
 
 def ours(headers: Mapping[str, str]) -> set[str]:

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from tests.unit.login.signing_in import house
+from tests.unit.sign_in.signing_in import house
 from tests.unit.web.browsing import Browser, bearer
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.unit.web.routes import GENERATION_ID, WORKSPACE
 from tests.unit.web.test_permissions import OPERATORS, tenants
-from tollgate.core.money import nano_usd
+from tollgate.core.money.amounts import nano_usd
 
 
 @pytest.mark.parametrize("named", ["acme", None])

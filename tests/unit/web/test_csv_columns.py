@@ -8,8 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from tollgate.web.csv_columns import cell_text, csv_columns
-from tollgate.web.key_shapes import KeyObject
+from tollgate.web.http.csv_columns import cell_text, csv_columns
+from tollgate.web.keys.key_shapes import KeyObject
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,13 @@ from tests.unit.ingress.recordings import wav
 from tests.unit.routing.catalogs import NOW_S, catalog
 from tests.unit.web.test_api_app import Api, api
 from tollgate.cli.routing.explanation import render_explanation
-from tollgate.core.generation import RoundsBound
+from tollgate.core.records.generation import RoundsBound
 from tollgate.core.request import Modality
-from tollgate.core.speed import AnswerTime
+from tollgate.core.routing.speed import AnswerTime
 from tollgate.ingress.formats import FORMATS
 from tollgate.routing.planning.planner import Planner
-from tollgate.stores.administration import NewKey
-from tollgate.web.explanation_shapes import explain_plan
+from tollgate.stores.ports.administration import NewKey
+from tollgate.web.routing.explanation_shapes import explain_plan
 
 PATH = "/v1/route/explain"
 VECTORS_PATH = f"{PATH}?format=embeddings"

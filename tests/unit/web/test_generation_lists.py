@@ -9,9 +9,9 @@ import pytest
 
 from tests.scripted import Scripted, refuses
 from tests.unit.web.test_api_app import Api, api
-from tollgate.core.generation import GenerationRecord
-from tollgate.core.money import nano_usd
-from tollgate.web.csv_reply import csv_reply
+from tollgate.core.money.amounts import nano_usd
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.web.http.csv_reply import csv_reply
 
 # Objects and lists of them, which no cell holds.
 OBJECTS = {

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tests.gateways import house
 from tollgate.core.errors import RequestError
-from tollgate.web.idempotency import claim_of
+from tollgate.web.generation.idempotency import claim_of
 
 PATH = "/v1/chat/completions"
 HEADERS = {"idempotency-key": "order-7"}

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from tollgate.core.limits import Period
-from tollgate.stores.administration import KeySummary
-from tollgate.stores.credit import Balance
-from tollgate.stores.people import LevelSpending, Member, Team
-from tollgate.web.level_shapes import OwnKeyReply
+from tollgate.stores.ports.administration import KeySummary
+from tollgate.stores.ports.credit import Balance
+from tollgate.stores.ports.people import LevelSpending, Member, Team
+from tollgate.web.people.level_shapes import OwnKeyReply
 
 USD = 1_000_000_000
 

@@ -8,10 +8,10 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from tests.deployment import PATIENCE_S
-from tests.unit.login.signing_in import PUBLIC_URL, house
+from tests.unit.sign_in.signing_in import PUBLIC_URL, house
 from tests.unit.web.browsing import DEVICE_GRANT, Browser, bearer
-from tollgate.login.codes import challenge_of
-from tollgate.web.login_paths import LOGIN_PATHS
+from tollgate.sign_in.codes import challenge_of
+from tollgate.web.sign_in.sign_in_paths import LOGIN_PATHS
 
 VERIFIER = "v" * 43
 

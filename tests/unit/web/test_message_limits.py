@@ -8,9 +8,9 @@ from datetime import datetime
 
 from tests.asgi import request
 from tests.gateways import Always, house
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 BODY = {
     "model": "acme/large",

@@ -19,10 +19,10 @@ from tollgate.ingress.chat_completions.wire.response import (
     ChatCompletionFailure,
 )
 from tollgate.ingress.shared.wire.reply_models import ErrorEnvelope
-from tollgate.providers.base import Frame
-from tollgate.stores.administration import NewKey
+from tollgate.providers.ports.base import Frame
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 ROUTES = {
     "smart": {

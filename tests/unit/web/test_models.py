@@ -13,15 +13,15 @@ from tests.stores import TESTER
 from tests.unit.routing.catalogs import endpoint, model
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.content import Text
-from tollgate.core.cooldown import CooldownPolicy
 from tollgate.core.request import GenerationRequest, Sampling, Tool, UserMessage
-from tollgate.core.speed import AnswerTime
-from tollgate.providers.base import Target
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import WIRE_FORMATS, codec_of
-from tollgate.providers.parameters import PARAMETERS
+from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.core.routing.speed import AnswerTime
+from tollgate.providers.ports.base import Target
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import WIRE_FORMATS, codec_of
+from tollgate.providers.ports.parameters import PARAMETERS
 from tollgate.routing.planning.planning_request import PlanningRequest
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 
 LARGE = "/v1/models/acme/large"
 SAMPLING: dict[str, Any] = {

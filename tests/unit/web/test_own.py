@@ -12,7 +12,7 @@ from tests.memory.people import MemorySessionStore
 from tests.stores import PREFIX, TESTER
 from tests.unit.web.test_permissions import OPERATORS, Tenants, tenants
 from tollgate.core.principal import MemberRole
-from tollgate.stores.administration import NewKey
+from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 # Callers who reach what bob has and nothing else: his session, and a key of his.

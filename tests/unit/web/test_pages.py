@@ -10,8 +10,8 @@ import pytest
 
 from tests.asgi import Exchange
 from tests.unit.web.test_api_app import api
-from tollgate.web.routes import reference
-from tollgate.web.routes.pages import FOLDER, PAGE_HEADERS
+from tollgate.web.pages import reference_routes as reference
+from tollgate.web.pages.page_routes import FOLDER, PAGE_HEADERS
 
 BYTES_MAX = 100_000
 FILES = sorted(FOLDER.iterdir())

@@ -34,7 +34,7 @@ from tests.unit.web.stored_content import KeptContents, KeptResponse
 from tests.unit.web.test_api_app import Api, api
 from tollgate.core.principal import KeyRole, MemberRole
 from tollgate.routing.planning.catalog import Catalog
-from tollgate.stores.administration import NewKey, WorkspaceSettings
+from tollgate.stores.ports.administration import NewKey, WorkspaceSettings
 from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 OPERATORS = "platform"

@@ -19,8 +19,8 @@ from tests.unit.ingress.test_responses_anything import requests
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
 from tollgate.ingress.responses.stored import encode_stored, numbered
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
-from tollgate.web.response_storage import RESPONSE_BYTES_MAX, parse_with_turns
+from tollgate.web.http.cors import WebLimits
+from tollgate.web.records.response_storage import RESPONSE_BYTES_MAX, parse_with_turns
 
 FIRST, SECOND, THIRD = "5g0DOBgUqHItj5x", "5g0DOBgUqHItj5y", "5g0DOBgUqHItj5z"
 

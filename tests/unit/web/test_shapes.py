@@ -13,20 +13,20 @@ from msgspec import Struct
 from msgspec.structs import fields
 from pydantic import BaseModel, TypeAdapter
 
-from tollgate.core.generation import RoundsBound, RoutingTrace
-from tollgate.core.money import nano_usd, usd
+from tollgate.core.money.amounts import nano_usd, usd
+from tollgate.core.records.generation import RoundsBound, RoutingTrace
 from tollgate.core.request import PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Usage
+from tollgate.web.http.paths import canonical_path
 from tollgate.web.local_app import LocalApp
-from tollgate.web.paths import canonical_path
-from tollgate.web.shapes import PositiveUsd, Usd
-from tollgate.web.trace_shapes import (
+from tollgate.web.records.trace_shapes import (
     PreferencesObject,
     PriceCeilingObject,
     RoundsObject,
     TokensObject,
     TraceObject,
 )
+from tollgate.web.shapes import PositiveUsd, Usd
 
 AMOUNTS = st.integers(min_value=1, max_value=10**15 - 1)
 USD = TypeAdapter(Usd)

@@ -19,12 +19,12 @@ from tests.references import client_requests
 from tests.scripted import FOREVER, Scripted, frame, refuses
 from tests.stores import TESTER
 from tests.unit.routing.catalogs import endpoint, model, provider
-from tollgate.engine.token_counts import COUNT_S, COUNTS_PER_MINUTE_MAX
-from tollgate.providers.base import WireRequest
-from tollgate.providers.formats import codec_of
-from tollgate.stores.administration import NewKey
+from tollgate.engine.usage.token_counts import COUNT_S, COUNTS_PER_MINUTE_MAX
+from tollgate.providers.ports.base import WireRequest
+from tollgate.providers.ports.formats import codec_of
+from tollgate.stores.ports.administration import NewKey
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 MESSAGES = "/v1/messages/count_tokens"
 RESPONSES = "/v1/responses/input_tokens"

@@ -11,7 +11,7 @@ from typing_extensions import override
 from tests.scripted import Answer, Scripted, frame
 from tests.unit.web.test_token_counts import HI, ask, counting_house
 from tollgate.core import tracing
-from tollgate.providers.base import Frame, Timeouts, WireRequest
+from tollgate.providers.ports.base import Frame, Timeouts, WireRequest
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

@@ -6,7 +6,7 @@ Keeps C41.
 import pytest
 
 from tests.unit.web.test_api_app import api
-from tollgate.web.paths import STREAMING_PATHS, no_route
+from tollgate.web.http.paths import STREAMING_PATHS, no_route
 
 
 @pytest.mark.parametrize(

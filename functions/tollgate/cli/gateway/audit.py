@@ -11,7 +11,7 @@ from tollgate.cli.tables import OutputStyle, show
 from tollgate.core.clock import SystemClock
 from tollgate.core.dotted_names import DottedName
 
-_ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.routes.audit:AuditObject")
+_ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.records.audit_routes:AuditObject")
 _COLUMNS: Final = ("created_at", "action", "target", "change", "actor", "workspace", "origin")
 _PAGE: Final = 1000
 

@@ -11,7 +11,7 @@ from tollgate.cli.options import as_moment
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.core.dotted_names import DottedName
 
-_ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.routes.credits:EntryObject")
+_ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.money.credit_routes:EntryObject")
 _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _OWED: Final = ("credit_limit", "owed")
 # Scripts read columns by their place: a new one comes last.

@@ -15,7 +15,9 @@ from tollgate.cli.tables import GrowingTable, OutputStyle, as_json, exact, show
 from tollgate.core.clock import SystemClock
 from tollgate.core.dotted_names import DottedName
 
-_GENERATION_SHAPE: Final = DottedName[type[Any]]("tollgate.web.generation_shapes:GenerationObject")
+_GENERATION_SHAPE: Final = DottedName[type[Any]](
+    "tollgate.web.records.generation_shapes:GenerationObject"
+)
 _COLUMNS: Final = ("id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider")
 _TAIL_EVERY_S: Final = 2.0
 _TAIL_PAGE: Final = 200

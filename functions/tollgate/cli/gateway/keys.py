@@ -19,7 +19,7 @@ from tollgate.stores.rules.key_names import KeyName, find_key_id
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS
 from tollgate.stores.rules.periods import PERIODS
 
-_KEY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.key_shapes:KeyObject")
+_KEY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.keys.key_shapes:KeyObject")
 _LISTED: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
 _BELONGS: Final = ("team", "member")
 # What one key's rights and limits are, in the order in which one asks.

@@ -9,8 +9,10 @@ from tollgate.cli.gateway.http import Api
 from tollgate.cli.tables import OutputStyle, as_json, show, show_one
 from tollgate.core.dotted_names import DottedName
 
-_WEBHOOK_SHAPE: Final = DottedName[type[Any]]("tollgate.web.routes.webhooks:WebhookObject")
-_DELIVERY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.routes.webhooks:DeliveryObject")
+_WEBHOOK_SHAPE: Final = DottedName[type[Any]]("tollgate.web.webhooks.webhook_routes:WebhookObject")
+_DELIVERY_SHAPE: Final = DottedName[type[Any]](
+    "tollgate.web.webhooks.webhook_routes:DeliveryObject"
+)
 _COLUMNS: Final = ("id", "url", "state", "events", "delivered_at", "description", "created_at")
 _SENT: Final = ("event_id", "type", "status", "answer", "attempts", "attempted_at", "next_attempt")
 

@@ -10,7 +10,9 @@ from tollgate.cli.tables import OutputStyle, exact, show, show_one
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.principal import Admission
 
-_WORKSPACE_SHAPE: Final = DottedName[type[Any]]("tollgate.web.routes.workspaces:WorkspaceObject")
+_WORKSPACE_SHAPE: Final = DottedName[type[Any]](
+    "tollgate.web.money.workspace_routes:WorkspaceObject"
+)
 _COLUMNS: Final = (
     "id",
     "state",

@@ -18,8 +18,8 @@ from tollgate.core.clock import SystemClock
 from tollgate.core.errors import ErrorCode, GatewayError
 from tollgate.core.ids import IdSource
 from tollgate.core.principal import Principal
-from tollgate.engine.server_tools import plan_rounds
-from tollgate.engine.simulation import Fault
+from tollgate.engine.rounds.server_tools import plan_rounds
+from tollgate.engine.routing.simulation import Fault
 from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS, Ingresses
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
@@ -27,7 +27,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.settings import Settings
-from tollgate.web.explanation_shapes import answer_time_s, explain_plan
+from tollgate.web.routing.explanation_shapes import answer_time_s, explain_plan
 from tollgate.wiring.explained_tools import wire_explained_tools
 
 _KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev keeps it."

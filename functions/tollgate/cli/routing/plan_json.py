@@ -6,7 +6,7 @@ from typing import TypeAlias
 from msgspec import to_builtins
 from pydantic_core import to_json
 
-from tollgate.core.money import usd_text
+from tollgate.core.money.amounts import usd_text
 from tollgate.routing.review.replay import CostedRequest, Flow, TrafficReplay
 from tollgate.routing.review.review import Review
 

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeVar
 
 from msgspec import Struct
 
-from tollgate.core.money import usd
+from tollgate.core.money.amounts import usd
 from tollgate.routing.review.diff import Change, Fact
 from tollgate.routing.review.facts import format_rate
 from tollgate.routing.review.replay import Flow, TrafficReplay

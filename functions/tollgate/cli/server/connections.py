@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from tollgate.core.errors import ErrorCode, GatewayError, RequestError
 from tollgate.core.ids import IdSource
-from tollgate.engine.sink import ClientGone
+from tollgate.engine.replies.sink import ClientGone
 from tollgate.ingress.errors import openai_reply
 
 _CONTENT_LENGTH: Final = b"content-length"

@@ -25,10 +25,10 @@ from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.errors import GatewayError, LedgerError
 from tollgate.core.ids import IdSource
 from tollgate.engine.gateway import Gateway
-from tollgate.login.configuration import InvalidSignIn
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
+from tollgate.sign_in.configuration import InvalidSignIn
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.files import wire_files
 from tollgate.wiring.generation import wire_gateway, wire_upstream

@@ -5,8 +5,8 @@ from typing import Final
 
 import click
 
-from tollgate.core.generation import GenerationRecord
-from tollgate.core.money import usd_text
+from tollgate.core.money.amounts import usd_text
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import PIECES, Usage
 
 _LOGGER: Final = logging.getLogger("tollgate.dev")

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tollgate.cli.server.metrics import ServerMetrics
 from tollgate.core.errors import ErrorCode
-from tollgate.web.paths import STREAMING_PATHS, canonical_path
+from tollgate.web.http.paths import STREAMING_PATHS, canonical_path
 
 PATH: Final = "/metrics"
 # Routes that are not metered, and paths that no route has.

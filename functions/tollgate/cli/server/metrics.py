@@ -20,7 +20,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Journal
 from tollgate.observability.emf import (

@@ -8,12 +8,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from tollgate.core.audit import Actor
 from tollgate.core.errors import AccessError
-from tollgate.core.money import nano_usd
+from tollgate.core.money.amounts import nano_usd
 from tollgate.core.principal import KeyRole
-from tollgate.stores.administration import KeyStore, NewKey
-from tollgate.stores.credit import CreditStore
+from tollgate.core.records.audit import Actor
+from tollgate.stores.ports.administration import KeyStore, NewKey
+from tollgate.stores.ports.credit import CreditStore
 from tollgate.stores.rules.key_names import choose_free_name
 
 WORKSPACE_ID: Final = "default"

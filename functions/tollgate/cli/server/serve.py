@@ -11,9 +11,9 @@ from tollgate.cli.server.served_app import open_app
 from tollgate.cli.server.server import Server, address_text, listen_on, stop_on_signals
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
-from tollgate.login.configuration import InvalidSignIn
 from tollgate.observability.log import configure_logging
 from tollgate.settings import Settings
+from tollgate.sign_in.configuration import InvalidSignIn
 
 
 @click.command()

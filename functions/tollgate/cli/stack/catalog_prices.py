@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tollgate.cli.tables import exact
-from tollgate.core.publication import Publication
+from tollgate.core.routing.publication import Publication
 from tollgate.routing.price_sections import (
     OverrideSection,
     PriceSection,

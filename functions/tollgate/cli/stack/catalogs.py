@@ -19,12 +19,12 @@ from tollgate.cli.stack.catalog_prices import (
 from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
 from tollgate.cli.tables import OutputStyle, as_json, show
 from tollgate.core.clock import SystemClock
-from tollgate.core.publication import Publication, Publications
+from tollgate.core.routing.publication import Publication, Publications
 from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.problems import InvalidRouting
 from tollgate.routing.routing_file import Routing
 from tollgate.settings import Settings
-from tollgate.web.csv_columns import cell_text
+from tollgate.web.http.csv_columns import cell_text
 from tollgate.web.shapes import moment
 
 _COLUMNS: Final = ("revision", "at", "live", "canary", "commit", "by")

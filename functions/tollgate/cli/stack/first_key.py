@@ -9,11 +9,11 @@ import click
 
 from tollgate.cli.options import region, stack
 from tollgate.cli.stack.aws_account import AccountError, AwsAccount
-from tollgate.core.audit import Actor
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
+from tollgate.core.records.audit import Actor
 from tollgate.settings import Settings
-from tollgate.stores.administration import KeyStore, NewKey
+from tollgate.stores.ports.administration import KeyStore, NewKey
 from tollgate.stores.rules.key_names import choose_free_name
 from tollgate.wiring.administration import wire_administration
 from tollgate.wiring.stores import wire_stores

@@ -11,10 +11,10 @@ from tollgate.cli.options import region, routing_file, stack
 from tollgate.cli.routing.permissions import list_missing
 from tollgate.cli.stack.aws_account import AwsAccount
 from tollgate.cli.stack.stored_catalogs import check_length, run_on_stack, short_sha
-from tollgate.core.audit import Actor
 from tollgate.core.clock import SystemClock
 from tollgate.core.ids import IdSource
-from tollgate.core.publication import (
+from tollgate.core.records.audit import Actor
+from tollgate.core.routing.publication import (
     Publication,
     Publications,
     Signature,

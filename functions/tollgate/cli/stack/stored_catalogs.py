@@ -10,7 +10,7 @@ import click
 from tollgate.cli.stack.aws_account import AccountError, AwsAccount
 from tollgate.core.clock import SystemClock
 from tollgate.core.errors import GatewayError
-from tollgate.core.publication import Publications
+from tollgate.core.routing.publication import Publications
 from tollgate.routing.file.permissions import NotPermissible
 from tollgate.wiring.stores import wire_stores
 

@@ -16,6 +16,7 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
+from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.events import (
     Citation,
     Ended,
@@ -27,7 +28,6 @@ from tollgate.core.events import (
     PartStart,
 )
 from tollgate.core.json_value import JsonValue
-from tollgate.core.known_files import KnownFile
 from tollgate.core.server_tools import RunResult
 from tollgate.ingress.chat_completions import answer_fields
 from tollgate.ingress.chat_completions.file_annotations import render_files

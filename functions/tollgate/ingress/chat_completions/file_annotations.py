@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from tollgate.core.content import Image, InlineMedia, Text
+from tollgate.core.documents.known_files import KnownFile, parse_pages, show_pages
 from tollgate.core.json_value import JsonValue
-from tollgate.core.known_files import KnownFile, parse_pages, show_pages
 from tollgate.ingress.chat_completions.media import parse_image
 from tollgate.ingress.chat_completions.wire import messages as wire
 from tollgate.ingress.shared.media import field_refusal

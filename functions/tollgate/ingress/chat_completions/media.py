@@ -12,7 +12,7 @@ from tollgate.core.content import (
     Text,
     UserContent,
 )
-from tollgate.core.media_types import kind_of
+from tollgate.core.files.media_types import kind_of
 from tollgate.ingress.chat_completions.wire import parts as wire
 from tollgate.ingress.shared.media import (
     DATA_URL,

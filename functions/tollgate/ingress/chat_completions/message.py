@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from tollgate.core.content import MadeImage, Reasoning, Refusal, ServerToolRun, Text, ToolCall
+from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.events import Citation, LogProbs
 from tollgate.core.json_value import JsonValue
-from tollgate.core.known_files import KnownFile
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.chat_completions import answer_fields
 from tollgate.ingress.chat_completions.file_annotations import render_files

@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.document_options import DocumentOptions
-from tollgate.core.known_files import KnownFile
+from tollgate.core.documents.known_files import KnownFile
+from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.request import GenerationRequest
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import ParsedCall

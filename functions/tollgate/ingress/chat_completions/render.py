@@ -23,8 +23,8 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.json_value import JsonValue
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ServedBy
 from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer

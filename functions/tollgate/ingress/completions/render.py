@@ -22,8 +22,8 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.json_value import JsonValue
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.request import GenerationRequest
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import ParsedCall, ServedBy

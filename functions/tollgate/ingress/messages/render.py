@@ -25,9 +25,9 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.json_value import JsonValue
-from tollgate.core.money import credits_text, usd_text
+from tollgate.core.money.amounts import credits_text, usd_text
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.server_tools import RunResult
 from tollgate.core.usage import Usage

@@ -15,7 +15,7 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
-from tollgate.core.media_types import kind_of
+from tollgate.core.files.media_types import kind_of
 from tollgate.core.request import (
     AssistantMessage,
     Message,

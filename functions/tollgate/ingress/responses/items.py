@@ -17,7 +17,7 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
-from tollgate.core.media_types import kind_of
+from tollgate.core.files.media_types import kind_of
 from tollgate.core.reasoning_details import read_detail
 from tollgate.core.request import (
     AssistantContent,

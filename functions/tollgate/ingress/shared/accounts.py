@@ -11,9 +11,9 @@ from pydantic_core import to_json
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Started
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.json_value import JsonValue
-from tollgate.core.money import credits_text, usd_text
+from tollgate.core.money.amounts import credits_text, usd_text
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import Usage
 from tollgate.ingress.base import Routed, ServedBy
 from tollgate.ingress.errors import openai_error, tollgate_metadata

@@ -9,12 +9,7 @@ from msgspec import Struct
 
 from tollgate.core.content import CacheMark, FileReference, InlineMedia, MediaUrl
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.media_types import (
-    MediaKind,
-    NotBase64,
-    decode_base64,
-    detect_media_type,
-)
+from tollgate.core.files.media_types import MediaKind, NotBase64, decode_base64, detect_media_type
 from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
 
 MEDIA_PARTS_MAX: Final = 128

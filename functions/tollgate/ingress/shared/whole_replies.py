@@ -2,8 +2,8 @@
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import IdSource
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.ingress.base import KEEP_ALIVE_COMMENT, ErrorReply, Routed
 from tollgate.ingress.errors import openai_limit_headers, openai_reply
 

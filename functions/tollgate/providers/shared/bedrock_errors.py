@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct, field
 
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.base import Frame, Target, UpstreamRefused
+from tollgate.providers.ports.base import Frame, Target, UpstreamRefused
 from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
 from tollgate.providers.shared.refusals import (
     UNREADABLE,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import Effort, ReasoningOptions
-from tollgate.providers.dialect import Dialect
+from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.shared.efforts import effort_wanted, nearest_effort
 
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec import Raw, Struct
 
-from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import InputType
-from tollgate.providers.base import Target
+from tollgate.core.work.embedding import EmbeddingRequest
+from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.vectors import sent_dimensions
 
 COHERE_INPUTS_MAX: Final = 96

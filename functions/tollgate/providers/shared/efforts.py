@@ -3,7 +3,7 @@
 from typing import Final
 
 from tollgate.core.request import Effort, ReasoningOptions
-from tollgate.providers.dialect import EFFORTS
+from tollgate.providers.ports.dialect import EFFORTS
 
 # A budget of tokens as an effort, where a model knows only efforts. No provider names numbers, so
 # these are shares of 32k tokens, chosen here.

@@ -9,7 +9,7 @@ from typing import Final
 import pydantic_core
 
 from tollgate.core.json_value import JsonValue
-from tollgate.providers.base import Frame
+from tollgate.providers.ports.base import Frame
 from tollgate.providers.shared.refusals import malformed_error
 
 _END: Final = b"[DONE]"

@@ -12,7 +12,7 @@ from pydantic_core import ValidationError
 
 from tollgate.core.errors import UpstreamError
 from tollgate.core.json_value import JsonValue
-from tollgate.providers.base import Target, UpstreamRefused
+from tollgate.providers.ports.base import Target, UpstreamRefused
 from tollgate.providers.shared.refusals import (
     ProviderRefusal,
     error_of_refusal,

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from tollgate.core.content import InlineMedia, MediaSource, MediaUrl, sent_media
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import GenerationRequest
-from tollgate.providers.base import Target
+from tollgate.providers.ports.base import Target
 
 # The parameters of a tool that has none.
 ANY_OBJECT: Final[Mapping[str, JsonValue]] = {"type": "object", "properties": {}}

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from tollgate.core.content import Image, InlineMedia, MediaUrl, SentMedia
 from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
-from tollgate.core.images import ImagePiece, ImageRequest
+from tollgate.core.files.media_types import NotBase64, decode_base64
+from tollgate.core.files.picture_files import picture_format, pixel_size
 from tollgate.core.json_value import JsonValue
-from tollgate.core.media_types import NotBase64, decode_base64
-from tollgate.core.picture_files import picture_format, pixel_size
 from tollgate.core.usage import Usage
-from tollgate.core.work import WorkResult
-from tollgate.providers.base import Target
+from tollgate.core.work.base import WorkResult
+from tollgate.core.work.images import ImagePiece, ImageRequest
+from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.refusals import malformed_error
 
 # A PNG of 3840x2160 of pure noise has 33 MB in base64; so have the previews of one picture.

@@ -5,9 +5,9 @@ import struct
 from base64 import b64decode
 from typing import Final
 
-from tollgate.core.speech import SpeechRequest
 from tollgate.core.usage import Usage
-from tollgate.providers.base import Target
+from tollgate.core.work.speech import SpeechRequest
+from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.refusals import malformed_error
 
 # No reply of Lambda's has more ("Lambda quotas", 2026-11-22).

@@ -6,10 +6,10 @@ from typing import Final, TypeVar
 from msgspec import DecodeError
 from msgspec.json import decode as decode_json
 
-from tollgate.core.embedding import EmbeddingRequest
 from tollgate.core.usage import is_count
-from tollgate.core.vectors import MalformedVector, convert_vector, vector_size
-from tollgate.providers.base import Target
+from tollgate.core.work.embedding import EmbeddingRequest
+from tollgate.core.work.vectors import MalformedVector, convert_vector, vector_size
+from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.refusals import UNREADABLE, malformed_error
 
 # Numbers are written with 22 characters at most, a comma and a blank or a line's indent.

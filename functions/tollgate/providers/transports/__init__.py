@@ -1,0 +1,1 @@
+"""Transports: the I/O of calls to providers."""

@@ -5,8 +5,8 @@ from typing import Final, Protocol
 
 from tollgate.core.errors import MissingCredentials
 from tollgate.core.secret import CredentialPlace, describe_remedy
-from tollgate.providers.base import ProviderRow
-from tollgate.stores.base import SecretStore
+from tollgate.providers.ports.base import ProviderRow
+from tollgate.stores.ports.base import SecretStore
 
 AWS_IDENTITY: Final = CredentialPlace(variables=("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
 GOOGLE_FILE: Final = CredentialPlace(variables=("GOOGLE_APPLICATION_CREDENTIALS",))

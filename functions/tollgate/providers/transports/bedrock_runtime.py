@@ -11,7 +11,7 @@ from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.http1.reply import Reply
-from tollgate.providers.base import (
+from tollgate.providers.ports.base import (
     Frame,
     ProviderRow,
     ReadyRequest,

@@ -8,7 +8,7 @@ from typing import Final, Protocol, Self
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.errors import HttpError
 from tollgate.http1.reply import Reply
-from tollgate.providers.base import Frame
+from tollgate.providers.ports.base import Frame
 from tollgate.providers.transports.http_pool import network_error
 
 WHOLE_BODY_BYTES_MAX: Final = 8 * 1024 * 1024

@@ -7,7 +7,7 @@ https://www.rfc-editor.org/rfc/rfc7578, names escaped as browsers do
 from collections.abc import Iterable, Sequence
 
 from tollgate.core.ids import new_boundary
-from tollgate.providers.base import FormPart
+from tollgate.providers.ports.base import FormPart
 
 
 def encode_form(parts: Iterable[FormPart]) -> tuple[str, Sequence[bytes]]:

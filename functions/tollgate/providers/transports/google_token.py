@@ -19,7 +19,7 @@ from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.http1.errors import HttpError, InvalidRequest
 from tollgate.http1.exchange import send_alone
 from tollgate.http1.request import USUAL_HEADERS, Method, Request
-from tollgate.providers.base import ProviderRow
+from tollgate.providers.ports.base import ProviderRow
 from tollgate.providers.transports.authorization import (
     GOOGLE_FILE,
     Authorization,
@@ -33,7 +33,7 @@ from tollgate.providers.transports.google_credentials import (
     load_google_credentials,
 )
 from tollgate.providers.transports.provider_services import ProviderServices
-from tollgate.stores.base import SecretStore
+from tollgate.stores.ports.base import SecretStore
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials

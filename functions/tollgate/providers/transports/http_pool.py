@@ -12,7 +12,7 @@ from tollgate.http1.errors import CannotConnect, ConnectTimedOut, HttpError
 from tollgate.http1.pool import Pool, Reservation
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import USUAL_HEADERS, Request
-from tollgate.providers.base import FormPart, UpstreamRefused
+from tollgate.providers.ports.base import FormPart, UpstreamRefused
 from tollgate.providers.transports.form_body import encode_form
 
 # Each stream has one; a process of `tollgate serve` has thousands open.

@@ -10,7 +10,7 @@ import pydantic_core
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.http1.reply import Reply
-from tollgate.providers.base import (
+from tollgate.providers.ports.base import (
     Frame,
     ProviderRow,
     ReadyRequest,

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic_core import ValidationError
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import Frame, ProviderRow, Transport
+from tollgate.providers.ports.base import Frame, ProviderRow, Transport
 from tollgate.providers.transports.bedrock_runtime import BedrockRuntime, EventStreamFrames
 from tollgate.providers.transports.provider_services import ProviderServices
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.stores.base import SecretStore
+from tollgate.stores.ports.base import SecretStore
 
 
 class ProviderServices(Struct, frozen=True, kw_only=True):

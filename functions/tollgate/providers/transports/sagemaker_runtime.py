@@ -17,7 +17,7 @@ from tollgate.aws.eventstream import EventStreamDecoder
 from tollgate.aws.sigv4 import Credentials, Signer
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import (
+from tollgate.providers.ports.base import (
     Frame,
     ProviderRow,
     ReadyRequest,

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Final
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import EVENT_BYTES_MAX, Frame
+from tollgate.providers.ports.base import EVENT_BYTES_MAX, Frame
 
 _BOM: Final = b"\xef\xbb\xbf"
 _DATA: Final = b"data: "

@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import TRANSPORT_NEEDS, WIRE_FORMATS
-from tollgate.providers.wire_format import WireFormat
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import TRANSPORT_NEEDS, WIRE_FORMATS
+from tollgate.providers.ports.wire_format import WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.kind_checks import (

@@ -5,9 +5,9 @@ from difflib import get_close_matches
 from typing import Final
 
 from tollgate.core.request import WorkKind
-from tollgate.core.work_kinds import WORK_KINDS
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.wire_format import WireFormat
+from tollgate.core.work.kinds import WORK_KINDS
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.wire_format import WireFormat
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.file.document import Where, YamlDocument
 from tollgate.routing.file.problems import Problem

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from msgspec import Meta, Raw, Struct, json
 
-from tollgate.providers.base import ProviderRow
+from tollgate.providers.ports.base import ProviderRow
 from tollgate.routing.chains import RouteSection
 from tollgate.routing.defaults_sections import DefaultsSection
 from tollgate.routing.planning.unread_sections import UnreadModels, UnreadPlugins, UnreadTools

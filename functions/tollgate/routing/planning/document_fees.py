@@ -3,8 +3,8 @@
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
-from tollgate.core.generation import Fee, ReadSize
-from tollgate.providers.base import Target
+from tollgate.core.records.generation import Fee, ReadSize
+from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.plugin_sections import PdfSection
 

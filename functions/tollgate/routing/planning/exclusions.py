@@ -14,9 +14,9 @@ from typing import Final, get_args
 from msgspec import Struct
 
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, Overlength, RequestError
-from tollgate.core.money import nano_usd, usd_text
+from tollgate.core.money.amounts import nano_usd, usd_text
 from tollgate.core.request import Capability, PriceCeiling, SoundFormat
-from tollgate.core.work_kinds import WORK_KINDS
+from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.price import Price

@@ -6,9 +6,9 @@ from msgspec import Struct, field
 
 from tollgate.core.errors import ErrorCode
 from tollgate.core.request import Need
-from tollgate.providers.base import Guardrail, ProviderRow, Target
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import WIRE_FORMATS
+from tollgate.providers.ports.base import Guardrail, ProviderRow, Target
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.chains import (
     NEXT_ON_DEFAULT,
     GuardrailSection,

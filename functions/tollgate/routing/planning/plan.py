@@ -7,11 +7,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
-from tollgate.core.generation import RoutingTrace
-from tollgate.core.lifecycle import ENDLESS, Lifecycle
 from tollgate.core.limits import TierLimits
-from tollgate.core.speed import Speed
-from tollgate.providers.base import Target, Timeouts
+from tollgate.core.records.generation import RoutingTrace
+from tollgate.core.routing.lifecycle import ENDLESS, Lifecycle
+from tollgate.core.routing.speed import Speed
+from tollgate.providers.ports.base import Target, Timeouts
 from tollgate.routing.price import PriceSchedule
 
 

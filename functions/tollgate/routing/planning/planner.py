@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
-from tollgate.core.generation import RoutingTrace
 from tollgate.core.limits import TierLimits
-from tollgate.providers.base import Target
+from tollgate.core.records.generation import RoutingTrace
+from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.draw import rank
 from tollgate.routing.planning.exclusions import (

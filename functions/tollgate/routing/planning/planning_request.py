@@ -6,9 +6,8 @@ from typing import Final, Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tollgate.core.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
-from tollgate.core.pictures import Picture
 from tollgate.core.principal import Principal
+from tollgate.core.records.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
 from tollgate.core.request import (
     Capability,
     Modality,
@@ -17,8 +16,9 @@ from tollgate.core.request import (
     WorkKind,
 )
 from tollgate.core.usage import Units
-from tollgate.core.work import InputWork, Work
-from tollgate.providers.parameters import effective_parameters
+from tollgate.core.work.base import InputWork, Work
+from tollgate.core.work.pictures import Picture
+from tollgate.providers.ports.parameters import effective_parameters
 from tollgate.routing.planning.draw import draw_key_hash
 from tollgate.routing.planning.prompt_size import PromptSize
 

@@ -20,10 +20,10 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
-from tollgate.core.media_types import PDF
-from tollgate.core.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
+from tollgate.core.files.media_types import PDF
 from tollgate.core.request import GenerationRequest, Message, SchemaOutput
-from tollgate.core.work import InputWork, Work
+from tollgate.core.work.base import InputWork, Work
+from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
 
 # Each use has its own figure: the bound must hold for dense text too, the estimate is for English,
 # and the filter must not refuse a prompt that might fit.

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tollgate.core.generation import RoundsBound
-from tollgate.core.money import nano_usd
+from tollgate.core.money.amounts import nano_usd
+from tollgate.core.records.generation import RoundsBound
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 

@@ -8,8 +8,8 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from tollgate.core.generation import Fee, Outcome, RoutingTrace
-from tollgate.core.money import nano_usd
+from tollgate.core.money.amounts import nano_usd
+from tollgate.core.records.generation import Fee, Outcome, RoutingTrace
 from tollgate.core.usage import Usage
 from tollgate.routing.price import MODEL_ITEMS
 

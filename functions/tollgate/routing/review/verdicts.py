@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.errors import ErrorCode
-from tollgate.core.generation import BillLine, total_nano_usd
+from tollgate.core.records.generation import BillLine, total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.chains import RuleSection
 from tollgate.routing.planning.catalog import Catalog

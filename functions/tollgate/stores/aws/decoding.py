@@ -9,8 +9,8 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from msgspec import MsgspecError
 
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.failures import CorruptItem
+from tollgate.aws.attributes import Item
+from tollgate.aws.failures import CorruptItem
 from tollgate.stores.aws.items import AnyItem
 
 _log = logging.getLogger(__name__)

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from tollgate.stores.aws.attributes import Item
+from tollgate.aws.attributes import Item
+from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.decoding import read_numbers_by_name, reads_an_item
-from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import HoldingItem
 
 # Attempts to settle. After an amount was read, only a top-up whose reply was lost can still change

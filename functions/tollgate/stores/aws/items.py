@@ -281,7 +281,7 @@ class AnswerClaimItem(AnyItem):
 class LoginCodeItem(AnyItem):
     """Core table: a step of a sign-in, by the hash of the code that continues it."""
 
-    VALUE: Final = "v"  # B: a struct of login/tickets.py as JSON
+    VALUE: Final = "v"  # B: a struct of sign_in/tickets.py as JSON
     EXPIRES: Final = "ex"  # N: Unix second from which the code is treated as missing
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator
 
-from tollgate.stores.aws.attributes import Item, string
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.aws.attributes import Item, string
+from tollgate.aws.aws_json import AwsCaller
 from tollgate.stores.aws.expressions import ROWS_BETWEEN
 
 

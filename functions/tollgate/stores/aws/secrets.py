@@ -6,6 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import StoreRejected, refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.secret import (
     STANDARD_VARIABLES,
@@ -13,8 +15,6 @@ from tollgate.core.secret import (
     KeyVariables,
     SecretReference,
 )
-from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.failures import StoreRejected, refusing_when_unavailable
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class _Read(Struct, frozen=True):
 
 
 class AwsSecretStore:
-    """Implements `stores.base.SecretStore`; a changed secret is used within five minutes.
+    """Implements `stores.ports.base.SecretStore`; a changed secret is used within five minutes.
 
     Without a client, as on a laptop without an AWS account, only the environment is read.
     """

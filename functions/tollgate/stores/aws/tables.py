@@ -7,14 +7,14 @@ from typing import Final, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.activity import ActivityRow
+from tollgate.aws.attributes import Item, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.core.ids import created_s
 from tollgate.core.limits import AboveKey, LimitOwner
-from tollgate.stores.aws.attributes import Item, string
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.activity import ActivityRow
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.expressions import ROWS_OF_PARTITION
-from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
 from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.rules.periods import day_name
 

@@ -5,9 +5,9 @@ Separate from `aws_json`, because a function that only serves generations sends 
 
 from collections.abc import Iterable
 
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import AwsCaller
 from tollgate.core.ids import IdSource
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.expressions import IF_ABSENT
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_text
 from tollgate.stores.aws.items import AnyItem
 from tollgate.stores.aws.tables import WORKSPACE_NAMES, all_rows

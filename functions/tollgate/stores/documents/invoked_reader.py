@@ -12,8 +12,11 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from tollgate.aws.failures import StoreError
+from tollgate.aws.objects import ObjectStore
 from tollgate.aws.sigv4 import Signer
-from tollgate.core.documents import (
+from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
+from tollgate.core.documents.reading import (
     DocumentFault,
     DocumentPage,
     ReadDocument,
@@ -21,12 +24,9 @@ from tollgate.core.documents import (
     ReadingTask,
     UnreadableDocument,
 )
-from tollgate.core.reading_messages import ReadBatch, ReadFault, ReadingReply, ReadingRequest
 from tollgate.http1.errors import ConnectTimedOut, HttpError
 from tollgate.http1.pool import Pool
 from tollgate.http1.request import Request
-from tollgate.stores.aws.failures import StoreError
-from tollgate.stores.aws.objects import ObjectStore
 
 # As base64 in JSON below 6 MB.
 INLINE_BYTES_MAX: Final = 4_300_000

@@ -4,14 +4,14 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
+from tollgate.aws.attributes import string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed
+from tollgate.aws.objects import ObjectHead
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.file_types import HEAD_BYTES, read_media_type
-from tollgate.core.files import FILE_PREFIX, StoredFile
-from tollgate.stores.aws.attributes import string
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.files.file_types import HEAD_BYTES, read_media_type
+from tollgate.core.files.stored import FILE_PREFIX, StoredFile
 from tollgate.stores.aws.expressions import FILE_ARRIVED
-from tollgate.stores.aws.failures import ConditionFailed
-from tollgate.stores.aws.objects import ObjectHead
 from tollgate.stores.aws.tables import file_key
 from tollgate.stores.files.rows import awaited_object_of, object_of
 

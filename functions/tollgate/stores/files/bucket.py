@@ -10,11 +10,11 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import Any, Final
 from urllib.parse import quote
 
+from tollgate.aws.failures import StoreRejected, StoreUnavailable
+from tollgate.aws.objects import ObjectHead
 from tollgate.aws.sigv4 import Credentials
 from tollgate.core.clock import Clock
-from tollgate.core.files import FileDownload, SignedUpload
-from tollgate.stores.aws.failures import StoreRejected, StoreUnavailable
-from tollgate.stores.aws.objects import ObjectHead
+from tollgate.core.files.stored import FileDownload, SignedUpload
 from tollgate.stores.files.contents import SourceRange, cut_into_pieces
 
 # How long a download address is valid. S3 checks it only when the download begins.

@@ -5,8 +5,8 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from tollgate.core.files import FileDownload, SignedUpload
-from tollgate.stores.aws.objects import ObjectHead
+from tollgate.aws.objects import ObjectHead
+from tollgate.core.files.stored import FileDownload, SignedUpload
 
 # Size of a piece: at least the 5 MiB that S3 requires of all parts but the last, and small enough
 # for several pieces in memory.

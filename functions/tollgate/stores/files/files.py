@@ -8,10 +8,17 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.audit import Actor
+from tollgate.aws.attributes import Item, number
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import (
+    StoreError,
+    StoreUnavailable,
+    TransactionCancelled,
+    refusing_when_unavailable,
+)
 from tollgate.core.clock import Clock
 from tollgate.core.errors import RequestError
-from tollgate.core.files import (
+from tollgate.core.files.stored import (
     FILE_PREFIX,
     FileCaps,
     FileDownload,
@@ -23,15 +30,8 @@ from tollgate.core.files import (
 )
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.pages import Page
-from tollgate.stores.aws.attributes import Item, number
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.expressions import FILE_DELETING, IF_ABSENT, IF_PRESENT
-from tollgate.stores.aws.failures import (
-    StoreError,
-    StoreUnavailable,
-    TransactionCancelled,
-    refusing_when_unavailable,
-)
 from tollgate.stores.aws.tables import (
     Tables,
     all_rows,
@@ -84,7 +84,7 @@ class FileChange(Struct, frozen=True, kw_only=True):
 
 
 class DynamoFileStore:
-    """Implements `stores.administration.FileStore`."""
+    """Implements `stores.ports.administration.FileStore`."""
 
     def __init__(
         self,

@@ -6,9 +6,9 @@ from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from tollgate.core.files import FileDownload, SignedUpload
-from tollgate.stores.aws.failures import StoreRejected
-from tollgate.stores.aws.objects import FolderObjects, ObjectHead
+from tollgate.aws.failures import StoreRejected
+from tollgate.aws.objects import FolderObjects, ObjectHead
+from tollgate.core.files.stored import FileDownload, SignedUpload
 from tollgate.stores.files.contents import cut_into_pieces
 from tollgate.stores.files.local_uploads import LocalUploads
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from tollgate.core.clock import Clock
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
-from tollgate.core.files import LOCAL_UPLOADS, SignedUpload
+from tollgate.core.files.stored import LOCAL_UPLOADS, SignedUpload
 
 SIGNED_FOR_S: Final = 3_600
 
@@ -30,7 +30,7 @@ class _Permit(Struct, frozen=True, kw_only=True):
 
 
 class LocalUploads:
-    """Implements `stores.administration.SignedContents`, and signs the addresses."""
+    """Implements `stores.ports.administration.SignedContents`, and signs the addresses."""
 
     def __init__(self, folder: Path, secret: bytes, clock: Clock) -> None:
         self._folder = folder

@@ -1,7 +1,7 @@
 """The lookup of a file by its id, for the store of files and for requests that name a file."""
 
-from tollgate.core.files import StoredFile
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.core.files.stored import StoredFile
 from tollgate.stores.aws.tables import file_key, get_item
 from tollgate.stores.files.rows import bare_id, decode_file, is_being_deleted
 

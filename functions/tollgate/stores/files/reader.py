@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import refusing_when_unavailable
+from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import Clock
-from tollgate.core.files import FoundFile
-from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.failures import refusing_when_unavailable
-from tollgate.stores.aws.objects import ObjectStore
+from tollgate.core.files.stored import FoundFile
 from tollgate.stores.files.arrivals import Arrivals
 from tollgate.stores.files.lookup import find_file
 from tollgate.stores.files.rows import object_of

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final, cast, get_args
 
+from tollgate.aws.attributes import Item, number, string
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.files import FILE_PREFIX, FilePurpose, StoredFile
+from tollgate.core.files.stored import FILE_PREFIX, FilePurpose, StoredFile
 from tollgate.core.ids import is_id
-from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.decoding import (
     decode_items,
     read_number,

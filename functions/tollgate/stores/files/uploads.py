@@ -6,10 +6,18 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from tollgate.aws.attributes import AttributeValue, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import (
+    ConditionFailed,
+    StoreError,
+    StoreRejected,
+    refusing_when_unavailable,
+)
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.file_types import HEAD_BYTES, read_media_type
-from tollgate.core.files import (
+from tollgate.core.files.file_types import HEAD_BYTES, read_media_type
+from tollgate.core.files.stored import (
     FILE_PREFIX,
     PART_PREFIX,
     UPLOAD_PREFIX,
@@ -18,8 +26,6 @@ from tollgate.core.files import (
     StoredFile,
 )
 from tollgate.core.ids import IdSource, is_id
-from tollgate.stores.aws.attributes import AttributeValue, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_optional_text
 from tollgate.stores.aws.expressions import (
     FILE_APART,
@@ -28,12 +34,6 @@ from tollgate.stores.aws.expressions import (
     FILE_PART,
     FILE_PARTS_DELETING,
     ConditionalUpdate,
-)
-from tollgate.stores.aws.failures import (
-    ConditionFailed,
-    StoreError,
-    StoreRejected,
-    refusing_when_unavailable,
 )
 from tollgate.stores.aws.items import FileItem
 from tollgate.stores.aws.tables import Tables, file_key, get_item
@@ -50,7 +50,7 @@ _TIMES_SENT_MAX: Final = 2
 
 
 class DynamoUploadStore:
-    """Implements `stores.administration.UploadStore`."""
+    """Implements `stores.ports.administration.UploadStore`."""
 
     def __init__(
         self,

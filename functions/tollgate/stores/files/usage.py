@@ -8,10 +8,11 @@ a killed process has counted is found there, and released.
 from collections.abc import Mapping
 from typing import Final
 
+from tollgate.aws.attributes import AttributeValue, Item, number
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed
 from tollgate.core.errors import AccessError, ErrorCode
-from tollgate.core.files import FileCap, FileUsage
-from tollgate.stores.aws.attributes import AttributeValue, Item, number
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.files.stored import FileCap, FileUsage
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name
 from tollgate.stores.aws.expressions import (
     FILE_COMMIT,
@@ -21,7 +22,6 @@ from tollgate.stores.aws.expressions import (
     IF_ABSENT,
     ConditionalUpdate,
 )
-from tollgate.stores.aws.failures import ConditionFailed
 from tollgate.stores.aws.items import FileUsageItem
 from tollgate.stores.aws.tables import file_usage_key, get_item
 

@@ -12,21 +12,16 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.audit import Actor
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import StoreUnavailable, TransactionCancelled, refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
 from tollgate.core.pages import Page
 from tollgate.core.principal import Principal
-from tollgate.stores.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.decoding import decode_items, read_optional_text, read_text
-from tollgate.stores.aws.failures import (
-    StoreUnavailable,
-    TransactionCancelled,
-    refusing_when_unavailable,
-)
 from tollgate.stores.aws.holds import hold_count
 from tollgate.stores.aws.items import AnyItem, KeyPointerItem
 from tollgate.stores.aws.tables import (
@@ -54,7 +49,8 @@ from tollgate.stores.keys.rows import (
 from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
 from tollgate.stores.keys.state_items import encode_limits, encode_plain_settings, new_key_state
 from tollgate.stores.keys.writes import KeyWrites, same_shards
-from tollgate.stores.membership.belonging import Belonging
+from tollgate.stores.people.belonging import Belonging
+from tollgate.stores.ports.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange
 from tollgate.stores.rules.key_names import KeyName
@@ -65,7 +61,7 @@ _ROUNDS_MAX: Final = 5
 
 
 class DynamoKeyStore:
-    """Implements `stores.administration.KeyStore`; changed keys are dropped from the cache of
+    """Implements `stores.ports.administration.KeyStore`; changed keys are dropped from the cache of
     `directory`.
     """
 

@@ -7,13 +7,13 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.limits import LimitOwner
 from tollgate.core.principal import Principal
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
-from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.aws.items import AnyItem, SecretItem, SessionItem
 from tollgate.stores.aws.tables import PUBLICATION_KEY, Tables, get_items, secret_key
 from tollgate.stores.keys.principals import principal_of, refused_from_s
@@ -49,7 +49,7 @@ class _Cached(Struct, frozen=True):
 
 
 class DynamoKeyDirectory:
-    """Implements `stores.base.KeyDirectory`."""
+    """Implements `stores.ports.base.KeyDirectory`."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class DynamoKeyDirectory:
         a concurrent read of the same secret may have extended it.
         """
         # Imported with the first key that has a level above it or a session.
-        from tollgate.stores.membership.authority import (
+        from tollgate.stores.people.authority import (
             add_levels,
             find_key_row,
             list_needed_rows,

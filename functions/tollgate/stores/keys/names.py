@@ -4,8 +4,8 @@ Keys from before names were unique have no such row, only the name in their poin
 name is compared with all pointers; its row decides between concurrent writers.
 """
 
-from tollgate.stores.aws.attributes import Item, string
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.aws.attributes import Item, string
+from tollgate.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_text
 from tollgate.stores.aws.expressions import IF_ABSENT, SAME_KEY
 from tollgate.stores.aws.items import KeyNameItem, KeyPointerItem

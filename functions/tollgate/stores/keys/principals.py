@@ -2,8 +2,8 @@
 
 from typing import cast
 
+from tollgate.aws.attributes import Item
 from tollgate.core.principal import Admission, KeyRole, Principal
-from tollgate.stores.aws.attributes import Item
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,

@@ -8,10 +8,9 @@ from typing import Any, Final
 from msgspec import Struct, json
 from msgspec.structs import fields
 
+from tollgate.aws.attributes import AttributeValue, Item, number, string, texts
 from tollgate.core.ids import created_s
 from tollgate.core.limits import Period
-from tollgate.stores.administration import KeySummary, OldSecret
-from tollgate.stores.aws.attributes import AttributeValue, Item, number, string, texts
 from tollgate.stores.aws.decoding import (
     read_number,
     read_numbers_by_name,
@@ -32,6 +31,7 @@ from tollgate.stores.aws.items import (
 from tollgate.stores.aws.tables import secret_key
 from tollgate.stores.keys.principals import read_labels, read_role
 from tollgate.stores.keys.state_items import read_key_state, settings_in_state
+from tollgate.stores.ports.administration import KeySummary, OldSecret
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import PERIODS, bucket_names, period_ends_s
 

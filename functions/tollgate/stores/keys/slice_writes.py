@@ -13,11 +13,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import CorruptItem, StoreUnavailable, TransactionCancelled
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource, created_s
 from tollgate.core.limits import LimitOwner
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import (
     name_of_item,
     read_number,
@@ -25,7 +26,6 @@ from tollgate.stores.aws.decoding import (
     reads_an_item,
 )
 from tollgate.stores.aws.expressions import slice_change
-from tollgate.stores.aws.failures import CorruptItem, StoreUnavailable, TransactionCancelled
 from tollgate.stores.aws.items import KeyStateItem
 from tollgate.stores.aws.tables import get_slices, state_key
 from tollgate.stores.aws.transactions import put_if_absent, transact

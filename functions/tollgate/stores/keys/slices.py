@@ -13,11 +13,11 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
+from tollgate.aws.attributes import Item
+from tollgate.aws.failures import StoreUnavailable
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.failures import StoreUnavailable
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.state_items import count_slices, read_key_state
 from tollgate.stores.rules.account import (

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from tollgate.aws.attributes import Item, number, string
 from tollgate.core.limits import Period
-from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.decoding import read_number, read_optional_number, reads_an_item
 from tollgate.stores.aws.holds import hold_count
 from tollgate.stores.aws.items import KeyStateItem

@@ -5,12 +5,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.aws.attributes import Item, number
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import Clock
-from tollgate.stores.aws.attributes import Item, number
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import key_change
-from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import AnyItem, KeyStateItem
 from tollgate.stores.aws.tables import get_items
 from tollgate.stores.keys.rows import state_revision

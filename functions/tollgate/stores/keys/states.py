@@ -7,13 +7,14 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tollgate.aws.attributes import AttributeValue, Item, number
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller
+from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import Clock
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.errors import GatewayError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, TierLimits
-from tollgate.stores.aws.attributes import AttributeValue, Item, number
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller
 from tollgate.stores.aws.expressions import (
     KEY_SETTLE,
     KEY_USED,
@@ -21,7 +22,6 @@ from tollgate.stores.aws.expressions import (
     key_hold,
     key_top_up,
 )
-from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.aws.items import KeyStateItem
 from tollgate.stores.aws.tables import get_slices, state_key

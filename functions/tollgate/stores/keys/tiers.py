@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from tollgate.aws.attributes import AttributeValue, number
 from tollgate.core.limits import Period, TierLimits
-from tollgate.stores.aws.attributes import AttributeValue, number
 from tollgate.stores.rules.account import (
     UNLIMITED,
     UNLIMITED_BURST,

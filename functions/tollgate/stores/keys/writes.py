@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from msgspec import json
 
+from tollgate.aws.attributes import AttributeValue, Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.stores.aws.attributes import AttributeValue, Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
@@ -21,7 +22,6 @@ from tollgate.stores.aws.expressions import (
     UNCHANGED,
     set_and_remove,
 )
-from tollgate.stores.aws.failures import ConditionFailed
 from tollgate.stores.aws.items import KeyPointerItem, KeyStateItem, SecretItem, WorkspaceItem
 from tollgate.stores.aws.tables import (
     Tables,

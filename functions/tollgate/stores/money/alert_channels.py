@@ -9,7 +9,7 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.secret import SecretReference
 from tollgate.core.webhooks import DeliveryFailed
 from tollgate.http1.egress import Egress
-from tollgate.stores.base import SecretStore
+from tollgate.stores.ports.base import SecretStore
 from tollgate.stores.webhooks.posting import (
     SIGNATURE_HEADER,
     check_address,

@@ -11,14 +11,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import CorruptItem, refusing_when_unavailable
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import created_s, is_id
 from tollgate.core.limits import AboveKey
-from tollgate.stores.administration import Workspace
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
-from tollgate.stores.aws.failures import CorruptItem, refusing_when_unavailable
 from tollgate.stores.aws.items import (
     AnyItem,
     ClosedDayItem,
@@ -44,10 +43,11 @@ from tollgate.stores.aws.tables import (
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.rows import is_gone
 from tollgate.stores.keys.state_items import read_key_state
-from tollgate.stores.membership.level_items import is_tombstone, slices_of, state_keys
-from tollgate.stores.membership.pending import READERS
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.people.level_items import is_tombstone, slices_of, state_keys
+from tollgate.stores.people.pending import READERS
+from tollgate.stores.ports.administration import Workspace
 from tollgate.stores.rules.account import UNLIMITED
 from tollgate.stores.rules.level_settings import counts_holds
 from tollgate.stores.rules.periods import PERIODS, TOTAL_BUCKET, day_name

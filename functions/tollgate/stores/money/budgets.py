@@ -13,20 +13,20 @@ from typing import Final, Protocol
 
 from pydantic_core import to_json
 
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import IdSource
-from tollgate.core.money import usd_text
+from tollgate.core.money.amounts import usd_text
 from tollgate.core.webhooks import DeliveryFailed
-from tollgate.stores.administration import Workspace
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import ALERT_LEASE, ALERT_SENT, IF_ABSENT, ConditionalUpdate
-from tollgate.stores.aws.failures import ConditionFailed
 from tollgate.stores.aws.items import AnyItem, BudgetAlertItem, KeyPointerItem
 from tollgate.stores.aws.tables import Tables, alert_key, all_rows, get_items, key_state_key
 from tollgate.stores.keys.rows import is_gone, month_used_nano_usd
 from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.ports.administration import Workspace
 from tollgate.stores.rules.periods import bucket_names
 
 _log = logging.getLogger(__name__)

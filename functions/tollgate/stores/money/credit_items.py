@@ -4,8 +4,8 @@ from typing import cast
 
 from msgspec import json
 
-from tollgate.core.statement import UsageGroup
-from tollgate.stores.aws.attributes import Item, number, string
+from tollgate.aws.attributes import Item, number, string
+from tollgate.core.money.statement import UsageGroup
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
@@ -15,7 +15,7 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.items import CreditEntryItem, CreditLotsItem
 from tollgate.stores.aws.tables import credit_lots_key, entry_key
-from tollgate.stores.credit import CreditEntry, EntryKind
+from tollgate.stores.ports.credit import CreditEntry, EntryKind
 from tollgate.stores.rules.audit_entries import CreditChange
 from tollgate.stores.rules.credit_lots import Lot, Lots
 

@@ -7,20 +7,20 @@ its revision. So of concurrent writers one succeeds, and no change is ever half 
 from collections.abc import Sequence
 from typing import Final
 
-from tollgate.core.audit import SWEEPER
+from tollgate.aws.attributes import Item, number
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.stores.aws.attributes import Item, number
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.audit import SWEEPER
 from tollgate.stores.aws.decoding import read_number, read_numbers_by_name, read_text
 from tollgate.stores.aws.expressions import IF_ABSENT, SAME_REVISION
-from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import AnyItem, WalletItem, WorkspaceItem
 from tollgate.stores.aws.tables import Tables, credit_lots_key, get_item, workspace_key
-from tollgate.stores.credit import CreditEntry
 from tollgate.stores.money.credit_items import lots_item, read_lots
 from tollgate.stores.money.credit_writes import CreditWriter
 from tollgate.stores.money.wallets import Wallets
+from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.rules.credit_lots import (
     Lot,
     Lots,

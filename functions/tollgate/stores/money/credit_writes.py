@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from tollgate.core.audit import Actor
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import StoreUnavailable, TransactionCancelled
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.expressions import WALLET_GRANT, WALLET_TAKE
-from tollgate.stores.aws.failures import StoreUnavailable, TransactionCancelled
 from tollgate.stores.aws.items import CreditIdItem
 from tollgate.stores.aws.tables import Tables, grant_key, wallet_key
 from tollgate.stores.aws.transactions import put_if_absent, transact
-from tollgate.stores.credit import CreditEntry
 from tollgate.stores.money.credit_items import change_of, entry_item
+from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange
 

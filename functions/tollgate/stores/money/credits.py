@@ -4,18 +4,17 @@ import asyncio
 import zlib
 from collections.abc import Sequence
 
-from tollgate.core.audit import Actor
+from tollgate.aws.attributes import Item, number
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource, is_id
-from tollgate.core.money import usd_text
+from tollgate.core.money.amounts import usd_text
 from tollgate.core.pages import Page
-from tollgate.stores.administration import Workspace
-from tollgate.stores.aws.attributes import Item, number
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.decoding import decode_items, read_text
 from tollgate.stores.aws.expressions import WORKSPACE_LEND, WORKSPACE_LEND_FIRST
-from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.aws.items import AnyItem, CreditIdItem
 from tollgate.stores.aws.tables import (
     Tables,
@@ -25,18 +24,19 @@ from tollgate.stores.aws.tables import (
     query_rows,
     workspace_key,
 )
-from tollgate.stores.credit import ENTRIES_PAGE_MAX, Balance, CreditEntry
 from tollgate.stores.money.credit_items import read_entry
 from tollgate.stores.money.credit_lots import CHANGES_MAX, CreditLots, sums_of
 from tollgate.stores.money.credit_writes import CreditWriter
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.ports.administration import Workspace
+from tollgate.stores.ports.credit import ENTRIES_PAGE_MAX, Balance, CreditEntry
 from tollgate.stores.rules.account import too_little_to_take
 from tollgate.stores.rules.credit_lots import allot, spread
 
 
 class DynamoCreditStore:
-    """Implements `stores.administration.CreditStore`."""
+    """Implements `stores.ports.administration.CreditStore`."""
 
     def __init__(
         self,

@@ -14,25 +14,25 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.clock import Clock
-from tollgate.core.errors import GatewayError
-from tollgate.core.generation import GenerationRecord
-from tollgate.core.ids import IdSource, created_s
-from tollgate.core.limits import LimitOwner, TierLimits
-from tollgate.core.principal import Principal
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX
-from tollgate.stores.aws.failures import (
+from tollgate.aws.aws_json import ATTEMPTS_MAX
+from tollgate.aws.failures import (
     CorruptItem,
     StoreUnavailable,
     refusing_when_unavailable,
     repeat_while_refused,
 )
+from tollgate.core.clock import Clock
+from tollgate.core.errors import GatewayError
+from tollgate.core.ids import IdSource, created_s
+from tollgate.core.limits import LimitOwner, TierLimits
+from tollgate.core.principal import Principal
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.holds import HoldUnknown
-from tollgate.stores.base import Hold, LevelHold
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.sides import outcome_of, settle_all
 from tollgate.stores.money.wallets import WalletHold, Wallets
+from tollgate.stores.ports.base import Hold, LevelHold
 from tollgate.stores.records.generations import DynamoGenerationStore
 from tollgate.stores.rules.periods import bucket_names
 
@@ -60,7 +60,7 @@ class _HoldRequest(Struct, frozen=True, kw_only=True):
 
 
 class DynamoLedger:
-    """Implements `stores.base.Ledger`."""
+    """Implements `stores.ports.base.Ledger`."""
 
     def __init__(
         self,

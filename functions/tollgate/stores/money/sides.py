@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable
 from typing import Final, TypeVar
 
-from tollgate.stores.aws.failures import StoreUnavailable
+from tollgate.aws.failures import StoreUnavailable
 from tollgate.stores.aws.holds import HoldUnknown
 
 _LOGGER: Final = logging.getLogger(__name__)

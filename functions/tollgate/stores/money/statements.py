@@ -9,19 +9,19 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tollgate.core.activity import ROWS_READ_MAX, Activity, day_of, days_within
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import first_id_of
-from tollgate.core.statement import Month, Statement, too_many_rows
-from tollgate.stores.administration import ActivityStore, WorkspaceStore
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.money.statement import Month, Statement, too_many_rows
+from tollgate.core.records.activity import ROWS_READ_MAX, Activity, day_of, days_within
 from tollgate.stores.aws.decoding import read_number, read_text
-from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import AnyItem, ClosedDayItem
 from tollgate.stores.aws.row_ranges import rows_between
 from tollgate.stores.aws.tables import Tables, workspace_partition
-from tollgate.stores.credit import CreditEntry
 from tollgate.stores.money.credit_items import read_entry
+from tollgate.stores.ports.administration import ActivityStore, WorkspaceStore
+from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.rules.statements import Spending, make_statement, sum_by_group
 
 # The clock that makes an entry's sort key may be ahead of the clock that dates the entry.
@@ -32,7 +32,7 @@ _DAYS_AT_ONCE: Final = 4
 
 
 class DynamoStatementStore:
-    """Implements `stores.administration.StatementStore`."""
+    """Implements `stores.ports.administration.StatementStore`."""
 
     def __init__(
         self,

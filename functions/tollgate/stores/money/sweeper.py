@@ -9,10 +9,11 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Final
 
+from tollgate.aws.attributes import Item, number
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.ids import created_s
-from tollgate.stores.aws.attributes import Item, number
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import (
     decode_items,
     read_numbers_by_name,
@@ -21,7 +22,6 @@ from tollgate.stores.aws.decoding import (
     reads_an_item,
 )
 from tollgate.stores.aws.expressions import HAS_HOLDS, HOLDS_PROJECTION
-from tollgate.stores.aws.failures import StoreUnavailable, refusing_when_unavailable
 from tollgate.stores.aws.items import AnyItem, HoldingItem, KeyStateItem
 from tollgate.stores.aws.tables import owner_of_state
 from tollgate.stores.keys.states import KeyStates

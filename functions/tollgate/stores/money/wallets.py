@@ -5,9 +5,10 @@ from typing import Final, assert_never
 
 from msgspec import Struct
 
+from tollgate.aws.attributes import AttributeValue, Item, number
+from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
+from tollgate.aws.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
 from tollgate.core.errors import GatewayError
-from tollgate.stores.aws.attributes import AttributeValue, Item, number
-from tollgate.stores.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
 from tollgate.stores.aws.decoding import read_number, reads_an_item
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
@@ -22,7 +23,6 @@ from tollgate.stores.aws.expressions import (
     WALLET_UNCROWD,
     ConditionalUpdate,
 )
-from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable, TransactionCancelled
 from tollgate.stores.aws.holds import HoldUnknown, held_by, hold_count, settle_whatever_is_held
 from tollgate.stores.aws.items import WalletItem
 from tollgate.stores.aws.tables import get_items, wallet_key

@@ -4,9 +4,8 @@ from typing import Final, cast
 
 from msgspec import Struct
 
+from tollgate.aws.attributes import AttributeValue, Item, number, string
 from tollgate.core.principal import Admission
-from tollgate.stores.administration import Workspace, WorkspaceSettings
-from tollgate.stores.aws.attributes import AttributeValue, Item, number, string
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,
@@ -16,6 +15,7 @@ from tollgate.stores.aws.decoding import (
 )
 from tollgate.stores.aws.expressions import ConditionalUpdate, same_values, set_and_remove
 from tollgate.stores.aws.items import AnyItem, WorkspaceItem
+from tollgate.stores.ports.administration import Workspace, WorkspaceSettings
 from tollgate.stores.rules.account import LOCKED, OPEN, PAUSED
 from tollgate.stores.rules.audit_entries import LockChange
 

@@ -6,32 +6,32 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from tollgate.core.clock import Clock
-from tollgate.core.ids import IdSource
-from tollgate.core.limits import AboveKey, LimitOwner
-from tollgate.stores.administration import Workspace
-from tollgate.stores.aws.attributes import Item
-from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.decoding import read_number, read_text
-from tollgate.stores.aws.failures import (
+from tollgate.aws.attributes import Item
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import (
     CorruptItem,
     StoreUnavailable,
     refusing_when_unavailable,
     repeat_while_refused,
 )
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.core.limits import AboveKey, LimitOwner
+from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.holds import hold_count
 from tollgate.stores.aws.items import AnyItem, KeyPointerItem, WalletItem
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.aws.visits import visit_workspaces
 from tollgate.stores.keys.writes import KeyWrites
-from tollgate.stores.membership.level_items import id_of_row
-from tollgate.stores.membership.pending import PendingLevels
-from tollgate.stores.membership.slices import LevelSlices
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspace_items import lock_of
 from tollgate.stores.money.workspaces import Workspaces
+from tollgate.stores.people.level_items import id_of_row
+from tollgate.stores.people.pending import PendingLevels
+from tollgate.stores.people.slices import LevelSlices
+from tollgate.stores.ports.administration import Workspace
 from tollgate.stores.rules.account import HOLDS_CROWDED
 from tollgate.stores.rules.reports import MaintenanceReport
 

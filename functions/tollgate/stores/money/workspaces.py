@@ -9,14 +9,19 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.audit import SWEEPER, Actor
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import (
+    ConditionFailed,
+    StoreUnavailable,
+    TransactionCancelled,
+    refusing_when_unavailable,
+)
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
-from tollgate.stores.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.audit import SWEEPER, Actor
 from tollgate.stores.aws.decoding import (
     decode_items,
     read_number,
@@ -31,12 +36,6 @@ from tollgate.stores.aws.expressions import (
     WORKSPACE_GROW,
     WORKSPACE_LOCK,
     ConditionalUpdate,
-)
-from tollgate.stores.aws.failures import (
-    ConditionFailed,
-    StoreUnavailable,
-    TransactionCancelled,
-    refusing_when_unavailable,
 )
 from tollgate.stores.aws.items import AnyItem, WorkspaceItem
 from tollgate.stores.aws.tables import (
@@ -62,6 +61,7 @@ from tollgate.stores.money.workspace_items import (
     read_workspace,
     replace_settings,
 )
+from tollgate.stores.ports.administration import WORKSPACES_PAGE_MAX, Workspace, WorkspaceSettings
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.account import LOCKED, OPEN, PAUSED
 from tollgate.stores.rules.audit_entries import AuditedChange
@@ -71,7 +71,7 @@ _ROUNDS_MAX: Final = 5
 
 
 class Workspaces:
-    """Implements `stores.administration.WorkspaceStore`, and what WorkspaceMaintenance needs."""
+    """Implements `WorkspaceStore`, and what WorkspaceMaintenance needs."""
 
     def __init__(
         self, client: AwsCaller, tables: Tables, wallets: Wallets, *, ids: IdSource, clock: Clock

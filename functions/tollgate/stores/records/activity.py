@@ -11,7 +11,12 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from tollgate.core.activity import (
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import refusing_when_unavailable
+from tollgate.core.clock import DAY_S, Clock
+from tollgate.core.errors import ErrorCode, LedgerError
+from tollgate.core.records.activity import (
     BEFORE_STATED,
     Activity,
     ActivityRow,
@@ -22,19 +27,14 @@ from tollgate.core.activity import (
     days_within,
     summarize_day,
 )
-from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.errors import ErrorCode, LedgerError
-from tollgate.core.generation import GenerationRecord
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.usage import Usage
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_text,
     read_text,
     reads_an_item,
 )
-from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import ActivityItem, AnyItem, ClosedDayItem
 from tollgate.stores.aws.row_ranges import pages_between
 from tollgate.stores.aws.tables import (
@@ -63,7 +63,7 @@ _AT_ONCE_MAX: Final = 4
 
 
 class DynamoActivityStore:
-    """Implements `stores.administration.ActivityStore`, and closes days."""
+    """Implements `stores.ports.administration.ActivityStore`, and closes days."""
 
     def __init__(
         self, client: AwsCaller, tables: Tables, generations: DynamoGenerationStore, *, clock: Clock

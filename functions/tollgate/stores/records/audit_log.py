@@ -10,16 +10,16 @@ from typing import Final
 
 from msgspec import json
 
-from tollgate.core.audit import Actor, AuditEntry, AuditFilter
+from tollgate.aws.attributes import Item, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.pages import Page
-from tollgate.stores.aws.attributes import Item, string
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter
 from tollgate.stores.aws.decoding import decode_items, read_text, reads_an_item
 from tollgate.stores.aws.expressions import ROWS_BETWEEN
-from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import AnyItem, AuditItem
 from tollgate.stores.aws.tables import Tables, audit_key, audit_month, audit_workspace
 from tollgate.stores.aws.transactions import put_if_absent
@@ -61,7 +61,7 @@ def entry_puts(table: str, entry: AuditEntry) -> list[object]:
 
 
 class DynamoAuditLog:
-    """Implements `stores.administration.AuditLog`."""
+    """Implements `stores.ports.administration.AuditLog`."""
 
     def __init__(self, client: AwsCaller, tables: Tables) -> None:
         self._client = client

@@ -4,17 +4,16 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Final
 
-from tollgate.core.activity import ClosedDay, GenerationFilter, day_of
+from tollgate.aws.attributes import Item, number
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import refusing_when_unavailable
+from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.generation import GenerationRecord
-from tollgate.stores.administration import GenerationStore
-from tollgate.stores.aws.attributes import Item, number
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.activity import ClosedDay, GenerationFilter, day_of
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.decoding import read_number, read_optional_number, read_text, reads_an_item
 from tollgate.stores.aws.expressions import ROWS_BETWEEN
-from tollgate.stores.aws.failures import refusing_when_unavailable
 from tollgate.stores.aws.items import AnyItem, ClosedDayItem
-from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import (
     WORKSPACE_NAMES,
     Tables,
@@ -22,6 +21,7 @@ from tollgate.stores.aws.tables import (
     closed_day_key,
     workspace_key,
 )
+from tollgate.stores.ports.administration import GenerationStore
 
 # Records that a day's export reads at a time.
 _PAGE: Final = 1_000
@@ -30,7 +30,7 @@ _DAYS_BACK: Final = 21
 
 
 class ClosedDays:
-    """Implements `web.day_export.DaysToExport`."""
+    """Implements `web.records.day_export.DaysToExport`."""
 
     def __init__(
         self,

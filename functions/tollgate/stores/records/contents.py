@@ -6,10 +6,10 @@ The bucket's expiry rules delete by that prefix. Until then an expired object is
 from hashlib import sha256
 from typing import Literal
 
+from tollgate.aws.failures import refusing_when_unavailable
+from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.ids import created_s
-from tollgate.stores.aws.failures import refusing_when_unavailable
-from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.rules.key_settings import CONTENT_DAYS
 
 # Content that keys with `content_days` store, and responses that later requests refer to.
@@ -17,7 +17,7 @@ ContentKind = Literal["content", "responses"]
 
 
 class ObjectContentLog:
-    """Implements `engine.content_log.ContentLog`."""
+    """Implements `engine.replies.content_log.ContentLog`."""
 
     def __init__(
         self, objects: ObjectStore, *, clock: Clock, kind: ContentKind = "content"

@@ -8,16 +8,16 @@ from typing import Final
 
 import msgspec
 
-from tollgate.core.activity import GenerationFilter, day_of
+from tollgate.aws.attributes import Item, binary, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed, refusing_when_unavailable
 from tollgate.core.clock import DAY_S
-from tollgate.core.generation import GenerationRecord
 from tollgate.core.ids import created_s, first_id_of, is_id
 from tollgate.core.pages import Page
-from tollgate.stores.aws.attributes import Item, binary, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.activity import GenerationFilter, day_of
+from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.decoding import decode_items, read_binary, reads_an_item
 from tollgate.stores.aws.expressions import IF_ABSENT, ROWS_BETWEEN
-from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
 from tollgate.stores.aws.items import GenerationItem
 from tollgate.stores.aws.tables import (
     generation_day,

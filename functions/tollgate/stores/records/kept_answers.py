@@ -3,16 +3,16 @@
 from hashlib import sha256
 from typing import Final
 
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed, refusing_when_unavailable
+from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.idempotency import Claim
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import read_number, read_text
 from tollgate.stores.aws.expressions import CLAIM_DONE, CLAIM_FREE, CLAIM_MINE
-from tollgate.stores.aws.failures import ConditionFailed, refusing_when_unavailable
 from tollgate.stores.aws.items import AnswerClaimItem
-from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import claim_key
 
 KEPT_FOR_S: Final = DAY_S
@@ -21,7 +21,7 @@ ABANDONED_AFTER_S: Final = 900
 
 
 class DynamoAnswerStore:
-    """Implements `engine.kept_answers.AnswerStore`."""
+    """Implements `engine.replies.kept_answers.AnswerStore`."""
 
     def __init__(
         self, client: AwsCaller, table: str, objects: ObjectStore, *, clock: Clock

@@ -1,10 +1,10 @@
 """Stored responses, which the keys of their workspace read and delete."""
 
-from tollgate.core.audit import Actor
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.stores.aws.aws_json import AwsCaller
-from tollgate.stores.aws.failures import refusing_when_unavailable
+from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.tables import Tables
 from tollgate.stores.aws.transactions import transact
 from tollgate.stores.records.audit_log import AuditWriter
@@ -13,7 +13,7 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 
 
 class AuditedResponses:
-    """Implements `stores.administration.ResponseStore`."""
+    """Implements `stores.ports.administration.ResponseStore`."""
 
     def __init__(
         self,

@@ -10,14 +10,14 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.aws.attributes import Item, number
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import Clock
-from tollgate.core.cooldown import CooldownPolicy
-from tollgate.core.speed import AnswerTime, Speed
-from tollgate.stores.aws.attributes import Item, number
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.core.routing.speed import AnswerTime, Speed
 from tollgate.stores.aws.decoding import decode_items, read_number
 from tollgate.stores.aws.expressions import COOLDOWN_ANOTHER, COOLDOWN_FIRST, ConditionalUpdate
-from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import CooldownItem
 from tollgate.stores.aws.tables import cooldown_key, endpoint_of_cooldown, get_items
 from tollgate.stores.routing.speeds import DynamoSpeeds
@@ -57,7 +57,7 @@ class _Read(Struct, frozen=True):
 
 
 class DynamoCooldownStore:
-    """Implements `stores.base.CooldownStore`."""
+    """Implements `stores.ports.base.CooldownStore`."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
-from tollgate.core.audit import AuditEntry
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import TransactionCancelled, refusing_when_unavailable
+from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, LedgerError, RequestError
-from tollgate.core.publication import Publication
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.records.audit import AuditEntry
+from tollgate.core.routing.publication import Publication
 from tollgate.stores.aws.decoding import (
     decode_items,
     read_number,
@@ -21,9 +23,7 @@ from tollgate.stores.aws.decoding import (
     reads_an_item,
 )
 from tollgate.stores.aws.expressions import IF_ABSENT, SAME_REVISION
-from tollgate.stores.aws.failures import TransactionCancelled, refusing_when_unavailable
 from tollgate.stores.aws.items import PublicationItem
-from tollgate.stores.aws.objects import ObjectStore
 from tollgate.stores.aws.tables import PUBLICATION_KEY, get_item, publication_row_key, query_rows
 
 _HISTORY_PAGE_MAX: Final = 100

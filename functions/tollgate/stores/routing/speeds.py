@@ -11,13 +11,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from tollgate.aws.attributes import Item, number
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.core.clock import DAY_S, Clock
-from tollgate.core.speed import AnswerTime, Speed
-from tollgate.stores.aws.attributes import Item, number
-from tollgate.stores.aws.aws_json import AwsCaller
+from tollgate.core.routing.speed import AnswerTime, Speed
 from tollgate.stores.aws.decoding import decode_items, read_number, read_optional_number
 from tollgate.stores.aws.expressions import SPEED_FIRST, SPEED_MORE, SPEED_NEXT
-from tollgate.stores.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.items import SpeedItem
 from tollgate.stores.aws.tables import endpoint_of_cooldown, get_items, speed_key
 
@@ -81,7 +81,7 @@ class _Read(Struct, frozen=True):
 
 
 class DynamoSpeeds:
-    """The part of `stores.base.CooldownStore` that is about speeds."""
+    """The part of `stores.ports.base.CooldownStore` that is about speeds."""
 
     def __init__(self, client: AwsCaller, table: str, clock: Clock) -> None:
         self._client = client

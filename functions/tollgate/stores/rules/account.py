@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, LedgerError, RequestError
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner, Period, RateLimit, ReachedLimit, TierLimits
-from tollgate.core.money import usd_text
+from tollgate.core.money.amounts import usd_text
 from tollgate.stores.rules.periods import (
     PERIODS,
     bucket_names,

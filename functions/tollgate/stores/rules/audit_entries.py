@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tollgate.core.audit import Actor, AuditEntry
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
-from tollgate.core.money import usd_text
+from tollgate.core.money.amounts import usd_text
+from tollgate.core.records.audit import Actor, AuditEntry
 
 _ENTRY_ID: Final = re.compile(r"\d{13}\.[-0-9A-Z_a-z]{15}")
 # The latest time that an id can have, in the year 2286.

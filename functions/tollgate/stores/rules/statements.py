@@ -6,9 +6,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.activity import Activity, ActivityRow
-from tollgate.core.statement import Month, Statement, StatementLine, UsageGroup
-from tollgate.stores.credit import CreditEntry
+from tollgate.core.money.statement import Month, Statement, StatementLine, UsageGroup
+from tollgate.core.records.activity import Activity, ActivityRow
+from tollgate.stores.ports.credit import CreditEntry
 
 # A reply of Lambda that is not streamed is limited to 6 MB, which this many lines stay below.
 LINES_MAX: Final = 4_000

@@ -7,9 +7,9 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tollgate.core.generation import GenerationRecord, RoutingTrace
 from tollgate.core.ids import created_s
 from tollgate.core.limits import LimitOwner
+from tollgate.core.records.generation import GenerationRecord, RoutingTrace
 from tollgate.stores.rules.slices import SLICE_HOLDS_MAX
 
 # After this time a function that held money has ended: its timeout, and a margin for clocks that

@@ -4,8 +4,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.audit import AuditEntry
 from tollgate.core.clock import DAY_S
+from tollgate.core.records.audit import AuditEntry
 from tollgate.core.webhooks import WebhookEvent, iso_ms
 
 EVENT_PREFIX: Final = "evt_"

@@ -8,10 +8,13 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.core.audit import Actor
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import StoreUnavailable, TransactionCancelled, refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
+from tollgate.core.records.audit import Actor
 from tollgate.core.webhooks import (
     DELIVERIES_MAX,
     SECRET_PREFIX,
@@ -25,15 +28,8 @@ from tollgate.core.webhooks import (
     WebhookSettings,
     iso_ms,
 )
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items
 from tollgate.stores.aws.expressions import SAME_REVISION, WEBHOOK_CHANGE, WEBHOOK_ENABLE
-from tollgate.stores.aws.failures import (
-    StoreUnavailable,
-    TransactionCancelled,
-    refusing_when_unavailable,
-)
 from tollgate.stores.aws.items import WebhookItem
 from tollgate.stores.aws.tables import (
     Tables,
@@ -79,7 +75,7 @@ class RotationChange(Struct, frozen=True, kw_only=True):
 
 
 class DynamoWebhookStore:
-    """Implements `stores.administration.WebhookStore`."""
+    """Implements `stores.ports.administration.WebhookStore`."""
 
     def __init__(
         self,

@@ -15,12 +15,13 @@ from typing import Final
 from msgspec import json
 from msgspec.structs import replace
 
-from tollgate.core.audit import SWEEPER, AuditFilter
+from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.aws.failures import ConditionFailed, StoreUnavailable, refusing_when_unavailable
 from tollgate.core.clock import DAY_S, Clock
 from tollgate.core.errors import LedgerError
+from tollgate.core.records.audit import SWEEPER, AuditFilter
 from tollgate.core.webhooks import DeliveryFailed, EventDelivery, Webhook, WebhookEvent
-from tollgate.stores.aws.attributes import Item, number, string
-from tollgate.stores.aws.aws_json import AwsCaller
 from tollgate.stores.aws.decoding import decode_items, read_text, reads_an_item
 from tollgate.stores.aws.expressions import (
     DELIVERY_CLAIM,
@@ -30,11 +31,6 @@ from tollgate.stores.aws.expressions import (
     WEBHOOK_FAILS,
     WEBHOOK_TAKES,
     ConditionalUpdate,
-)
-from tollgate.stores.aws.failures import (
-    ConditionFailed,
-    StoreUnavailable,
-    refusing_when_unavailable,
 )
 from tollgate.stores.aws.items import AnyItem, BudgetAlertItem
 from tollgate.stores.aws.tables import (

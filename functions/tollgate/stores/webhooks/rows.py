@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec import Struct, json
 
+from tollgate.aws.attributes import Item, number, string
 from tollgate.core.clock import DAY_S
 from tollgate.core.webhooks import (
     EventDelivery,
@@ -12,7 +13,6 @@ from tollgate.core.webhooks import (
     WebhookEvent,
     WebhookHealth,
 )
-from tollgate.stores.aws.attributes import Item, number, string
 from tollgate.stores.aws.decoding import (
     read_number,
     read_optional_number,

@@ -14,8 +14,8 @@ from msgspec import Struct, field
 
 from tollgate.core.addresses import DomainRules
 from tollgate.core.server_tools import Source
-from tollgate.tools.base import EngineRequest
 from tollgate.tools.engines.codec import EngineAccess, Search, SearchCodec, read_engine_reply
+from tollgate.tools.ports.base import EngineRequest
 
 _RESULTS_MAX: Final = 20
 _QUERY_CHARACTERS_MAX: Final = 400

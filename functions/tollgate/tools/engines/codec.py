@@ -10,7 +10,7 @@ from tollgate.core.addresses import DomainRules
 from tollgate.core.content import InlineMedia
 from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import Source, UserLocation
-from tollgate.tools.base import EngineRequest, RunFailure
+from tollgate.tools.ports.base import EngineRequest, RunFailure
 
 _JSON: Final[Mapping[str, str]] = {
     "accept": "application/json",

@@ -10,7 +10,6 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.server_tools import Source
-from tollgate.tools.base import EngineRequest
 from tollgate.tools.engines.codec import (
     EngineAccess,
     Search,
@@ -19,6 +18,7 @@ from tollgate.tools.engines.codec import (
     post_json,
     read_engine_reply,
 )
+from tollgate.tools.ports.base import EngineRequest
 
 _RESULTS_MAX: Final = 25
 _DOMAINS_MAX: Final = 1_200

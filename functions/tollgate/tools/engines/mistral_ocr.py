@@ -11,7 +11,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.tools.base import EngineRequest
 from tollgate.tools.engines.codec import (
     EngineAccess,
     RecognitionCodec,
@@ -20,6 +19,7 @@ from tollgate.tools.engines.codec import (
     post_json,
     read_engine_reply,
 )
+from tollgate.tools.ports.base import EngineRequest
 
 
 class _Page(Struct, frozen=True, kw_only=True):

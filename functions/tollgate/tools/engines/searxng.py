@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from tollgate.core.server_tools import Source
-from tollgate.tools.base import EngineRequest
 from tollgate.tools.engines.codec import (
     EngineAccess,
     Search,
@@ -19,6 +18,7 @@ from tollgate.tools.engines.codec import (
     bearer,
     read_engine_reply,
 )
+from tollgate.tools.ports.base import EngineRequest
 
 
 class _Result(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.tools.base import EngineRequest, RunFailure
 from tollgate.tools.engines.codec import (
     EngineAccess,
     RecognitionCodec,
@@ -19,6 +18,7 @@ from tollgate.tools.engines.codec import (
     post_json,
     read_engine_reply,
 )
+from tollgate.tools.ports.base import EngineRequest, RunFailure
 
 _HEADERS: Final = {
     "content-type": "application/x-amz-json-1.1",

@@ -12,9 +12,9 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import ClaudeDialect, Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.dialect import ClaudeDialect, Dialect
+from tollgate.providers.ports.formats import codec_of
 
 # Up to 4.5: thinks by budget and only when asked, continues what it is said to have begun.
 OLDER = Dialect(

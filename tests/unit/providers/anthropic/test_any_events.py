@@ -13,7 +13,7 @@ from tests.unit.providers.decoding import decoded, pieces, sse_frames
 from tests.upstream import messages_events as sent
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.anthropic.decode import MessagesDecoder
+from tollgate.providers.codecs.anthropic.decode import MessagesDecoder
 
 
 @given(st.lists(st.integers(min_value=0), max_size=12))

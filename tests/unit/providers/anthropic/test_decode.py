@@ -16,8 +16,8 @@ from tollgate.core.events import Citation, Ended, PartStart, Started, UsageRepor
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.core.usage import Usage
-from tollgate.providers.anthropic.decode import MessagesDecoder
-from tollgate.providers.base import Frame
+from tollgate.providers.codecs.anthropic.decode import MessagesDecoder
+from tollgate.providers.ports.base import Frame
 
 Event = dict[str, Any]
 

@@ -28,8 +28,8 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
-from tollgate.providers.base import Guardrail
-from tollgate.providers.dialect import ClaudeDialect, Dialect
+from tollgate.providers.ports.base import Guardrail
+from tollgate.providers.ports.dialect import ClaudeDialect, Dialect
 from tollgate.providers.shared.emulation import OUTPUT_TOOL, Wrapping
 
 REQUIRED = ToolChoice(mode="required")

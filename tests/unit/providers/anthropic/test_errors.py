@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import Target, UpstreamRefused
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Target, UpstreamRefused
+from tollgate.providers.ports.formats import codec_of
 
 TARGET = Target(provider="acme", model="anthropic/m", upstream_model="m-1")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollgate.providers.anthropic.json_schema import close_enforceable
+from tollgate.providers.codecs.anthropic.json_schema import close_enforceable
 
 TEXT = {"type": "string"}
 

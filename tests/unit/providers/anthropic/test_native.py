@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from tests.unit.providers.anthropic.requests import user
 from tollgate.core.request import GenerationRequest, NativeOptions, ReasoningOptions, Tool
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import ClaudeCarrier, ClaudeDialect, Dialect
-from tollgate.providers.formats import FormatName, codec_of
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.dialect import ClaudeCarrier, ClaudeDialect, Dialect
+from tollgate.providers.ports.formats import FormatName, codec_of
 
 EDITS: Any = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
 MANAGED = "context-management-2025-06-27"

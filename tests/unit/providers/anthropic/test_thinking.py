@@ -22,8 +22,8 @@ from tests.unit.providers.anthropic.requests import (
 from tollgate.core.content import Provenance, Reasoning, Text
 from tollgate.core.request import ReasoningOptions, ToolChoice
 from tollgate.core.signers import CLAUDE
-from tollgate.providers.base import WireRequest
-from tollgate.providers.dialect import ClaudeDialect, Dialect
+from tollgate.providers.ports.base import WireRequest
+from tollgate.providers.ports.dialect import ClaudeDialect, Dialect
 
 REQUIRED = ToolChoice(mode="required")
 

@@ -41,7 +41,7 @@ from tollgate.core.content import (
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import Message, SystemMessage, Tool, ToolMessage, UserMessage
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
-from tollgate.providers.dialect import Dialect
+from tollgate.providers.ports.dialect import Dialect
 
 PNG = InlineMedia(media_type="image/png", base64="AAAA")
 PDF = InlineMedia(media_type="application/pdf", base64="BBBB")

@@ -19,8 +19,8 @@ from tollgate.core.events import Citation, Ended, PartEnd, StreamEvent, UsageRep
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import BEDROCK
 from tollgate.core.usage import Usage
-from tollgate.providers.base import Frame
-from tollgate.providers.bedrock.decode import ConverseDecoder
+from tollgate.providers.codecs.bedrock.decode import ConverseDecoder
+from tollgate.providers.ports.base import Frame
 
 END = [converse.message_stop(), converse.metadata()]
 

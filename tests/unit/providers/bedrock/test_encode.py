@@ -25,9 +25,9 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import BEDROCK
-from tollgate.providers.base import Guardrail, Target, WireRequest
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Guardrail, Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import codec_of
 
 TARGET = Target(
     provider="aws",

@@ -37,9 +37,9 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import CLAUDE
-from tollgate.providers.base import Guardrail, Target, WireRequest
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Guardrail, Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import codec_of
 from tollgate.providers.shared.emulation import NOT_WRAPPED, OUTPUT_TOOL, Wrapping
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}

@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.providers.bedrock.test_encode_content import encoded, target
 from tollgate.core.request import JsonOutput, ReasoningOptions, Tool, ToolChoice
-from tollgate.providers.base import Target
-from tollgate.providers.dialect import ClaudeDialect
+from tollgate.providers.ports.base import Target
+from tollgate.providers.ports.dialect import ClaudeDialect
 
 NONE = ReasoningOptions(effort="none")
 HIGH = ReasoningOptions(effort="high")

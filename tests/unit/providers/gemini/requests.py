@@ -27,9 +27,9 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import GEMINI
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import Dialect, GeminiDialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect, GeminiDialect
+from tollgate.providers.ports.formats import codec_of
 
 TARGET = Target(
     provider="google", model="google/m", upstream_model="gemini-9", output_tokens_max=4096

@@ -12,8 +12,8 @@ from tests.upstream import gemini_chunks as gemini
 from tests.upstream.gemini_chunks import SIGNATURE
 from tollgate.core.content import ToolCall
 from tollgate.core.errors import UpstreamError
-from tollgate.providers.base import Frame
-from tollgate.providers.gemini.decode import GeminiDecoder
+from tollgate.providers.codecs.gemini.decode import GeminiDecoder
+from tollgate.providers.ports.base import Frame
 
 texts = st.builds(
     lambda text, more: {"text": text, **more},

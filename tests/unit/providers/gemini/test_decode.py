@@ -28,8 +28,8 @@ from tollgate.core.events import (
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import GEMINI
 from tollgate.core.usage import Usage
-from tollgate.providers.base import Frame
-from tollgate.providers.gemini.decode import GeminiDecoder
+from tollgate.providers.codecs.gemini.decode import GeminiDecoder
+from tollgate.providers.ports.base import Frame
 
 SIGNED = Provenance(signer=GEMINI, signature=SIGNATURE)
 

@@ -25,8 +25,8 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
-from tollgate.providers.base import Target
-from tollgate.providers.dialect import Dialect
+from tollgate.providers.ports.base import Target
+from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.shared.emulation import CHOICE, OUTPUT_TOOL, Wrapping
 
 

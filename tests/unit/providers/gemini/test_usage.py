@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tollgate.core.usage import Usage
-from tollgate.providers.gemini.usage import usage_of
+from tollgate.providers.codecs.gemini.usage import usage_of
 
 
 def counted(**fields: Any) -> Usage:

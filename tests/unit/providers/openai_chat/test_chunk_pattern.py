@@ -15,10 +15,10 @@ from tests.unit.providers.decoding import decoded
 from tests.upstream.openai_chunks import chunk
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import PartDelta, PartDeltas, StreamEvent, ungroup
-from tollgate.providers.base import Frame
-from tollgate.providers.openai_chat.chunk_pattern import ChunkPattern
-from tollgate.providers.openai_chat.decode import ChatDecoder
-from tollgate.providers.openai_chat.wire import CHUNKS
+from tollgate.providers.codecs.openai_chat.chunk_pattern import ChunkPattern
+from tollgate.providers.codecs.openai_chat.decode import ChatDecoder
+from tollgate.providers.codecs.openai_chat.wire import CHUNKS
+from tollgate.providers.ports.base import Frame
 
 # Texts that stand elsewhere in a chunk too, as a value, a name or what separates them.
 ELSEWHERE = ["synthetic-1", "content", "chat.completion.chunk", "delta", ",", ": ", ":", "0", "1"]

@@ -26,7 +26,7 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Ended, PartEnd, PartStart, Started, StreamEvent, UsageReported
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
-from tollgate.providers.openai_chat.decode import ChatDecoder
+from tollgate.providers.codecs.openai_chat.decode import ChatDecoder
 
 FINISHED = [sse(chunk({}, finish="stop")), DONE]
 

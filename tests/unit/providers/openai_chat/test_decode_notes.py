@@ -15,8 +15,8 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, LogProbs, PartDelta, PartNote, StreamEvent
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import GEMINI
-from tollgate.providers.base import Frame
-from tollgate.providers.openai_chat.decode import ChatDecoder
+from tollgate.providers.codecs.openai_chat.decode import ChatDecoder
+from tollgate.providers.ports.base import Frame
 from tollgate.providers.shared.openai_choices import ChoiceDemultiplexer
 
 FINISHED = [sse(chunk({}, finish="stop")), DONE]

@@ -21,9 +21,9 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import codec_of
 
 HI = UserMessage(content=(Text(text="Hi"),))
 WEATHER = Tool(name="weather", parameters={"type": "object", "properties": {"city": {}}})

@@ -29,9 +29,9 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import CLAUDE, GEMINI, OPENAI
-from tollgate.providers.base import Target
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Target
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import codec_of
 
 PNG_URL = "data:image/png;base64,iVBORw0KGgo="
 

@@ -19,9 +19,9 @@ from tollgate.core.request import (
     ToolChoice,
     UserMessage,
 )
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import codec_of
 from tollgate.providers.shared.emulation import NOT_WRAPPED, OUTPUT_TOOL, Wrapping
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}

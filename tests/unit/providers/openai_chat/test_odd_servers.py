@@ -17,9 +17,9 @@ from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import Citation, Finish
 from tollgate.core.reasoning_details import write_detail
 from tollgate.core.response import GenerationResponse
-from tollgate.providers.base import Frame, Target, UpstreamRefused
-from tollgate.providers.formats import codec_of
-from tollgate.providers.openai_chat.decode import ChatDecoder
+from tollgate.providers.codecs.openai_chat.decode import ChatDecoder
+from tollgate.providers.ports.base import Frame, Target, UpstreamRefused
+from tollgate.providers.ports.formats import codec_of
 
 TARGET = Target(provider="acme", model="acme/m", upstream_model="m")
 

@@ -17,7 +17,7 @@ from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.core.events import LogProbs
 from tollgate.core.response import GenerationResponse
-from tollgate.providers.openai_completions.decode import CompletionDecoder
+from tollgate.providers.codecs.openai_completions.decode import CompletionDecoder
 
 
 def read(*payloads: dict[str, Any], end: bytes = DONE) -> GenerationResponse:

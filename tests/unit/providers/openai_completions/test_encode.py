@@ -18,9 +18,9 @@ from tollgate.core.request import (
     Sampling,
     UserMessage,
 )
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import codec_of
 
 ASKED = GenerationRequest(
     model="acme/base", messages=(UserMessage(content=(Text(text="def f("), Text(text="x):"))),)

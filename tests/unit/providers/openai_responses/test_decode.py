@@ -19,8 +19,8 @@ from tollgate.core.events import Citation, LogProbs, Started, StreamEvent, Usage
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import OPENAI
 from tollgate.core.usage import Usage
-from tollgate.providers.base import Frame
-from tollgate.providers.openai_responses.decode import ResponsesDecoder
+from tollgate.providers.codecs.openai_responses.decode import ResponsesDecoder
+from tollgate.providers.ports.base import Frame
 
 WEATHER = ToolCall(id="call_1", name="weather", arguments='{"city":"Paris"}')
 

@@ -36,9 +36,9 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import CLAUDE, OPENAI
-from tollgate.providers.base import Target, WireRequest
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import codec_of
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
 HI = UserMessage(content=(Text(text="Hi"),))

@@ -32,6 +32,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.response import Fold, GenerationResponse
+from tollgate.providers.ports.unwrapping import Unwrapping
 from tollgate.providers.shared.emulation import (
     NOT_WRAPPED,
     OUTPUT_TOOL,
@@ -39,7 +40,6 @@ from tollgate.providers.shared.emulation import (
     replace_guided,
     use_output_tool,
 )
-from tollgate.providers.unwrapping import Unwrapping
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 OUTPUT = SchemaOutput(name="city", schema=CITY, strict=True, description="A city.")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import Codec, Target, UpstreamRefused
-from tollgate.providers.formats import codec_of
+from tollgate.providers.ports.base import Codec, Target, UpstreamRefused
+from tollgate.providers.ports.formats import codec_of
 from tollgate.providers.shared.refusals import (
     MESSAGE_LENGTH_MAX,
     ProviderRefusal,

@@ -13,8 +13,8 @@ from tests.unit.providers.decoding import decoded, folded, pieces
 from tests.upstream import converse_events, messages_events
 from tollgate.core.content import Text
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.anthropic.decode import MessagesDecoder
-from tollgate.providers.base import Frame
+from tollgate.providers.codecs.anthropic.decode import MessagesDecoder
+from tollgate.providers.ports.base import Frame
 from tollgate.providers.transports.invoke_frames import InvokeFrames
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tollgate.core.clock import SystemClock
-from tollgate.providers.base import Timeouts, UpstreamRefused, WireRequest
-from tollgate.providers.transports.simulator import Simulator
+from tollgate.providers.ports.base import Timeouts, UpstreamRefused, WireRequest
+from tollgate.providers.simulator.simulator import Simulator
 
 
 async def drawn(*, streamed: bool = False, **fields: Any) -> list[Any]:

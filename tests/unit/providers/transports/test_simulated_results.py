@@ -8,11 +8,11 @@ from pydantic import JsonValue
 from tests.unit.ingress.media_samples import PNG, b64
 from tests.unit.providers.transports.test_simulator import CountingClock
 from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
-from tollgate.core.moderation import ModerationRequest, Subject
-from tollgate.core.work import WorkResult
-from tollgate.providers.base import Target, Timeouts
-from tollgate.providers.formats import WIRE_FORMATS
-from tollgate.providers.transports.simulator import Simulator
+from tollgate.core.work.base import WorkResult
+from tollgate.core.work.moderation import ModerationRequest, Subject
+from tollgate.providers.ports.base import Target, Timeouts
+from tollgate.providers.ports.formats import WIRE_FORMATS
+from tollgate.providers.simulator.simulator import Simulator
 
 TARGET = Target(provider="test", model="test/moderate", upstream_model="moderate")
 HARMLESS = Image(source=InlineMedia(media_type="image/png", base64=b64(PNG)))

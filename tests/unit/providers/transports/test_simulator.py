@@ -21,10 +21,10 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.response import GenerationResponse
-from tollgate.providers.base import Target, Timeouts, UpstreamRefused
-from tollgate.providers.dialect import Dialect
-from tollgate.providers.formats import FormatName, codec_of
-from tollgate.providers.transports.simulator import PAUSE_S, Simulator
+from tollgate.providers.ports.base import Target, Timeouts, UpstreamRefused
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.formats import FormatName, codec_of
+from tollgate.providers.simulator.simulator import PAUSE_S, Simulator
 
 USER = UserMessage(content=(Text(text="one two three"),))
 WEATHER = Tool(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.providers.decoding import pieces
 from tollgate.core.errors import ErrorCode, UpstreamError
-from tollgate.providers.base import Frame
+from tollgate.providers.ports.base import Frame
 from tollgate.providers.transports.sse import EVENT_BYTES_MAX, SseDecoder
 
 

@@ -17,7 +17,7 @@ from tests.unit.routing.catalogs import (
     routing,
 )
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
-from tollgate.core.generation import total_nano_usd
+from tollgate.core.records.generation import total_nano_usd
 from tollgate.core.request import SchemaOutput
 from tollgate.core.usage import Usage
 from tollgate.routing.planning.plan import Plan, Retry

@@ -24,7 +24,7 @@ from tests.unit.routing.catalogs import (
 from tollgate.core.content import Audio, Document, Image, InlineMedia
 from tollgate.core.errors import AccessError, ErrorCode, GatewayError, RequestError
 from tollgate.core.request import PriceCeiling, Sampling, UserMessage
-from tollgate.providers.base import Guardrail
+from tollgate.providers.ports.base import Guardrail
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.plan import Plan
 from tollgate.routing.planning.planner import Planner, Survey

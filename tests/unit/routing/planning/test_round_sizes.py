@@ -5,7 +5,7 @@ Keeps C66, C73.
 
 import pytest
 
-from tollgate.core.generation import RoundsBound
+from tollgate.core.records.generation import RoundsBound
 from tollgate.routing.planning.round_sizes import list_round_sizes
 
 BOUND = RoundsBound(rounds_max=3, result_tokens=1_000, fees_nano_usd=0)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.traffic import line, planning_request, record
 from tests.unit.routing.catalogs import NOW_S, RECENTLY, catalog, endpoint, model, routing
-from tollgate.core.generation import Fee, GenerationRecord, RoundsBound, total_nano_usd
+from tollgate.core.records.generation import Fee, GenerationRecord, RoundsBound, total_nano_usd
 from tollgate.core.usage import Usage
 from tollgate.routing.file.compile import canonical_json
 from tollgate.routing.planning.catalog import Catalog

@@ -17,7 +17,7 @@ from tollgate.routing.review.replay import replay_traffic
 from tollgate.routing.review.traffic import read_traffic
 from tollgate.routing.routing_file import Routing
 from tollgate.web.chat_app import chat_app
-from tollgate.web.cors import WebLimits
+from tollgate.web.http.cors import WebLimits
 
 HIGH = {"image_size": "1024x1024", "image_quality": "high"}
 

@@ -6,7 +6,7 @@ Keeps C64.
 import pytest
 
 from tests.stores import HandClock
-from tollgate.stores.aws.failures import CorruptItem, StoreUnavailable, repeat_while_refused
+from tollgate.aws.failures import CorruptItem, StoreUnavailable, repeat_while_refused
 
 
 class Writes:

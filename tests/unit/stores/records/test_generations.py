@@ -12,16 +12,11 @@ from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
 from tests.stores import RETENTION_S
-from tollgate.core.generation import (
-    AttemptRecord,
-    BillLine,
-    GenerationRecord,
-    RoutingTrace,
-)
+from tollgate.aws.attributes import Item
 from tollgate.core.ids import created_s, encode_id
+from tollgate.core.records.generation import AttemptRecord, BillLine, GenerationRecord, RoutingTrace
 from tollgate.core.request import Capability, Modality, PriceCeiling, RoutingPreferences
 from tollgate.core.usage import Usage
-from tollgate.stores.aws.attributes import Item
 from tollgate.stores.records.generations import read_record, record_item
 
 USUAL = GenerationRecord(

@@ -1,9 +1,11 @@
-"""A field of a generation's record is named once, in core/generation.py, and forgotten nowhere.
+"""A field of a generation's record is named once, in core/records/generation.py, and forgotten
+nowhere.
 
 The stored form follows by itself: the item keeps the whole record as JSON. So does the store in
-memory, which keeps the record. What the api shows is written out, in web/generation_shapes.py and
-web/trace_shapes.py: a field that is missing there fails here by its name, unless it is listed as
-internal. Every test runs with one field of an ordinary record changed.
+memory, which keeps the record. What the api shows is written out, in
+web/records/generation_shapes.py and web/records/trace_shapes.py: a field that is missing there
+fails here by its name, unless it is listed as internal. Every test runs with one field of an
+ordinary record changed.
 """
 
 from decimal import Decimal
@@ -14,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from tests.unit.stores.records.test_generations import USUAL
-from tollgate.core.generation import (
+from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
     GenerationRecord,
@@ -24,17 +26,17 @@ from tollgate.core.generation import (
     RoutingTrace,
     RunRecord,
 )
-from tollgate.core.pictures import Picture
 from tollgate.core.request import RoutingPreferences
 from tollgate.core.usage import Units, Usage
+from tollgate.core.work.pictures import Picture
 from tollgate.stores.records.generations import read_record, record_item
-from tollgate.web.generation_shapes import (
+from tollgate.web.records.generation_shapes import (
     AttemptObject,
     BillLineObject,
     GenerationObject,
     RunObject,
 )
-from tollgate.web.trace_shapes import TokensObject, TraceObject
+from tollgate.web.records.trace_shapes import TokensObject, TraceObject
 
 _RUN: Final = RunRecord(
     tool="web_search", engine="tavily", round=1, query_hash="0a1b2c3d", duration_ms=7

@@ -10,16 +10,16 @@ from click import Command
 from msgspec.structs import asdict, fields, replace
 
 import tollgate
+from tollgate.aws.attributes import number, string
 from tollgate.cli.gateway.keys import keys
 from tollgate.core.errors import RequestError
 from tollgate.routing.schema import KeyTierSection
-from tollgate.stores.administration import KeySummary, NewKey
-from tollgate.stores.aws.attributes import number, string
 from tollgate.stores.aws.items import KeyPointerItem
 from tollgate.stores.keys.rows import encode_settings, settings_of, summary_of
 from tollgate.stores.keys.state_items import new_key_state
+from tollgate.stores.ports.administration import KeySummary, NewKey
 from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, KeySettings
-from tollgate.web.key_shapes import KeyChangeBody, KeyObject, NewKeyBody
+from tollgate.web.keys.key_shapes import KeyChangeBody, KeyObject, NewKeyBody
 
 _TOLLGATE = Path(tollgate.__file__).parent
 # KeySettings itself, the form in which a key's state has the settings that a hold checks, and the

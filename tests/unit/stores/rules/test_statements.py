@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tollgate.core.activity import Activity, ActivityRow
 from tollgate.core.errors import RequestError
-from tollgate.core.statement import UsageGroup, read_month
-from tollgate.stores.credit import CreditEntry
+from tollgate.core.money.statement import UsageGroup, read_month
+from tollgate.core.records.activity import Activity, ActivityRow
+from tollgate.stores.ports.credit import CreditEntry
 from tollgate.stores.rules.statements import LINES_MAX, Spending, make_statement
 
 NOW_S = int(datetime(2026, 12, 3, tzinfo=UTC).timestamp())

@@ -1,0 +1,58 @@
+"""Documents as they were read: told with an answer, and taken back so that they are not read again.
+
+A page is a text that begins with its number; a page without text has its picture behind that.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.content import Image, InlineMedia, Text
+from tollgate.core.documents.reading import DocumentPage, ReadDocument
+
+_PAGE: Final = re.compile(r"Page (\d{1,6}):\n")
+
+
+class KnownFile(Struct, frozen=True, kw_only=True):
+    """A document by the hash of its bytes, with its pages as they were read.
+
+    It is its caller's own word: it stands only for a file that the same request has.
+    """
+
+    sha256: str
+    name: str
+    pages: tuple[DocumentPage, ...]
+    pages_total: int
+
+    @property
+    def read(self) -> ReadDocument:
+        """The document as a reader returns it."""
+        return ReadDocument(pages=self.pages, pages_total=self.pages_total, title=self.name)
+
+
+def show_pages(pages: Iterable[DocumentPage]) -> Iterator[Text | Image]:
+    """Yield the parts that tell of pages; a picture only where there is no text."""
+    for page in pages:
+        yield Text(text=f"Page {page.number}:\n{page.text}")
+        if page.picture is not None and not page.text:
+            yield Image(source=page.picture)
+
+
+def parse_pages(parts: Iterable[Text | InlineMedia]) -> tuple[DocumentPage, ...]:
+    """Return the pages that parts tell of; a text without a number is the next page."""
+    pages: list[DocumentPage] = []
+    for part in parts:
+        match part:
+            case Text(text=text):
+                begins = _PAGE.match(text)
+                number = int(begins[1]) if begins else len(pages) + 1
+                shown = text[begins.end() :] if begins else text
+                pages.append(DocumentPage(number=number, text=shown))
+            case InlineMedia() if pages:
+                last = pages[-1]
+                pages[-1] = DocumentPage(number=last.number, text=last.text, picture=part)
+            case InlineMedia():
+                pages.append(DocumentPage(number=1, text="", picture=part))
+    return tuple(pages)

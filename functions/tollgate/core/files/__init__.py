@@ -1,0 +1,1 @@
+"""Uploaded files, and types of files and media by their bytes."""

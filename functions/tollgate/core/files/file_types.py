@@ -1,0 +1,160 @@
+"""The media type of an uploaded file: its first bytes decide, a stated type must agree."""
+
+import mimetypes
+from typing import Final
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.files.media_types import PDF, detect_media_type, kind_of
+from tollgate.core.files.stored import FilePurpose
+
+# So much of a file shows its type.
+HEAD_BYTES: Final = 64 * 1024
+# Types that state nothing.
+_ANY: Final = "application/octet-stream"
+_UNSTATED: Final = frozenset({"", _ANY, "binary/octet-stream"})
+_SAME: Final = {
+    "audio/mp3": "audio/mpeg",
+    "audio/wave": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/x-wav": "audio/wav",
+    "application/ogg": "audio/ogg",
+    "audio/m4a": "audio/mp4",
+    "audio/opus": "audio/ogg",
+    "audio/x-flac": "audio/flac",
+    "audio/x-m4a": "audio/mp4",
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "application/x-pdf": PDF,
+    # The container of both is the same.
+    "video/mp4": "audio/mp4",
+    "video/ogg": "audio/ogg",
+    "video/webm": "audio/webm",
+}
+# Texts whose types do not begin with `text/`; a type that ends in `+json` or `+xml` is a text too.
+_TEXTS: Final = frozenset(
+    {
+        "application/javascript",
+        "application/json",
+        "application/jsonl",
+        "application/ndjson",
+        "application/sql",
+        "application/toml",
+        "application/typescript",
+        "application/x-httpd-php",
+        "application/x-javascript",
+        "application/x-latex",
+        "application/x-ndjson",
+        "application/x-python",
+        "application/x-sh",
+        "application/x-tex",
+        "application/x-yaml",
+        "application/xml",
+        "application/yaml",
+    }
+)
+# Extensions that the standard library's own table lacks or leaves to the machine.
+_BY_EXTENSION: Final = {
+    ".flac": "audio/flac",
+    ".jsonl": "application/jsonl",
+    ".m4a": "audio/mp4",
+    ".md": "text/markdown",
+    ".ogg": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".webp": "image/webp",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+}
+_TABLE: Final = mimetypes.MimeTypes()
+# A character of UTF-8 has at most four bytes, of which a head may have cut three off.
+_CUT_MAX: Final = 3
+
+
+def read_media_type(
+    head: bytes, *, is_whole: bool, filename: str, stated: str | None, purpose: FilePurpose
+) -> str:
+    """Return the media type of a file that begins with `head`.
+
+    Raises RequestError: mime_mismatch if the stated type, or else the name's extension, is of
+    another type; unsupported_file_type if the type is unknown, or not for this purpose.
+    """
+    claim = _claim(filename, stated)
+    found = _detect(head, claim, is_whole=is_whole)
+    if found is None:
+        raise RequestError(
+            ErrorCode.UNSUPPORTED_FILE_TYPE,
+            "file: its content is of no known type: a text in UTF-8, a PDF, an image, a recording, "
+            "or a document of an office program.",
+            param="file",
+        )
+    if claim is not None and _differs(claim, found):
+        raise RequestError(
+            ErrorCode.MIME_MISMATCH,
+            f"file: it is sent as {claim}, but its content is {found}.",
+            param="file",
+        )
+    if (purpose == "vision" and kind_of(found) != "image") or (
+        purpose == "batch" and not is_text_type(found)
+    ):
+        wanted = "an image" if purpose == "vision" else "lines of JSON"
+        raise RequestError(
+            ErrorCode.UNSUPPORTED_FILE_TYPE,
+            f"file: the purpose {purpose} takes {wanted}, and this is {found}.",
+            param="file",
+        )
+    return found
+
+
+def guess_media_type(filename: str) -> str:
+    """Return the media type that a name's extension stands for, or that of any bytes."""
+    return _claim(filename, None) or _ANY
+
+
+def is_text_type(type_: str) -> bool:
+    """Return whether a media type is that of a text."""
+    return type_.startswith("text/") or type_ in _TEXTS or type_.endswith(("+json", "+xml"))
+
+
+def _claim(filename: str, stated: str | None) -> str | None:
+    type_ = (stated or "").partition(";")[0].strip().lower()
+    if type_ in _UNSTATED:
+        dot = filename.rpartition(".")
+        extension = f".{dot[2].lower()}" if dot[1] else ""
+        type_ = _BY_EXTENSION.get(extension) or _TABLE.guess_type(f"x{extension}")[0] or ""
+    return _SAME.get(type_, type_) or None
+
+
+def _detect(head: bytes, claim: str | None, *, is_whole: bool) -> str | None:
+    found = _sound(head) or detect_media_type(head, claim)
+    if found is None and not is_whole:
+        # The head may end within a character.
+        cuts = (detect_media_type(head[:-cut], claim) for cut in range(1, _CUT_MAX + 1))
+        found = next((it for it in cuts if it is not None), None)
+    if found is not None and is_text_type(found) and claim is not None and is_text_type(claim):
+        return claim
+    return found
+
+
+def _sound(head: bytes) -> str | None:
+    """Return the type of a recording that models write down, and no conversation has.
+
+    RFC 3533, RFC 9639 and ISO/IEC 14496-12.
+    """
+    if head.startswith(b"OggS"):
+        return "audio/ogg"
+    if head.startswith(b"fLaC"):
+        return "audio/flac"
+    return "audio/mp4" if head[4:8] == b"ftyp" else None
+
+
+def _differs(claim: str, found: str) -> bool:
+    """Return whether a claim contradicts what was found; claims of unknown types do not."""
+    if claim == found or (is_text_type(claim) and is_text_type(found)):
+        return False
+    return is_text_type(claim) or _is_recognised(claim)
+
+
+def _is_recognised(type_: str) -> bool:
+    """Return whether content of a type would have shown itself."""
+    return (
+        type_.partition("/")[0] in ("audio", "image", "video") or type_ == PDF or "office" in type_
+    )

@@ -1,0 +1,96 @@
+"""Reads the size of a picture from the first bytes of its file.
+
+PNG (W3C, 2003) and its IHDR, GIF89a, JPEG's frame headers (ITU T.81, B.2.2), and the three chunks
+of WebP (RFC 9649).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tollgate.core.files.media_types import detect_media_type
+
+PixelSize = tuple[int, int]
+
+# JPEG: frame headers have these markers, which leaves out DHT, JPG and DAC between them.
+_FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
+# JPEG: markers without a length are TEM and the restarts.
+_BARE: Final = frozenset({0x01, *range(0xD0, 0xD8)})
+_SEGMENTS_MAX: Final = 4_096
+# A small file may state a size that fills the memory of its reader.
+PIXELS_MAX: Final = 50_000_000
+
+
+def find_picture_fault(content: bytes) -> str | None:
+    """Return what is wrong with a picture, to complete a sentence; None for a good one."""
+    size = pixel_size(content)
+    if size is None:
+        return "must be a PNG, JPEG, GIF or WebP picture"
+    return f"must have at most {PIXELS_MAX} pixels" if size[0] * size[1] > PIXELS_MAX else None
+
+
+def picture_format(content: bytes) -> str | None:
+    """Return a picture's format (png, jpeg, gif or webp); None for anything else."""
+    kind, _, name = (detect_media_type(content) or "").partition("/")
+    return name if kind == "image" and pixel_size(content) is not None else None
+
+
+def pixel_size(content: bytes) -> PixelSize | None:
+    """Return the width and height that a picture states; None if it states none."""
+    read = _READERS.get(detect_media_type(content) or "")
+    size = read(content) if read else None
+    return size if size and min(size) > 0 else None
+
+
+def _of_png(content: bytes) -> PixelSize | None:
+    if content[:8] != b"\x89PNG\r\n\x1a\n" or content[12:16] != b"IHDR" or len(content) < 33:
+        return None
+    return int.from_bytes(content[16:20]), int.from_bytes(content[20:24])
+
+
+def _of_gif(content: bytes) -> PixelSize | None:
+    if len(content) < 13:
+        return None
+    return int.from_bytes(content[6:8], "little"), int.from_bytes(content[8:10], "little")
+
+
+def _of_jpeg(content: bytes) -> PixelSize | None:
+    place = 2
+    for _ in range(_SEGMENTS_MAX):
+        head = content[place : place + 9]
+        if head[:2] == b"\xff\xff":
+            # A fill byte. A file of nothing else would be read for seconds.
+            place += 1
+            continue
+        if len(head) < 9 or head[0] != 0xFF:
+            return None
+        if head[1] in _FRAMES:
+            return int.from_bytes(head[7:9]), int.from_bytes(head[5:7])
+        place += 2 if head[1] in _BARE else 2 + int.from_bytes(head[2:4])
+    return None
+
+
+def _of_webp(content: bytes) -> PixelSize | None:
+    chunk, data = content[12:16], content[20:30]
+    if len(data) < 10:
+        return None
+    match chunk:
+        case b"VP8X":
+            return int.from_bytes(data[4:7], "little") + 1, int.from_bytes(data[7:10], "little") + 1
+        case b"VP8L" if data[0] == 0x2F:
+            bits = int.from_bytes(data[1:5], "little")
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8 " if data[3:6] == b"\x9d\x01\x2a":
+            width, height = data[6:8], data[8:10]
+            return int.from_bytes(width, "little") & 0x3FFF, int.from_bytes(
+                height, "little"
+            ) & 0x3FFF
+        case _:
+            return None
+
+
+_READERS: Final[Mapping[str, Callable[[bytes], PixelSize | None]]] = {
+    "image/png": _of_png,
+    "image/gif": _of_gif,
+    "image/jpeg": _of_jpeg,
+    "image/webp": _of_webp,
+}

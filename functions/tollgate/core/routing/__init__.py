@@ -1,0 +1,1 @@
+"""Published catalogs, ends of models, and cooldowns and speeds of endpoints."""

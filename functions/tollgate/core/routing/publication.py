@@ -1,0 +1,121 @@
+"""The published catalogs: the live one, and a candidate that a share of the keys tries."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from tollgate.core.records.audit import AuditEntry
+
+_SHARES: Final = 100
+
+
+class Publication(Struct, frozen=True, kw_only=True):
+    """The pointer to the published catalogs, each by its sha."""
+
+    live: str
+    revision: int
+    """The number of publications so far, this one included."""
+    moved_s: int
+    """The Unix second of this publication."""
+    by: str
+    """The name of the publisher."""
+    commit: str | None = None
+    """The commit that the catalog was built from, if it is known."""
+    previous: str | None = None
+    """The catalog that was live before `live`."""
+    candidate: str | None = None
+    percent: int = 0
+    """The share of keys that the candidate serves."""
+
+    def sha_for(self, key_id: str | None) -> str:
+        """Return the catalog that serves a key; a caller without a key gets the live one.
+
+        A key stays on the candidate while the percentage grows; another candidate draws other keys.
+        """
+        if self.candidate is None or key_id is None:
+            return self.live
+        digest = blake2b(f"{self.candidate}\0{key_id}".encode(), digest_size=8).digest()
+        share = int.from_bytes(digest, "big") * _SHARES >> 64
+        return self.candidate if share < self.percent else self.live
+
+
+class Signature(Struct, frozen=True, kw_only=True):
+    """The publisher, the Unix second of publication, and the commit, if it is known."""
+
+    by: str
+    at_s: int
+    commit: str | None = None
+
+
+def publish_to_all(before: Publication | None, sha: str, signature: Signature) -> Publication:
+    """Return the publication that serves every key by one catalog, and ends a canary."""
+    previous = None
+    if before is not None:
+        previous = before.previous if before.live == sha else before.live
+    return _signed(before, signature, live=sha, previous=previous)
+
+
+def publish_canary(
+    before: Publication, sha: str, percent: int, signature: Signature
+) -> Publication:
+    """Return the publication that serves `percent` of the keys by a candidate; 0 ends a canary."""
+    candidate = sha if percent else None
+    return _signed(
+        before,
+        signature,
+        live=before.live,
+        previous=before.previous,
+        candidate=candidate,
+        percent=percent,
+    )
+
+
+def _signed(
+    before: Publication | None,
+    signature: Signature,
+    *,
+    live: str,
+    previous: str | None,
+    candidate: str | None = None,
+    percent: int = 0,
+) -> Publication:
+    return Publication(
+        live=live,
+        previous=previous,
+        candidate=candidate,
+        percent=percent,
+        revision=1 if before is None else before.revision + 1,
+        moved_s=signature.at_s,
+        by=signature.by,
+        commit=signature.commit,
+    )
+
+
+class PublishedCatalogs(Protocol):
+    """Reads published catalogs; raises LedgerError(service_unavailable) if the store is down."""
+
+    async def publication(self) -> Publication | None:
+        """Return the latest publication, read at most five seconds ago; None without one."""
+
+    async def catalog(self, sha: str) -> bytes:
+        """Return the compiled catalog of a sha; raise LedgerError if it is missing or corrupt."""
+
+
+class Publications(PublishedCatalogs, Protocol):
+    """Publishes catalogs; raises LedgerError(service_unavailable) if the store is unavailable."""
+
+    async def keep(self, content: bytes) -> str:
+        """Store a compiled catalog under its sha, and return that."""
+
+    async def move(self, publication: Publication, entry: AuditEntry) -> None:
+        """Make this the latest publication; its revision is one more than that of the one before.
+
+        `entry` is written to the audit log along with it.
+
+        Raises RequestError(idempotency_conflict) if another publication was faster.
+        """
+
+    async def history(self) -> Sequence[Publication]:
+        """Return the latest publications, newest first."""

@@ -1,0 +1,173 @@
+"""A request for pictures, made of a text alone or of other pictures, and the pictures made."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Final, Literal, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
+from typing_extensions import override
+
+from tollgate.core.content import FileReference, Image, InlineMedia, MediaUrl
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.request import Modality, WorkKind
+from tollgate.core.usage import Units, Usage
+from tollgate.core.work.base import InputWork
+from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX, Picture
+
+MASK_TYPE: Final = "image/png"
+
+Background = Literal["transparent", "opaque", "auto"]
+Moderation = Literal["low", "auto"]
+PictureFormat = Literal["png", "jpeg", "webp"]
+Delivery = Literal["b64_json", "url"]
+Style = Literal["vivid", "natural"]
+Fidelity = Literal["low", "high"]
+
+# The tokens of one picture made. The largest known are 13,400, of 3840x2160 at high quality by
+# gpt-image-2 ($0.401 at $30 per million, litellm 1.109.1); of what is better than high no figure is
+# published, so that twice and four times as many are held.
+_TOKENS_MADE_MAX: Final = 16_384
+_TOKENS_MADE_LIKELY: Final = 1_700
+_TIMES_BY_QUALITY: Final[Mapping[str, int]] = {"xhigh": 2, "max": 4}
+# https://developers.openai.com/api/docs/guides/image-generation (2026-11-22)
+_PARTIAL_TOKENS: Final = 100
+
+
+class ImageRequest(InputWork, frozen=True, kw_only=True):
+    """A description of pictures, and the pictures that they are made of."""
+
+    kind: ClassVar[WorkKind] = "image"
+    field_of_inputs: ClassVar[str] = "images"
+
+    prompt: str
+    images: tuple[Image, ...] = ()
+    """The pictures to edit; empty for a picture made of the text alone."""
+    mask: Image | None = None
+    """A picture whose transparent areas are where the first of `images` is changed."""
+    count: int = 1
+    size: str | None = None
+    """`WIDTHxHEIGHT`; None for the model's own, as for each option below."""
+    quality: str | None = None
+    background: Background | None = None
+    moderation: Moderation | None = None
+    output_format: PictureFormat | None = None
+    output_compression: int | None = None
+    style: Style | None = None
+    fidelity: Fidelity | None = None
+    """The closeness to the faces and features of `images`."""
+    delivery: Delivery | None = None
+    """In the reply, or behind a URL of the provider's; None for what the provider does."""
+    partial_images: int = 0
+    """The number of previews in a stream, at most."""
+
+    @property
+    @override
+    def own_texts(self) -> tuple[str, ...]:
+        return (self.prompt,)
+
+    @property
+    @override
+    def bytes_per_input(self) -> tuple[int, ...]:
+        # OpenAI bills each picture as if it were requested alone, with its prompt (2026-11-22).
+        return (len(self.prompt.encode()),) * self.count
+
+    @property
+    def pictures_read(self) -> tuple[Image, ...]:
+        """The pictures of the request, its mask last."""
+        return self.images if self.mask is None else (*self.images, self.mask)
+
+    @property
+    @override
+    def units(self) -> Units:
+        return self._units(READ_TOKENS_LIKELY, _TOKENS_MADE_LIKELY)
+
+    @property
+    @override
+    def units_max(self) -> Units:
+        times = _TIMES_BY_QUALITY.get(self.quality or "", 1)
+        return self._units(READ_TOKENS_MAX, _TOKENS_MADE_MAX * times)
+
+    def _units(self, tokens_read: int, tokens_made: int) -> Units:
+        made = tokens_made + self.partial_images * _PARTIAL_TOKENS
+        return Units(
+            images=self.count,
+            media_tokens=self.count * len(self.pictures_read) * tokens_read,
+            output_tokens=self.count * made,
+        )
+
+    @override
+    def by_medium(self, likely: Usage) -> Usage:
+        return replace(
+            likely,
+            image_input_tokens=self.units.media_tokens,
+            image_output_tokens=likely.output_tokens,
+        )
+
+    @property
+    @override
+    def picture(self) -> Picture:
+        return Picture(size=self.size, quality=self.quality)
+
+    @property
+    @override
+    def modalities(self) -> frozenset[Modality]:
+        return frozenset({"text", "image"}) if self.images else frozenset({"text"})
+
+    @property
+    @override
+    def addresses(self) -> frozenset[str]:
+        sources = (image.source for image in self.pictures_read)
+        return frozenset(source.url for source in sources if isinstance(source, MediaUrl))
+
+    @property
+    @override
+    def files(self) -> tuple[FileReference, ...]:
+        sources = (image.source for image in self.pictures_read)
+        return tuple(source for source in sources if isinstance(source, FileReference))
+
+    @override
+    def inline(self, found: Mapping[str, InlineMedia]) -> Self:
+        mask = None if self.mask is None else _inline(self.mask, found)
+        match mask:
+            case Image(source=InlineMedia(media_type=found_type)) if found_type != MASK_TYPE:
+                named = self.mask is not None and isinstance(self.mask.source, FileReference)
+                field = "mask.file_id" if named else "mask.image_url"
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"{field} must lead to a PNG picture.",
+                    param=field,
+                )
+            case _:
+                images = tuple(_inline(image, found) for image in self.images)
+                return replace(self, images=images, mask=mask)
+
+    def split(self, count_max: int) -> tuple[Self, ...]:
+        """Return the request in parts of at most so many pictures."""
+        whole, rest = divmod(self.count, count_max)
+        counts = (count_max,) * whole + ((rest,) if rest else ())
+        return (self,) if len(counts) == 1 else tuple(replace(self, count=n) for n in counts)
+
+
+def _inline(image: Image, found: Mapping[str, InlineMedia]) -> Image:
+    match image.source:
+        case MediaUrl(url=name) | FileReference(id=name) if name in found:
+            return replace(image, source=found[name])
+        case _:
+            return image
+
+
+class ImagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A picture of a result or a preview of one: the content of a piece, which is its JSON."""
+
+    b64_json: str | None = None
+    url: str | None = None
+    """An http(s) address in place of `b64_json`."""
+    revised_prompt: str | None = None
+    """The text that the provider made of the prompt."""
+    size: str | None = None
+    """`WIDTHxHEIGHT`, as the picture itself states it."""
+    output_format: str | None = None
+    quality: str | None = None
+    background: str | None = None
+    preview: int | None = None
+    """The number of a preview, counted from 0; None for a picture of the result."""

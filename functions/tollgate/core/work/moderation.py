@@ -1,0 +1,105 @@
+"""A request to judge texts and pictures by what they contain."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Final, Self
+
+from msgspec.structs import replace
+from typing_extensions import override
+
+from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
+from tollgate.core.request import Modality, WorkKind
+from tollgate.core.usage import Units
+from tollgate.core.work.base import InputWork
+from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
+
+# A unit that has begun is charged whole: https://aws.amazon.com/bedrock/pricing (2026-11-22).
+CHARACTERS_PER_TEXT_UNIT: Final = 1_000
+
+Subject = tuple[Text | Image, ...]
+
+
+class ModerationRequest(InputWork, frozen=True, kw_only=True):
+    """Inputs, each of which is judged by itself."""
+
+    kind: ClassVar[WorkKind] = "moderation"
+    field_of_inputs: ClassVar[str] = "input"
+
+    subjects: tuple[Subject, ...]
+    """The parts of each input, which get one judgement together."""
+
+    @property
+    def pictures(self) -> tuple[Image, ...]:
+        """The pictures of all inputs, in their order."""
+        return tuple(part for part in self._parts if isinstance(part, Image))
+
+    @property
+    @override
+    def own_texts(self) -> tuple[str, ...]:
+        return tuple(part.text for part in self._parts if isinstance(part, Text))
+
+    @property
+    @override
+    def bytes_per_input(self) -> tuple[int, ...]:
+        return tuple(
+            sum(len(part.text.encode()) for part in subject if isinstance(part, Text))
+            for subject in self.subjects
+        )
+
+    @property
+    @override
+    def modalities(self) -> frozenset[Modality]:
+        return frozenset({"text", "image"}) if self.pictures else frozenset({"text"})
+
+    @property
+    @override
+    def addresses(self) -> frozenset[str]:
+        sources = (picture.source for picture in self.pictures)
+        return frozenset(source.url for source in sources if isinstance(source, MediaUrl))
+
+    @override
+    def inline(self, found: Mapping[str, InlineMedia]) -> Self:
+        return replace(
+            self,
+            subjects=tuple(
+                tuple(_inline(part, found) for part in subject) for subject in self.subjects
+            ),
+        )
+
+    @property
+    @override
+    def units(self) -> Units:
+        characters = (
+            sum(len(part.text) for part in subject if isinstance(part, Text))
+            for subject in self.subjects
+        )
+        return Units(
+            media_tokens=len(self.pictures) * READ_TOKENS_LIKELY,
+            images=len(self.pictures),
+            text_units=sum(map(_text_units, characters)),
+        )
+
+    @property
+    @override
+    def units_max(self) -> Units:
+        return Units(
+            media_tokens=len(self.pictures) * READ_TOKENS_MAX,
+            images=len(self.pictures),
+            # Nobody counts more characters than bytes, or begins more units than one for each part.
+            text_units=sum(_text_units(len(text.encode())) for text in self.own_texts),
+        )
+
+    @property
+    def _parts(self) -> Subject:
+        return tuple(part for subject in self.subjects for part in subject)
+
+
+def _text_units(characters: int) -> int:
+    return -(-characters // CHARACTERS_PER_TEXT_UNIT)
+
+
+def _inline(part: Text | Image, found: Mapping[str, InlineMedia]) -> Text | Image:
+    match part:
+        case Image(source=MediaUrl(url=url)) if url in found:
+            return replace(part, source=found[url])
+        case _:
+            return part

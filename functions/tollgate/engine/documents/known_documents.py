@@ -1,0 +1,51 @@
+"""The documents of a request as they were read, and the endpoints that see pictures of them."""
+
+from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.content import InlineMedia
+from tollgate.core.documents.reading import ReadDocument
+from tollgate.core.files.media_types import PDF
+from tollgate.providers.ports.base import Target
+
+
+class KnownDocument(Struct, frozen=True, kw_only=True):
+    """A document of a request, as it was read."""
+
+    content: InlineMedia
+    read: ReadDocument
+    sha256: str
+    name: str = ""
+    is_new: bool = True
+    """False if an earlier answer told of it, so that it costs no page."""
+
+    @property
+    def media_type(self) -> str:
+        """The type of its content."""
+        return self.content.media_type
+
+    @property
+    def textless(self) -> frozenset[int]:
+        """The numbers of the pages of a PDF that have no text."""
+        if self.media_type != PDF:
+            return frozenset()
+        return frozenset(page.number for page in self.read.pages if not page.text)
+
+    def without_text(self) -> Self:
+        """Return a new PDF as if it had no text of its own, any other document as it is."""
+        if self.media_type != PDF or not self.is_new:
+            return self
+        pages = tuple(replace(page, text="") for page in self.read.pages)
+        return replace(self, read=replace(self.read, pages=pages))
+
+    @property
+    def has_text(self) -> bool:
+        """True unless a model that does not see gets nothing of it."""
+        return any(page.text for page in self.read.pages)
+
+
+def takes_pictures(target: Target) -> bool:
+    """Return whether an endpoint takes pictures."""
+    return "image" in target.input

@@ -1,0 +1,96 @@
+"""The recognition of scanned pages, which costs the operator money: run once, after the hold."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from tollgate.core.content import MediaSource
+from tollgate.core.documents.reading import DocumentPage, RecognitionFailed, TextRecognizer
+from tollgate.core.errors import ErrorCode, GatewayError
+from tollgate.engine.documents.known_documents import KnownDocument, takes_pictures
+from tollgate.providers.ports.base import Target
+from tollgate.routing.plugin_sections import OcrSection
+
+# In place of an empty text, so that a page which comes back is not recognized again.
+_NOTHING: Final = "(nothing was recognized)"
+_CUT: Final = " (cut)"
+
+
+class Recognition:
+    """The recognition of the pages without text of one request.
+
+    `everywhere` is for models that see, too.
+    """
+
+    def __init__(
+        self,
+        recognizer: TextRecognizer,
+        section: OcrSection,
+        known: Mapping[MediaSource, KnownDocument],
+        *,
+        everywhere: bool,
+    ) -> None:
+        self.section = section
+        self.pages = {source: each.textless for source, each in known.items()}
+        self.found: dict[MediaSource, KnownDocument] = {}
+        """The documents with recognized text, once there is some."""
+        self._recognizer = recognizer
+        self._known = known
+        self._everywhere = everywhere
+
+    @property
+    def pages_total(self) -> int:
+        """The pages that are recognized."""
+        return sum(map(len, self.pages.values()))
+
+    @property
+    def fits(self) -> bool:
+        """True unless there are more pages than are recognized for one request."""
+        return self.pages_total <= self.section.pages_max
+
+    def serves(self, target: Target) -> bool:
+        """Return whether an endpoint gets recognized text, if the gateway reads for it at all."""
+        return self._everywhere or not takes_pictures(target)
+
+    async def run(self) -> None:
+        """Find the text of all pages, unless it is known by now.
+
+        Raises GatewayError if the service fails, which ends the request: it is no fault of an
+        endpoint's, which a retry or a fallback would answer, and what is recognized is paid for.
+        """
+        if self.found:
+            return
+        scanned = [source for source, pages in self.pages.items() if pages]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {source: group.create_task(self._recognize(source)) for source in scanned}
+        except ExceptionGroup as failures:
+            failure = failures.exceptions[0]
+            if isinstance(failure, RecognitionFailed):
+                failure = GatewayError(
+                    ErrorCode.PROVIDER_UNAVAILABLE,
+                    f"Scanned pages could not be recognized: {failure}.",
+                )
+            raise failure from failures
+        self.found = {source: task.result() for source, task in tasks.items()}
+
+    async def _recognize(self, source: MediaSource) -> KnownDocument:
+        known = self._known[source]
+        scanned = [page for page in known.read.pages if page.number in self.pages[source]]
+        texts = await self._recognizer.recognize(known.content, scanned)
+        pages = tuple(
+            DocumentPage(number=page.number, text=self._text(texts[page.number]))
+            if page.number in texts
+            else page
+            for page in known.read.pages
+        )
+        return replace(known, read=replace(known.read, pages=pages), is_new=True)
+
+    def _text(self, text: str) -> str:
+        limit = self.section.text_bytes_max
+        content = text.strip().encode()
+        if len(content) > limit:
+            return content[: limit - len(_CUT)].decode(errors="ignore") + _CUT
+        return content.decode() or _NOTHING

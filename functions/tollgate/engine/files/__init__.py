@@ -1,0 +1,1 @@
+"""Media of a request behind URLs and in files."""

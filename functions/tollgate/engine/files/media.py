@@ -1,0 +1,280 @@
+"""Media behind URLs and in files, inlined for the providers that need their bytes."""
+
+import asyncio
+import base64
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Literal, assert_never
+from urllib.parse import unquote, urlsplit
+
+from msgspec.structs import replace
+
+from tollgate.core.content import (
+    Audio,
+    Document,
+    FileReference,
+    Image,
+    InlineMedia,
+    MediaSource,
+    MediaUrl,
+    ResultContent,
+    Text,
+    UserContent,
+)
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.files.media_types import detect_media_type, kind_of
+from tollgate.core.files.picture_files import find_picture_fault
+from tollgate.core.request import (
+    AssistantMessage,
+    GenerationRequest,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from tollgate.core.work.base import InputWork, Work
+from tollgate.engine.gateway import FileReader
+from tollgate.providers.ports.base import FetchedMedia, MediaFetcher, Target
+
+if TYPE_CHECKING:
+    from tollgate.engine.documents.document_forms import DocumentForms
+
+URLS_MAX: Final = 16
+TOTAL_BYTES_MAX: Final = 40 * 1024 * 1024
+# The recordings that a conversation can have.
+SOUND_FORMATS: Final[Mapping[str, Literal["wav", "mp3", "webm"]]] = {
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/webm": "webm",
+}
+
+
+def replace_parts(
+    request: GenerationRequest,
+    change: Callable[[UserContent], UserContent],
+    refuse: Callable[[str], RequestError],
+) -> GenerationRequest:
+    """Return a request with its texts and media changed one by one; answers stay as they are.
+
+    Raises `refuse(…)` for what has become a recording in the result of a tool.
+    """
+
+    def change_result(part: ResultContent) -> ResultContent:
+        changed = change(part)
+        if isinstance(changed, Audio):
+            raise refuse("have audio in the result of a tool")
+        return changed
+
+    def change_message(message: Message) -> Message:
+        match message:
+            case UserMessage(content=content):
+                return replace(message, content=tuple(map(change, content)))
+            case ToolMessage(content=content):
+                return replace(message, content=tuple(map(change_result, content)))
+            case SystemMessage() | AssistantMessage():
+                return message
+            case _:
+                assert_never(message)
+
+    messages, *further = (tuple(map(change_message, each)) for each in request.conversations)
+    return replace(request, messages=messages, further=tuple(further))
+
+
+async def load_file(files: FileReader | None, reference: FileReference) -> InlineMedia:
+    """Return the content of a file that was found; RequestError if it has gone since."""
+    content = await load_content(files, reference)
+    return InlineMedia(
+        media_type=reference.media_type or "",
+        base64=base64.b64encode(content).decode("ascii"),
+    )
+
+
+async def load_content(files: FileReader | None, reference: FileReference) -> bytes:
+    """Return the bytes of a file that was found; RequestError if it has gone since."""
+    content = None
+    if files is not None and reference.place is not None:
+        content = await files.read(reference.place)
+    if content is None:
+        raise unknown_file(reference)
+    return content
+
+
+def unknown_file(reference: FileReference) -> RequestError:
+    """Return the refusal of an id that stands for no file of the caller's workspace."""
+    field = reference.field
+    return RequestError(
+        ErrorCode.FILE_NOT_FOUND, f"There is no file with the id in {field}.", param=field
+    )
+
+
+class RequestMedia:
+    """The media of one request; each URL is fetched once for all attempts, each file read once."""
+
+    def __init__(
+        self, fetcher: MediaFetcher, request: Work, files: FileReader | None = None
+    ) -> None:
+        self._fetcher = fetcher
+        self._files = files
+        self.request = request
+        self._fetched: dict[str, FetchedMedia] = {}
+        self._read: dict[str, InlineMedia] = {}
+        self.forms: DocumentForms | None = None
+        """The forms in which documents are read by the gateway; None if none is."""
+
+    async def inline(self, target: Target) -> Work:
+        """Return the request with bytes in place of files, and of URLs that are not fetched.
+
+        Raises RequestError for a URL that the guard refuses, or whose content has the wrong type.
+        """
+        request = self.request
+        if isinstance(request, InputWork):
+            return await self._inline_inputs(request, target)
+        if self.forms is not None:
+            request = self.forms.request_for(target)
+        urls, files = _missing(request, target)
+        if not urls and not files:
+            return request
+        if files:
+            await self._read_files(files)
+        await self._fetch(urls)
+        return replace_parts(request, partial(self._part, urls=urls), self._refused)
+
+    def is_whole_for(self, target: Target) -> bool:
+        """Return whether a conversation is sent as it came, with nothing to fetch or to read."""
+        request = self.request
+        if isinstance(request, InputWork) or self.forms is not None:
+            return False
+        urls, files = _missing(request, target)
+        return not urls and not files
+
+    async def load(self, documents: Collection[Document]) -> Mapping[MediaSource, InlineMedia]:
+        """Return the content of documents by their source, without what is another kind of media.
+
+        Raises RequestError as `inline` does.
+        """
+        sources = {part.source for part in documents}
+        files = [source for source in sources if isinstance(source, FileReference)]
+        await self._read_files(files)
+        await self._fetch({source.url for source in sources if isinstance(source, MediaUrl)})
+        loaded: dict[MediaSource, InlineMedia] = {}
+        for source in sources:
+            match source:
+                case InlineMedia():
+                    loaded[source] = source
+                case FileReference(id=id_):
+                    loaded[source] = self._read[id_]
+                case MediaUrl(url=url):
+                    content = self._inline(url)
+                    if kind_of(content.media_type) == "document":
+                        loaded[source] = content
+                case _:
+                    assert_never(source)
+        return loaded
+
+    async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
+        # Forms of edits and bodies of other families have no room for an address.
+        has_room = work.kind != "image" or target.dialect.images.edits == "reference_images"
+        if not work.addresses or (has_room and "image" in target.dialect.fetches_urls):
+            return work
+        await self._fetch(set(work.addresses))
+        found = {url: self._inline(url) for url in work.addresses}
+        for url in found:
+            if fault := find_picture_fault(self._fetched[url].content):
+                raise self._refused(f"have a URL whose content {fault}")
+        return work.inline(found)
+
+    async def _fetch(self, urls: set[str]) -> None:
+        if len(urls) > URLS_MAX:
+            raise self._refused(f"have more than {URLS_MAX} URLs to fetch")
+        missing = sorted(urls - self._fetched.keys())
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {url: group.create_task(self._fetcher.fetch(url)) for url in missing}
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+        self._fetched |= {url: task.result() for url, task in tasks.items()}
+        if sum(len(media.content) for media in self._fetched.values()) > TOTAL_BYTES_MAX:
+            raise self._refused(f"have more than {TOTAL_BYTES_MAX} bytes behind their URLs")
+
+    async def _read_files(self, references: Collection[FileReference]) -> None:
+        """Read the files that no attempt before has read."""
+        if sum(each.size_bytes or 0 for each in references) > TOTAL_BYTES_MAX:
+            raise self._refused(f"have files of more than {TOTAL_BYTES_MAX} bytes together")
+        for reference in references:
+            if reference.id not in self._read:
+                self._read[reference.id] = await load_file(self._files, reference)
+
+    def _part(self, part: UserContent, urls: set[str]) -> UserContent:
+        match part:
+            case Image(source=FileReference(id=id_)) | Document(source=FileReference(id=id_)):
+                return replace(part, source=self._read[id_])
+            case Image(source=MediaUrl(url=url)) if url in urls:
+                source = self._inline(url)
+                if kind_of(source.media_type) != "image":
+                    raise self._refused("have an image_url whose content is not an image")
+                return replace(part, source=source)
+            case Document(source=MediaUrl(url=url)) if url in urls:
+                named = replace(part, filename=part.filename or _filename_in(url))
+                return typed_by_content(named, self._inline(url))
+            case Text() | Image() | Audio() | Document():
+                return part
+            case _:
+                assert_never(part)
+
+    def _inline(self, url: str) -> InlineMedia:
+        fetched = self._fetched[url]
+        found = detect_media_type(fetched.content, fetched.claimed_type)
+        if found is None:
+            raise self._refused("have a URL whose content is of no known type")
+        return InlineMedia(
+            media_type=found, base64=base64.b64encode(fetched.content).decode("ascii")
+        )
+
+    def _refused(self, what: str) -> RequestError:
+        request = self.request
+        name = request.field_of_inputs if isinstance(request, InputWork) else "messages"
+        return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {what}.", param=name)
+
+
+def _missing(
+    request: GenerationRequest, target: Target
+) -> tuple[set[str], Collection[FileReference]]:
+    """Return the URLs and the files whose bytes this endpoint needs."""
+    media = [
+        part
+        for message in chain.from_iterable(request.conversations)
+        for part in message.content
+        if isinstance(part, Image | Document)
+    ]
+    urls = {
+        part.source.url
+        for part in media
+        if isinstance(part.source, MediaUrl) and not _fetches(target, part)
+    }
+    sources = [part.source for part in media]
+    return urls, {each.id: each for each in sources if isinstance(each, FileReference)}.values()
+
+
+def _filename_in(url: str) -> str | None:
+    """Return the last part of a URL's path if it is the name of a file."""
+    name = unquote(urlsplit(url).path).rpartition("/")[2]
+    return name if "." in name and name.isprintable() and len(name) <= 255 else None
+
+
+def typed_by_content(
+    part: Document, source: InlineMedia | FileReference
+) -> Image | Audio | Document:
+    """Return a file as the kind of part that its content is: image, audio or document."""
+    match source:
+        case InlineMedia(media_type=type_) if type_ in SOUND_FORMATS:
+            return Audio(source=source, format=SOUND_FORMATS[type_])
+        case _ if kind_of(source.media_type or "") == "image":
+            return Image(source=source, cache=part.cache)
+        case _:
+            return replace(part, source=source)
+
+
+def _fetches(target: Target, part: Image | Document) -> bool:
+    kind = "image" if isinstance(part, Image) else "file"
+    return kind in target.dialect.fetches_urls

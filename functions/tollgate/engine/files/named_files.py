@@ -1,0 +1,202 @@
+"""Files and addresses that requests name: found before anything is planned or held."""
+
+import asyncio
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import Final
+
+from msgspec.structs import replace
+
+from tollgate.core.content import Document, FileReference, Image, InlineMedia, MediaUrl, UserContent
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.files.media_types import detect_media_type, kind_of
+from tollgate.core.files.picture_files import find_picture_fault
+from tollgate.core.files.stored import FoundFile
+from tollgate.core.request import GenerationRequest
+from tollgate.core.work.base import Work
+from tollgate.engine.files.media import (
+    SOUND_FORMATS,
+    TOTAL_BYTES_MAX,
+    load_content,
+    load_file,
+    replace_parts,
+    typed_by_content,
+    unknown_file,
+)
+from tollgate.engine.gateway import Call, FileReader, Gateway
+
+# A picture that is a text, which no model sees as a picture.
+_TEXT_PICTURES: Final = {"image/svg+xml": "text/xml"}
+# Different ones, each of which is looked up.
+NAMED_FILES_MAX: Final = 64
+
+
+async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
+    """Return a call with the media that it names elsewhere, by which its work is measured.
+
+    This is before any money is held: the hold is of the size that is found.
+    """
+    parsed = call.parsed
+    awaited = parsed.awaits
+    if awaited is None:
+        return call
+    if isinstance(awaited.source, MediaUrl):
+        fetched = await gateway.media.fetch(
+            awaited.source.url, field=awaited.field, bytes_max=awaited.bytes_max
+        )
+        content = fetched.content
+    else:
+        content = await load_named_file(
+            gateway.files,
+            call.principal.workspace_id,
+            awaited.source,
+            bytes_max=awaited.bytes_max,
+        )
+    return replace(call, parsed=replace(parsed, request=awaited.complete(content), awaits=None))
+
+
+async def find_files_of(gateway: Gateway, call: Call) -> Call:
+    """Return a call whose files are found, as `find_named_files` does."""
+    request, workspace_id = call.parsed.request, call.principal.workspace_id
+    found: Work
+    if isinstance(request, GenerationRequest):
+        found = await find_named_files(gateway.files, workspace_id, request)
+    else:
+        found = request.inline(await _load_pictures(gateway.files, workspace_id, request.files))
+    return replace(call, parsed=replace(call.parsed, request=found))
+
+
+async def find_named_files(
+    files: FileReader | None, workspace_id: str, request: GenerationRequest
+) -> GenerationRequest:
+    """Return a request whose files have their type, size and place, so that it can be measured.
+
+    Recordings are read at once: a part of sound is its bytes. Raises RequestError with the field
+    that names an unknown file, or one of the wrong kind.
+    """
+    named = {each.id: each for each in _references(request)}
+    if len(named) > NAMED_FILES_MAX:
+        raise _refused(f"name more than {NAMED_FILES_MAX} files")
+    if files is None:
+        raise unknown_file(next(iter(named.values())))
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_find(files, workspace_id, it)) for it in named.values()]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
+    found = dict(zip(named, (task.result() for task in tasks), strict=True))
+    for id_, file in found.items():
+        if _is_sound(file) and file.media_type not in SOUND_FORMATS:
+            raise _unheard(named[id_], file)
+    sounds = [_with_place(named[id_], file) for id_, file in found.items() if _is_sound(file)]
+    if sum(each.size_bytes or 0 for each in sounds) > TOTAL_BYTES_MAX:
+        raise _refused(f"have recordings of more than {TOTAL_BYTES_MAX} bytes together")
+    heard = {each.id: await load_file(files, each) for each in sounds}
+    changed = replace_parts(request, partial(_place, found=found, heard=heard), _refused)
+    # What is read by now is measured as if it had come with the body.
+    more = sum(len(heard[each.id].base64) for each in _references(request) if each.id in heard)
+    return replace(changed, size_bytes=request.size_bytes + more)
+
+
+async def _load_pictures(
+    files: FileReader | None, workspace_id: str, references: Sequence[FileReference]
+) -> dict[str, InlineMedia]:
+    """Return the pictures of work on inputs by the ids of their files."""
+    pictures: dict[str, InlineMedia] = {}
+    room = TOTAL_BYTES_MAX
+    for reference in references:
+        if reference.id in pictures:
+            continue
+        content = await load_named_file(files, workspace_id, reference, bytes_max=room)
+        room -= len(content)
+        if fault := find_picture_fault(content):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"{reference.field} {fault}.", param=reference.field
+            )
+        pictures[reference.id] = InlineMedia(
+            media_type=detect_media_type(content) or "",
+            base64=base64.b64encode(content).decode("ascii"),
+        )
+    return pictures
+
+
+async def load_named_file(
+    files: FileReader | None, workspace_id: str, reference: FileReference, *, bytes_max: int
+) -> bytes:
+    """Return the content of a file; RequestError for an unknown one, or one that is too large."""
+    if files is None:
+        raise unknown_file(reference)
+    found = await _find(files, workspace_id, reference)
+    if found.size_bytes > bytes_max:
+        raise RequestError(
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            f"{reference.field} must be of a file of at most {bytes_max:,} bytes.",
+            param=reference.field,
+        )
+    return await load_content(files, _with_place(reference, found))
+
+
+def _references(request: GenerationRequest) -> Iterator[FileReference]:
+    for message in chain.from_iterable(request.conversations):
+        for part in message.content:
+            if isinstance(part, Image | Document) and isinstance(part.source, FileReference):
+                yield part.source
+
+
+async def _find(files: FileReader, workspace_id: str, reference: FileReference) -> FoundFile:
+    try:
+        found = await files.find(workspace_id, reference.id)
+    except RequestError as refused:
+        words = f"{reference.field} is not what was announced: {refused.message}"
+        raise RequestError(refused.code, words, param=reference.field) from refused
+    if found is None:
+        raise unknown_file(reference)
+    return replace(found, media_type=_TEXT_PICTURES.get(found.media_type, found.media_type))
+
+
+def _place(
+    part: UserContent, found: Mapping[str, FoundFile], heard: Mapping[str, InlineMedia]
+) -> UserContent:
+    """Return a part with its file as it was found, as the kind of part that its content is."""
+    match part:
+        case Image(source=FileReference() as reference):
+            file = found[reference.id]
+            if kind_of(file.media_type) != "image":
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"{reference.field} must be the id of a picture, and that file is "
+                    f"{file.media_type}.",
+                    param=reference.field,
+                )
+            return replace(part, source=_with_place(reference, file))
+        case Document(source=FileReference() as reference):
+            file = found[reference.id]
+            source = heard.get(reference.id) or _with_place(reference, file)
+            return typed_by_content(replace(part, filename=part.filename or file.filename), source)
+        case _:
+            return part
+
+
+def _with_place(reference: FileReference, file: FoundFile) -> FileReference:
+    return replace(
+        reference, media_type=file.media_type, size_bytes=file.size_bytes, place=file.place
+    )
+
+
+def _is_sound(file: FoundFile) -> bool:
+    return kind_of(file.media_type) == "audio"
+
+
+def _unheard(reference: FileReference, file: FoundFile) -> RequestError:
+    return RequestError(
+        ErrorCode.INVALID_REQUEST,
+        f"{reference.field} must be the id of a WAV, MP3 or WebM recording where it is one, and "
+        f"that file is {file.media_type}.",
+        param=reference.field,
+    )
+
+
+def _refused(what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"messages {what}.", param="messages")

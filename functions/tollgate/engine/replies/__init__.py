@@ -1,0 +1,1 @@
+"""Replies of a generation: sinks, kept answers, and the content log."""

@@ -1,0 +1,89 @@
+"""Requests and answers, kept for some days for the keys that opt in to it."""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final, Protocol
+
+from msgspec import to_builtins
+from pydantic_core import from_json, to_json
+
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import ChosenGroup, Output, Partial
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.response import Fold
+from tollgate.engine.replies.sink import EventSink
+from tollgate.ingress.base import ServedBy
+from tollgate.stores.ports.base import Hold
+
+_log: Final = logging.getLogger(__name__)
+
+
+class ContentLog(Protocol):
+    """Stores content as JSON, each entry for its own number of days."""
+
+    async def keep(
+        self, workspace_id: str, generation_id: str, content: bytes, *, days: int
+    ) -> None:
+        """Keep the content of a generation; raise LedgerError(service_unavailable) on failure."""
+
+    async def get(
+        self, workspace_id: str, generation_id: str, *, days: int | None = None
+    ) -> bytes | None:
+        """Return the content of a generation; None if none was kept or it has expired.
+
+        `days` is the number of days for which it is most likely kept.
+        """
+
+
+class ContentSink:
+    """Passes a generation on and keeps its content, however it ends.
+
+    `body` is the request as the caller sent it. Content that cannot be kept is a warning in the
+    log and no error: the answer is paid for by then.
+    """
+
+    def __init__(
+        self, sink: EventSink, contents: ContentLog, *, body: bytes, choices: int, days: int
+    ) -> None:
+        self._sink = sink
+        self._contents = contents
+        self._body = body
+        self._folds = [Fold() for _ in range(choices)]
+        self._days = days
+
+    @asynccontextmanager
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        async with self._sink.open(hold):
+            try:
+                yield
+            finally:
+                # Before the last byte: the platform may freeze the process as soon as it has left.
+                await self._keep(hold)
+
+    async def begin(self, served: ServedBy) -> None:
+        await self._sink.begin(served)
+
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        for choice, event in events:
+            # Nothing of a result is kept: it would be in memory whole, and may be large.
+            if not isinstance(event, Output | Partial):
+                self._folds[choice].accept(event)
+        await self._sink.send(events)
+
+    async def finish(self, record: GenerationRecord) -> None:
+        await self._sink.finish(record)
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        await self._sink.fail(error, record)
+
+    async def _keep(self, hold: Hold) -> None:
+        content = {
+            "id": f"gen-{hold.id}",
+            "request": from_json(self._body),
+            "choices": [to_builtins(fold.parts) for fold in self._folds],
+        }
+        try:
+            await self._contents.keep(hold.workspace_id, hold.id, to_json(content), days=self._days)
+        except GatewayError as failure:
+            _log.warning("content of generation %s could not be kept: %s", hold.id, failure)

@@ -1,0 +1,193 @@
+"""Answers kept for their `Idempotency-Key`, so that a repeated request gets the same one."""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final, Protocol, Self
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.content import InlineMedia, MadeImage
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import (
+    Chosen,
+    ChosenGroup,
+    Output,
+    PartDelta,
+    Partial,
+    PartStart,
+    StreamEvent,
+    ungroup,
+)
+from tollgate.core.idempotency import Claim
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.engine.gateway import Gateway
+from tollgate.engine.replies.reply_sink import reply_sink
+from tollgate.engine.replies.sink import EventSink, ReplyWriter, request_headers
+from tollgate.ingress.base import Ingress, ParsedWork, ServedBy
+from tollgate.stores.ports.base import Hold
+
+_log = logging.getLogger(__name__)
+
+REPLAY_HEADER: Final = "x-idempotent-replay"
+# Of pieces, previews and pictures, kept as base64: a store reads no object above 64 MiB.
+RESULT_BYTES_KEPT_MAX: Final = 40 * 1024 * 1024
+
+
+class AnswerStore(Protocol):
+    """Stores answers for a day."""
+
+    async def claim(self, claim: Claim) -> bytes | None:
+        """Return the answer kept for this claim; None if this request is to make it.
+
+        Raises RequestError: idempotency_conflict while another request makes the answer,
+        idempotency_mismatch if the key was used with another body.
+        """
+
+    async def keep(self, claim: Claim, answer: bytes) -> None:
+        """Keep the answer of the request that holds the claim."""
+
+    async def release(self, claim: Claim) -> None:
+        """Delete a claim, so that a repeated request makes a new answer."""
+
+
+class KeptAnswer(Struct, frozen=True, kw_only=True):
+    """A whole answer, from which a reply can be rendered again, streamed or not."""
+
+    served: ServedBy
+    events: tuple[Chosen, ...]
+    """Every event, with the number of its choice."""
+    record: GenerationRecord
+    episode_id: str | None
+
+    def to_bytes(self) -> bytes:
+        """Encode the answer as JSON; each event and part carries its struct's tag as `type`."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_bytes(cls, kept: bytes) -> Self:
+        """Decode a kept answer; ValueError if it is corrupt or of another version's form."""
+        return msgspec.json.decode(kept, type=cls)
+
+
+class KeepingSink:
+    """Passes a generation on and keeps it once it is complete; a failed one is not kept."""
+
+    def __init__(
+        self, sink: EventSink, answers: AnswerStore, claim: Claim, episode_id: str | None
+    ) -> None:
+        self._sink = sink
+        self._answers = answers
+        self._claim = claim
+        self._episode_id = episode_id
+        self._served: ServedBy | None = None
+        self._events: list[Chosen] = []
+        self._result_bytes = 0
+        self._decided = False
+
+    @asynccontextmanager
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        async with self._sink.open(hold):
+            yield
+
+    async def begin(self, served: ServedBy) -> None:
+        self._served = served
+        await self._sink.begin(served)
+
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        for choice, event in ungroup(events):
+            self._take(event, choice)
+        await self._sink.send(events)
+
+    async def finish(self, record: GenerationRecord) -> None:
+        if self._served is None:
+            raise RuntimeError("finish() before begin()")
+        if self._result_bytes > RESULT_BYTES_KEPT_MAX:
+            _log.warning("answer %s is too large to be kept", record.id)
+            await self.release()
+            await self._sink.finish(record)
+            return
+        answer = KeptAnswer(
+            served=self._served,
+            events=tuple(self._events),
+            record=record,
+            episode_id=self._episode_id,
+        )
+        try:
+            # Before the last byte: the platform may freeze the process as soon as that has left.
+            await self._answers.keep(self._claim, answer.to_bytes())
+            self._decided = True
+        except GatewayError as failure:
+            _log.warning("answer %s could not be kept: %s", record.id, failure)
+            await self.release()
+        await self._sink.finish(record)
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        await self.release()
+        await self._sink.fail(error, record)
+
+    def _take(self, event: StreamEvent, choice: int) -> None:
+        """Add an event; consecutive deltas of a part become one. None is kept of too large ones."""
+        self._result_bytes += _result_bytes(event)
+        if self._result_bytes > RESULT_BYTES_KEPT_MAX:
+            self._events.clear()
+            return
+        match (self._events[-1:], event):
+            case ([(at, PartDelta(index=index, text=text))], PartDelta() as more) if (
+                at == choice and index == more.index
+            ):
+                self._events[-1] = (choice, PartDelta(index=index, text=text + more.text))
+            case _:
+                self._events.append((choice, event))
+
+    async def release(self) -> None:
+        """Delete the claim unless the answer is kept; a second call does nothing."""
+        if self._decided:
+            return
+        self._decided = True
+        try:
+            await self._answers.release(self._claim)
+        except GatewayError as failure:
+            _log.warning("claim of %s stays for now: %s", self._claim.request_id, failure)
+
+
+def _result_bytes(event: StreamEvent) -> int:
+    """Return the bytes of what an event shows beside text."""
+    match event:
+        case Output(pieces=pieces):
+            return sum(map(len, pieces))
+        case Partial(piece=piece):
+            return len(piece)
+        case PartStart(part=MadeImage(source=InlineMedia(base64=base64))):
+            return len(base64)
+        case _:
+            return 0
+
+
+async def replay(
+    kept: KeptAnswer,
+    gateway: Gateway,
+    reply: ReplyWriter,
+    ingress: Ingress,
+    *,
+    parsed: ParsedWork,
+    request_id: str,
+) -> None:
+    """Send a kept answer through the sinks of a live one, streamed or whole as `parsed` wants it.
+
+    Nothing is held or billed. `request_id` names the repeated request, not the one that was billed.
+    """
+    headers = {**request_headers(kept.record.id), "x-request-id": request_id, REPLAY_HEADER: "true"}
+    if not parsed.stream:
+        # The body repeats what the first answer cost; this header states the cost of this reply.
+        headers["x-credits-used"] = "0"
+    # The caller's own episode is the one that the answer was first given in.
+    parsed = replace(parsed, episode_id=kept.episode_id)
+    sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
+    await sink.begin(kept.served)
+    # One by one: a kept answer may have pictures of many megabytes, which are not rendered at once.
+    for chosen in kept.events:
+        await sink.send((chosen,))
+    await sink.finish(kept.record)

@@ -1,0 +1,346 @@
+"""Sinks of a generation's events: a streamed reply, or a whole reply at the end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from decimal import Decimal
+from typing import Final, Protocol
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import ChosenGroup, ungroup
+from tollgate.core.money.amounts import credits_text
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.response import Fold
+from tollgate.engine.gateway import StreamTiming
+from tollgate.engine.replies.ending import ending_headers
+from tollgate.ingress.base import NO_HEADERS, Ingress, ParsedWork, Renderer, Routed, ServedBy
+from tollgate.stores.ports.base import Hold
+
+Headers = Mapping[str, str]
+
+
+class ClientGone(Exception):
+    """Raised when the client has disconnected."""
+
+
+class ReplyWriter(Protocol):
+    """Writes an HTTP response; each method raises ClientGone if the client has disconnected."""
+
+    async def start(self, status: int, headers: Headers) -> None:
+        """Send the status and the headers."""
+
+    async def write(self, body: bytes) -> None:
+        """Send a piece of the body."""
+
+    async def end(self, body: bytes) -> None:
+        """Send the last piece of the body."""
+
+    async def abort(self) -> None:
+        """Leave a body incomplete, so that its reader cannot take it for a whole one."""
+
+
+class EventSink(Protocol):
+    """Receives one generation; exactly one of `finish` and `fail` comes last."""
+
+    def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
+        """Enter the time between the hold and settlement."""
+
+    async def begin(self, served: ServedBy) -> None:
+        """Take the attempt that has committed."""
+
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        """Take the next events, which came together."""
+
+    async def finish(self, record: GenerationRecord) -> None:
+        """End the reply: the stream is complete and settled."""
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        """End the reply with an error: the generation failed and is settled."""
+
+
+class SseSink:
+    """Streams events as they come; sends the status with the first frame or keep-alive.
+
+    Events that came together are one write. A reply of a media type of its own, such as sound, has
+    nothing but its content: no keep-alive is sent within it, and if it breaks it is aborted.
+    """
+
+    def __init__(
+        self,
+        reply: ReplyWriter,
+        ingress: Ingress,
+        parsed: ParsedWork,
+        *,
+        clock: Clock,
+        timing: StreamTiming,
+        credits_per_usd: Decimal,
+        headers: Headers = NO_HEADERS,
+    ) -> None:
+        self._reply = reply
+        self._ingress = ingress
+        self._parsed = parsed
+        self._clock = clock
+        self._timing = timing
+        self._credits_per_usd = credits_per_usd
+        self._renderer: Renderer | None = None
+        self._headers = dict(headers)
+        self._status_sent = False
+        self._is_writing = False
+        # Set but while the guard writes.
+        self._guard_has_written = asyncio.Event()
+        self._guard_has_written.set()
+        self._last_write_s = clock.monotonic_s()
+
+    @asynccontextmanager
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        self._headers = admitted_headers(self._ingress, hold)
+        if self._parsed.media_type:
+            yield
+            return
+        guard = asyncio.create_task(self._guard_silence())
+        try:
+            yield
+        finally:
+            await self._dismiss(guard)
+        if not guard.cancelled():
+            guard.result()
+
+    async def begin(self, served: ServedBy) -> None:
+        self._renderer = self._rendering_of(served)
+        self._headers |= served_headers(served, self._parsed)
+
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        feed = self._rendering().feed
+        if frames := b"".join([feed(event, choice) for choice, event in ungroup(events)]):
+            await self._write(frames)
+
+    async def finish(self, record: GenerationRecord) -> None:
+        last = self._rendering().close(record)
+        if not self._status_sent:
+            await self._reply.start(200, {**STREAM_HEADERS, **self._headers})
+        await self._reply.end(last)
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        if not self._status_sent:
+            routed = _routed(self._parsed, record)
+            headers = self._headers | adapted_header(record.adapted)
+            await send_error(self._reply, self._ingress, error, headers, routed=routed)
+            return
+        if self._parsed.media_type:
+            await self._reply.abort()
+            return
+        if self._renderer is None:
+            unserved = ServedBy(
+                generation_id=record.id,
+                created_s=record.created_s,
+                model=self._parsed.request.model,
+                provider=None,
+            )
+            self._renderer = self._rendering_of(unserved)
+        await self._reply.end(self._renderer.fail(error, record))
+
+    def _rendering_of(self, served: ServedBy) -> Renderer:
+        return self._ingress.renderer(self._parsed, served, credits_per_usd=self._credits_per_usd)
+
+    def _rendering(self) -> Renderer:
+        if self._renderer is None:
+            raise RuntimeError("events before begin()")
+        return self._renderer
+
+    async def _write(self, body: bytes) -> None:
+        if not self._guard_has_written.is_set():
+            await self._guard_has_written.wait()
+        # No lock: taking one costs as much as a tenth of a lone event does here.
+        self._is_writing = True
+        try:
+            await self._write_next(body)
+        finally:
+            self._is_writing = False
+
+    async def _write_next(self, body: bytes) -> None:
+        self._last_write_s = self._clock.monotonic_s()
+        if not self._status_sent:
+            await self._reply.start(200, {**self._stream_headers(), **self._headers})
+            self._status_sent = True
+        await self._reply.write(body)
+
+    def _stream_headers(self) -> Headers:
+        media_type = self._parsed.media_type
+        return {**STREAM_HEADERS, "content-type": media_type} if media_type else STREAM_HEADERS
+
+    async def _guard_silence(self) -> None:
+        """Send the status after a silence, then keep-alives: proxies drop idle connections."""
+        while True:
+            left_s = self._last_write_s + self._silence_max_s() - self._clock.monotonic_s()
+            if left_s <= 0:
+                if not self._is_writing and (
+                    self._status_sent or self._timing.early_commit_after_s > 0
+                ):
+                    self._guard_has_written.clear()
+                    try:
+                        await self._write_next(self._sign_of_life())
+                    except ClientGone:
+                        # The next write of the answer raises it too.
+                        return
+                    finally:
+                        self._guard_has_written.set()
+                left_s = self._silence_max_s()
+            # The status may be sent meanwhile, and then less silence is allowed.
+            await self._clock.sleep(min(left_s, self._timing.keep_alive_s))
+
+    def _sign_of_life(self) -> bytes:
+        begun = self._renderer is not None
+        return self._ingress.keep_alive if begun else self._ingress.early_keep_alive
+
+    def _silence_max_s(self) -> float:
+        early_s = self._timing.early_commit_after_s
+        return self._timing.keep_alive_s if self._status_sent or early_s <= 0 else early_s
+
+    async def _dismiss(self, guard: asyncio.Task[None]) -> None:
+        """Cancel the guard, but not in the middle of a write."""
+        try:
+            await self._guard_has_written.wait()
+        finally:
+            _cancel(guard)
+            await asyncio.wait({guard})
+
+
+class CollectSink:
+    """Folds the events and replies once the generation is settled."""
+
+    def __init__(
+        self,
+        reply: ReplyWriter,
+        ingress: Ingress,
+        parsed: ParsedWork,
+        *,
+        credits_per_usd: Decimal,
+        headers: Headers = NO_HEADERS,
+    ) -> None:
+        self._reply = reply
+        self._ingress = ingress
+        self._parsed = parsed
+        self._credits_per_usd = credits_per_usd
+        self._folds = [Fold() for _ in range(parsed.request.answers)]
+        self._served: ServedBy | None = None
+        self._headers = dict(headers)
+
+    def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
+        self._headers = admitted_headers(self._ingress, hold)
+        return nullcontext()
+
+    async def begin(self, served: ServedBy) -> None:
+        self._served = served
+        self._headers |= served_headers(served, self._parsed)
+
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        for choice, event in events:
+            self._folds[choice].accept(event)
+
+    async def finish(self, record: GenerationRecord) -> None:
+        if self._served is None:
+            raise RuntimeError("finish() before begin()")
+        renderer = self._ingress.renderer(
+            self._parsed, self._served, credits_per_usd=self._credits_per_usd
+        )
+        body = renderer.whole([fold.response() for fold in self._folds], record)
+        headers = {
+            "content-type": self._parsed.media_type or "application/json",
+            "content-length": str(len(body)),
+            "x-credits-used": credits_text(record.cost_nano_usd, self._credits_per_usd),
+            **self._headers,
+            **adapted_header(record.adapted),
+        }
+        await self._reply.start(200, headers)
+        await self._reply.end(body)
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        routed = _routed(self._parsed, record)
+        headers = self._headers | adapted_header(record.adapted)
+        await send_error(self._reply, self._ingress, error, headers, routed=routed)
+
+
+def _routed(parsed: ParsedWork, record: GenerationRecord) -> Routed | None:
+    return Routed.of(record) if parsed.tells_routing else None
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    # Cancelling a task that has failed would keep its failure from being logged.
+    if not task.done():
+        task.cancel()
+
+
+STREAM_HEADERS: Final = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    "x-accel-buffering": "no",
+}
+
+
+async def send_error(
+    reply: ReplyWriter,
+    ingress: Ingress,
+    error: GatewayError,
+    headers: Headers,
+    *,
+    routed: Routed | None = None,
+) -> None:
+    """Reply with an error in the client's format; `headers` name the request."""
+    envelope = ingress.error(error, headers["x-request-id"], routed)
+    await reply.start(
+        envelope.status,
+        {
+            "content-type": "application/json",
+            "content-length": str(len(envelope.body)),
+            **envelope.headers,
+            **headers,
+        },
+    )
+    await reply.end(envelope.body)
+
+
+def request_headers(request_id: str) -> dict[str, str]:
+    """Return the headers that identify a metered request."""
+    return {"x-request-id": request_id, "x-generation-id": f"gen-{request_id}"}
+
+
+def admitted_headers(ingress: Ingress, hold: Hold) -> dict[str, str]:
+    """Return the headers that are known once money is held."""
+    return {
+        **request_headers(hold.id),
+        **ingress.limit_headers(hold.rate_limit, hold.token_limit, request_id=hold.id),
+    }
+
+
+def refused_headers(
+    ingress: Ingress, refusal: GatewayError, request_id: str, parsed: ParsedWork | None = None
+) -> dict[str, str]:
+    """Return the headers of a refusal before the hold.
+
+    `request_id` names the reply unless a hold was tried under another id. `parsed` is the request,
+    if it could be parsed.
+    """
+    return {
+        **request_headers(refusal.request_id or request_id),
+        **ingress.limit_headers(refusal.rate_limit, refusal.token_limit, request_id=request_id),
+        **adapted_header(parsed.ignored if parsed else ()),
+    }
+
+
+def adapted_header(names: Collection[str]) -> dict[str, str]:
+    """Return the header that names what had no effect, none if there is nothing to name."""
+    return {"x-tollgate-adapted": ", ".join(names)} if names else {}
+
+
+def served_headers(served: ServedBy, parsed: ParsedWork) -> dict[str, str]:
+    """Return the headers that are known once an attempt has committed."""
+    headers = {"x-model-used": served.model}
+    if served.provider is not None:
+        headers["x-provider-used"] = served.provider
+    if served.fallback_from is not None:
+        headers["x-fallback-from"] = served.fallback_from
+        headers["x-fallback-depth"] = str(served.fallback_depth)
+    if served.ending is not None:
+        headers |= ending_headers(served.ending)
+    return headers | adapted_header((*parsed.ignored, *served.adapted))

@@ -1,0 +1,58 @@
+"""Leaves a tool to the provider of an attempt, where routing.yaml wants that and it can run it."""
+
+from msgspec.structs import replace
+
+from tollgate.core.request import GenerationRequest
+from tollgate.core.server_tools import ServerTool
+from tollgate.providers.ports.base import NativeSearch, Target
+
+
+def leave_to_provider(request: GenerationRequest, target: Target) -> GenerationRequest:
+    """Return the request with the tools that the endpoint runs by itself, and no others.
+
+    The function of the same name, which the gateway answers, goes then: a model would have both.
+    """
+    left = tuple(tool for tool in request.server_tools if _is_left(tool, request, target))
+    names = {tool.id for tool in left}
+    return replace(
+        request,
+        server_tools=left,
+        tools=tuple(tool for tool in request.tools if tool.name not in names),
+    )
+
+
+def leave_fewer(tools: tuple[ServerTool, ...], searches: int) -> tuple[ServerTool, ...]:
+    """Return the tools of a later round, after so many searches of the provider's.
+
+    When these are used up, the search is a function again, with uses of its own.
+    """
+    return tuple(
+        replace(
+            tool,
+            uses_max=max(0, (tool.uses_max or 0) - searches),
+            by_provider=(tool.uses_max or 0) > searches,
+        )
+        if tool.by_provider
+        else tool
+        for tool in tools
+    )
+
+
+def _is_left(tool: ServerTool, request: GenerationRequest, target: Target) -> bool:
+    search, choice = target.native_search, request.tool_choice
+    if search is None or tool.id != "web_search" or not tool.by_provider:
+        return False
+    if choice is not None and (choice.mode == "none" or choice.name == tool.id):
+        # A forced search is a function here; and what must not be called is not searched with.
+        return False
+    # A form of the answer may be a function at such endpoints, or is refused as one is.
+    others = request.output_format or any(each.name != tool.id for each in request.tools)
+    return _takes_domains(search, tool) and (search.beside_functions or not others)
+
+
+def _takes_domains(search: NativeSearch, tool: ServerTool) -> bool:
+    if tool.allowed_domains and tool.blocked_domains:
+        return False
+    return (search.allows_domains or not tool.allowed_domains) and (
+        search.blocks_domains or not tool.blocked_domains
+    )

@@ -1,0 +1,249 @@
+"""A generation in rounds: the model asks for tools of the gateway's, gets their results, goes on.
+
+The caller sees one answer: parts are numbered through the rounds, one `Started`, one `Ended`, usage
+added up, and in place of the calls their runs. The first round alone may fall back to another
+endpoint: later ones go on with what that endpoint has said.
+"""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Final
+
+from msgspec.structs import replace
+
+from tollgate.core.content import ServerToolRun, ToolCall
+from tollgate.core.errors import UpstreamError
+from tollgate.core.events import Ended, PartEnd, PartNote, PartStart, StreamEvent
+from tollgate.core.request import AssistantMessage, GenerationRequest, ToolChoice, ToolMessage
+from tollgate.core.work.base import Work
+from tollgate.engine.attempts import AttemptContext, commit_first
+from tollgate.engine.files.media import RequestMedia
+from tollgate.engine.replies.delivery import end_uncovered
+from tollgate.engine.replies.sink import EventSink
+from tollgate.engine.rounds.argument_faults import read_arguments
+from tollgate.engine.rounds.citations import earlier_sources
+from tollgate.engine.rounds.native_tools import leave_fewer
+from tollgate.engine.rounds.round_relay import CoverEnded, OneAnswer, RoundRelay
+from tollgate.engine.rounds.tool_injection import CALLS_PER_ROUND_MAX, InjectedTools
+from tollgate.engine.rounds.tool_runs import EndedRun, ToolRuns
+from tollgate.engine.usage.coverage import Coverage
+from tollgate.providers.ports.base import Target
+from tollgate.routing.planning.prompt_size import estimate_tokens
+
+# Providers refuse a limit that no answer would fit into: OpenAI's least is 16
+# (https://platform.openai.com/docs/api-reference/responses/create, `max_output_tokens`).
+_OUTPUT_TOKENS_MIN: Final = 16
+_UNREADABLE: Final = "{}"
+
+
+async def stream_rounds(
+    context: AttemptContext, sink: EventSink, coverage: Coverage, injected: InjectedTools
+) -> None:
+    """Stream an answer to its end, in as many rounds as the model asks for and the bound allows."""
+    meter = context.meter
+    try:
+        ended = await _Rounds(context, sink, coverage, injected).converse()
+    except CoverEnded:
+        await end_uncovered(sink, coverage, meter)
+        return
+    meter.note_end(ended)
+    await sink.send([(0, ended)])
+
+
+class _Rounds:
+    """The rounds of one generation, and what they have said."""
+
+    def __init__(
+        self,
+        context: AttemptContext,
+        sink: EventSink,
+        coverage: Coverage,
+        injected: InjectedTools,
+    ) -> None:
+        self._context = context
+        self._sink = sink
+        self._coverage = coverage
+        self._injected = injected
+        self._answer = OneAnswer(sink, coverage, context.meter)
+        self._runs = ToolRuns(context, injected)
+        self._request = _require_conversation(context.media.request)
+        self._answer.add_sources(earlier_sources(self._request.messages, injected.by_name))
+        self._target: Target | None = None
+        self._growth_tokens = 0
+        self._call_ids = {
+            part.id
+            for message in self._request.messages
+            for part in message.content
+            if isinstance(part, ToolCall)
+        }
+
+    async def converse(self) -> Ended:
+        """Send rounds until the model answers; return the end of its answer."""
+        number, rounds_max = 1, self._injected.bound.rounds_max
+        while True:
+            relay = await self._ask()
+            ended = Ended(
+                finish=relay.response.finish,
+                raw_finish=relay.response.raw_finish,
+                stop_sequence=relay.response.stop_sequence,
+            )
+            made = relay.own_calls[:CALLS_PER_ROUND_MAX]
+            calls = self._name_apart(made)
+            goes_on = calls or (relay.is_paused and not relay.has_callers_calls)
+            if not goes_on or ended.finish in ("length", "content_filter"):
+                return ended
+            is_over = number == rounds_max or not self._has_room()
+            if is_over and not relay.has_callers_calls:
+                # Nothing can follow: results that nobody would read are not paid for.
+                return replace(ended, finish="length")
+            results = await self._run(made, calls)
+            if relay.has_callers_calls:
+                return ended
+            number += 1
+            said = AssistantMessage(content=relay.repeat(calls))
+            await self._continue(said, results, is_last=number == rounds_max)
+
+    async def _ask(self) -> RoundRelay:
+        """Send the conversation as it is now, and pass its answer on."""
+        context, relay = self._context, RoundRelay(self._answer, self._is_own)
+        attempt = await commit_first(context)
+        async with attempt.connection:
+            if self._target is None:
+                self._target = attempt.target
+                await self._sink.begin(attempt.served_by(context))
+            await self._answer.send(relay.show(attempt.head))
+            try:
+                async for together in attempt.rest:
+                    await self._answer.send(relay.show(together))
+            except UpstreamError as error:
+                context.reports.note_failure(attempt.target.endpoint_id, error)
+                raise
+        self._answer.usage = self._answer.usage.plus(relay.response.usage)
+        return relay
+
+    async def _run(
+        self, made: Sequence[ToolCall], calls: Sequence[ToolCall]
+    ) -> tuple[ToolMessage, ...]:
+        """Run the tools, show their runs, and return the results as the model gets them.
+
+        `made` are the calls as the model made them, `calls` as the answer and later prompts have
+        them.
+        """
+        answer, places = self._answer, {}
+        begun: list[StreamEvent] = []
+        for place, call in enumerate(calls):
+            injected = self._runs.find(call.name)
+            if injected is not None:
+                places[place] = answer.next_index()
+                run = ServerToolRun(id=call.id, tool=injected.tool.id, arguments=call.arguments)
+                begun.append(PartStart(index=places[place], part=run))
+        await answer.send(begun)
+        results: dict[int, ToolMessage] = {}
+        async with aclosing(self._runs.run(made)) as runs:
+            async for ended in runs:
+                if ended.place in places:
+                    await self._show(ended, places[ended.place])
+                result = ended.report.result
+                results[ended.place] = ToolMessage(
+                    call_id=calls[ended.place].id,
+                    content=result.content,
+                    failed=result.error is not None,
+                )
+        return tuple(results[place] for place in range(len(calls)))
+
+    async def _show(self, ended: EndedRun, index: int) -> None:
+        answer, report = self._answer, ended.report
+        answer.add_sources(report.result.sources)
+        shown: list[StreamEvent] = [PartNote(index=index, note=report.result), PartEnd(index=index)]
+        for picture in report.made:
+            index = answer.next_index()
+            shown += PartStart(index=index, part=picture), PartEnd(index=index)
+        await answer.send(shown)
+
+    async def _continue(
+        self, said: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool
+    ) -> None:
+        """Prepare the next round; raise CoverEnded if there is no money for it."""
+        context, target = self._context, self._target
+        # The media that were fetched for the first round are in every later one.
+        request = _require_conversation(
+            await context.media.inline(target) if target else context.media.request
+        )
+        self._growth_tokens += estimate_tokens((said, *results))
+        if not await self._coverage.extend_to_round(self._growth_tokens):
+            raise CoverEnded
+        context.meter.begin_round(prompt_growth_tokens=self._growth_tokens)
+        request = replace(
+            request,
+            messages=(*request.messages, said, *results),
+            output_tokens_max=self._output_left(),
+            server_tools=leave_fewer(
+                self._request.server_tools, self._answer.usage.web_searches or 0
+            ),
+            # The endpoint that serves goes on, whatever it leaves out.
+            preferences=replace(request.preferences, require_parameters=False),
+            **self._offer(request, is_last=is_last),
+        )
+        plan = context.plan
+        serving = tuple(each for each in plan.attempts if each.target == target)
+        self._context = replace(
+            context,
+            plan=replace(plan, attempts=serving[:1]),
+            media=RequestMedia(context.gateway.media, request, context.gateway.files),
+        )
+
+    def _output_left(self) -> int | None:
+        """Return the tokens that the caller's limit leaves for later rounds; None without one."""
+        limit = self._request.output_tokens_max
+        return None if limit is None else limit - self._context.meter.output_tokens
+
+    def _has_room(self) -> bool:
+        left = self._output_left()
+        return left is None or left >= _OUTPUT_TOKENS_MIN
+
+    def _offer(self, request: GenerationRequest, *, is_last: bool) -> dict[str, object]:
+        """Return the tools of a later round: what is forced is forced once, and the last answers.
+
+        In the last round the caller's tools are left; without any the model may call nothing.
+        """
+        choice = request.tool_choice
+        if choice is not None and choice.mode in ("required", "named"):
+            choice = None
+        tools = request.tools
+        if is_last:
+            own = self._injected.by_name
+            tools = tuple(tool for tool in request.tools if tool.name not in own)
+            if not tools:
+                tools, choice = request.tools, ToolChoice(mode="none")
+        return {"tools": tools, "tool_choice": choice}
+
+    def _is_own(self, name: str) -> bool:
+        """Return whether the gateway answers a call: of its tools, and of none that anybody has."""
+        if name in self._injected.by_name:
+            return True
+        native = self._request.native
+        if native is not None and native.tools:
+            return False
+        return all(tool.name != name for tool in self._request.tools)
+
+    def _name_apart(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        """Return calls whose ids no other call of the conversation has, with readable arguments."""
+        apart: list[ToolCall] = []
+        for call in calls:
+            id_, number = call.id, 1
+            while not id_ or id_ in self._call_ids:
+                number += 1
+                id_ = f"{call.id or 'call'}-{number}"
+            self._call_ids.add(id_)
+            # Nobody else can read what is no JSON object: formats and providers have one there.
+            is_readable = not isinstance(read_arguments(call.arguments, {}), str)
+            apart.append(
+                replace(call, id=id_, arguments=call.arguments if is_readable else _UNREADABLE)
+            )
+        return tuple(apart)
+
+
+def _require_conversation(work: Work) -> GenerationRequest:
+    if not isinstance(work, GenerationRequest):
+        raise TypeError("only a conversation has rounds")
+    return work

@@ -1,0 +1,84 @@
+"""The tools of the gateway that a request switches on: offered to the model, or left out."""
+
+from collections.abc import Callable, Collection
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.content import ServerToolId
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.principal import Principal
+from tollgate.core.request import GenerationRequest
+from tollgate.core.work.base import Work
+from tollgate.engine.rounds.tool_injection import InjectedTools, inject_tools
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.planner import Planner
+from tollgate.tools.ports.base import ServerTools
+
+
+class OfferedTools(Struct, frozen=True, kw_only=True):
+    """A request with the tools that run here beside its own."""
+
+    request: GenerationRequest
+    injected: InjectedTools | None = None
+    """The tools that run here; None if there are none."""
+    left_out: tuple[str, ...] = ()
+    """The names of tools that are left out."""
+
+
+def offer_server_tools(
+    tools: ServerTools | None, planner: Planner, request: GenerationRequest, principal: Principal
+) -> OfferedTools:
+    """Return the request as the model gets it.
+
+    Raises RequestError for a tool that nothing runs and that must not be left out.
+    """
+    injected: InjectedTools | None = None
+    if tools is not None:
+        request, injected = inject_tools(tools, planner, request, principal)
+    served = {each.tool.id for each in injected.by_name.values()} if injected else ()
+    request, left_out = _leave_out_unserved(request, served)
+    return OfferedTools(request=request, injected=injected, left_out=left_out)
+
+
+def plan_rounds(
+    make_tools: Callable[[Catalog], ServerTools] | None,
+    planner: Planner,
+    work: Work,
+    principal: Principal,
+) -> tuple[Work, InjectedTools | None]:
+    """Return work of any kind as a gateway plans it, and its tools with their bound; none runs."""
+    if not isinstance(work, GenerationRequest) or not work.server_tools:
+        return work, None
+    tools = make_tools(planner.catalog) if make_tools is not None else None
+    offer = offer_server_tools(tools, planner, work, principal)
+    return offer.request, offer.injected
+
+
+def _leave_out_unserved(
+    request: GenerationRequest, served: Collection[ServerToolId]
+) -> tuple[GenerationRequest, tuple[str, ...]]:
+    """Return the request with the tools that are served, and the names of the others.
+
+    Raises RequestError at the field of a tool without which the answer would be another one, or of
+    a choice that needs a tool which is left out.
+    """
+    left_out = [tool for tool in request.server_tools if tool.id not in served]
+    for tool in left_out:
+        if tool.left_out_as is None:
+            raise _refused(tool.field, f"needs {tool.id}, which this gateway does not run")
+    kept = tuple(tool for tool in request.server_tools if tool.id in served)
+    choice = request.tool_choice
+    if choice is not None and choice.name in {tool.id for tool in left_out}:
+        raise _refused("tool_choice", f"names {choice.name}, which this gateway does not run")
+    if choice is not None and not request.tools:
+        if choice.mode == "required":
+            raise _refused("tool_choice", "must not be 'required' without a tool that runs here")
+        # Some providers refuse a choice among no tools, where it has no effect.
+        choice = None
+    names = tuple(tool.left_out_as for tool in left_out if tool.left_out_as is not None)
+    return replace(request, server_tools=kept, tool_choice=choice), names
+
+
+def _refused(param: str, what: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)

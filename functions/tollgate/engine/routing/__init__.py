@@ -1,0 +1,1 @@
+"""The followed catalog, reports about endpoints, and simulated plans."""

@@ -1,0 +1,114 @@
+"""Follows the published catalog without a restart.
+
+A request is served by one catalog from its start to its end. A newer catalog is loaded beside the
+requests that find it; only once it has been live for `_OPTIONAL_FOR_S` do requests wait for it. A
+catalog that cannot be loaded is reported and retried later; until then the last good catalog
+serves, at first the bundled one.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+from tollgate.core.clock import Clock
+from tollgate.core.routing.publication import Publication, PublishedCatalogs
+from tollgate.engine.gateway import Journal
+from tollgate.routing.planning.catalog import Catalog
+
+# Every instance follows within thirty seconds: a pointer is cached for five, the rest is to load.
+_OPTIONAL_FOR_S: Final = 20
+_WAIT_MAX_S: Final = 5.0
+_RETRY_AFTER_S: Final = 15.0
+
+Served = TypeVar("Served")
+
+
+class CatalogFollower(Generic[Served]):
+    """Cache of `make(catalog)`: one entry per live, candidate and bundled catalog."""
+
+    def __init__(
+        self,
+        publications: PublishedCatalogs,
+        bundled: Catalog,
+        make: Callable[[Catalog], Served],
+        *,
+        clock: Clock,
+        journal: Journal,
+    ) -> None:
+        self._publications = publications
+        self._make = make
+        self._clock = clock
+        self._journal = journal
+        self._bundled = bundled.sha
+        self._made = {bundled.sha: make(bundled)}
+        self._good = bundled.sha
+        self._loading: dict[str, asyncio.Task[None]] = {}
+        self._failed_s: dict[str, float] = {}
+        self._publication: Publication | None = None
+
+    async def for_key(self, key_id: str | None) -> Served:
+        """Return `make(catalog)` of the catalog that serves a key now.
+
+        `key_id` is None for a caller without a key, who gets the live catalog.
+        """
+        publication = await self._published()
+        if publication is None:
+            return self._made[self._good]
+        overdue = self._clock.now_s() - publication.moved_s >= _OPTIONAL_FOR_S
+        # A key whose candidate cannot be loaded is served by the live catalog.
+        for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
+            if sha not in self._made:
+                loading = self._load(sha)
+                # A load that failed is retried beside requests: none waits for it twice.
+                if overdue and sha not in self._failed_s:
+                    await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
+            if sha in self._made:
+                if sha == publication.live:
+                    self._good = sha
+                return self._made[sha]
+        return self._made[self._good]
+
+    async def finish_loading(self) -> None:
+        """Wait up to `_WAIT_MAX_S` for running loads: Lambda runs nothing between invocations."""
+        if self._loading:
+            await asyncio.wait(set(self._loading.values()), timeout=_WAIT_MAX_S)
+
+    async def _published(self) -> Publication | None:
+        try:
+            self._publication = await self._publications.publication()
+        except Exception as failure:
+            self._journal.catalog_rejected(
+                "the published pointer cannot be read", failure, serving=self._good
+            )
+        return self._publication
+
+    def _load(self, sha: str) -> asyncio.Task[None]:
+        task = self._loading.get(sha)
+        if task is None:
+            task = asyncio.create_task(self._load_once(sha))
+            self._loading[sha] = task
+            task.add_done_callback(lambda _: self._loading.pop(sha))
+        return task
+
+    async def _load_once(self, sha: str) -> None:
+        now_s = self._clock.monotonic_s()
+        if now_s - self._failed_s.get(sha, float("-inf")) < _RETRY_AFTER_S:
+            return
+        try:
+            made = self._make(Catalog.from_json(await self._publications.catalog(sha)))
+        except Exception as failure:
+            self._failed_s[sha] = now_s
+            self._journal.catalog_rejected(
+                f"catalog {sha} cannot be served", failure, serving=self._good
+            )
+            return
+        self._failed_s.pop(sha, None)
+        self._made[sha] = made
+        self._forget_others()
+
+    def _forget_others(self) -> None:
+        publication = self._publication
+        kept = {self._bundled, self._good}
+        if publication is not None:
+            kept |= {publication.live, publication.candidate or publication.live}
+        self._made = {sha: made for sha, made in self._made.items() if sha in kept}

@@ -1,0 +1,87 @@
+"""Reports about endpoints, which all instances share: failures, and the time that answers took.
+
+They are sent while the generation goes on, or while it settles.
+"""
+
+import asyncio
+from typing import Final
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.routing.cooldown import CooldownPolicy
+from tollgate.core.routing.speed import AnswerTime
+from tollgate.engine.gateway import Journal
+from tollgate.providers.ports.base import Target
+from tollgate.stores.ports.base import CooldownStore
+
+# Failures that every caller of the endpoint would meet, not those that one request caused.
+_COUNTED: Final = frozenset(
+    {
+        ErrorCode.PROVIDER_RATE_LIMIT,
+        ErrorCode.PROVIDER_OVERLOADED,
+        ErrorCode.PROVIDER_UNAVAILABLE,
+        ErrorCode.PROVIDER_TIMEOUT,
+        ErrorCode.PROVIDER_AUTH,
+    }
+)
+_DELIVERY_LIMIT_S: Final = 1.0
+
+
+class EndpointReports:
+    """The reports of one generation, sent in the background until its end."""
+
+    def __init__(self, store: CooldownStore, policy: CooldownPolicy) -> None:
+        self._store = store
+        self._policy = policy
+        self._reports: dict[asyncio.Task[bool | None], str] = {}
+        # The endpoint that serves, and the time to its first token.
+        self._serving: tuple[Target, int] | None = None
+
+    def note_failure(self, endpoint_id: str, error: UpstreamError) -> None:
+        """Report a failure in the background if it is about the endpoint, not about the request."""
+        if error.code in _COUNTED:
+            report = self._store.count_failure(endpoint_id, self._policy)
+            self._reports[asyncio.create_task(report)] = endpoint_id
+
+    def note_first_token(self, target: Target, first_token_ms: int) -> None:
+        """Note the time to the first token of the endpoint that serves."""
+        self._serving = target, first_token_ms
+
+    def note_answer(self, record: GenerationRecord) -> None:
+        """Add the time of an answer that is complete; the sums are sent every so often.
+
+        Tokens that nobody counted, those of several answers at a time, and a time in which tools
+        ran say nothing of a speed.
+        """
+        if self._serving is None or record.outcome != "ok":
+            return
+        target, first_token_ms = self._serving
+        trace = record.trace
+        is_single = trace.kind == "chat" and trace.choices == 1 and not trace.prompts
+        counted = is_single and not record.runs and record.usage_source == "provider"
+        tokens = (record.usage.output_tokens or 0) if counted else 0
+        times = AnswerTime(
+            first_token_ms=first_token_ms,
+            output_tokens=tokens,
+            output_ms=record.attempts[-1].duration_ms if tokens else 0,
+        )
+        if self._store.add_answer(target.endpoint_id, times):
+            report = self._store.write_speed(target.endpoint_id)
+            self._reports[asyncio.create_task(report)] = target.endpoint_id
+
+    async def deliver(self, journal: Journal, request_id: str) -> None:
+        """Wait up to a second for the reports: Lambda may freeze the process after the last byte.
+
+        The store handles its own unavailability, so an exception of a report is a defect.
+        """
+        if not self._reports:
+            return
+        done, _ = await asyncio.wait(self._reports, timeout=_DELIVERY_LIMIT_S)
+        for task in done:
+            if task.cancelled():
+                continue
+            unexpected_error = task.exception()
+            if isinstance(unexpected_error, Exception):
+                journal.unexpected_error(unexpected_error, request_id)
+            elif task.result():
+                journal.endpoint_cooled_down(self._reports[task])

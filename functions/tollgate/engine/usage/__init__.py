@@ -1,0 +1,1 @@
+"""Usage of a generation: reported, estimated, bounded, and covered by its hold."""

@@ -1,0 +1,107 @@
+"""Keeps a covered hold ahead of its generation's cost, or ends the generation while it is paid for.
+
+Needed only if the caller set no limit on the output: with a limit, the hold is for the most that
+the generation can cost.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from tollgate.core.errors import AccessError, LedgerError
+from tollgate.core.events import (
+    Chosen,
+    Ended,
+    PartDelta,
+    PartEnd,
+    PartStart,
+    Started,
+    StreamEvent,
+)
+from tollgate.engine.meter import Meter
+from tollgate.stores.ports.base import Ledger
+
+# Delivered text between two calculations of the cost, each of which makes a whole bill.
+_CHECK_EVERY_BYTES: Final = 256
+
+
+class Coverage:
+    """The cover of one generation, of which `cut` takes every event that the caller gets."""
+
+    def __init__(self, ledger: Ledger, meter: Meter, *, output_limited: bool) -> None:
+        self._ledger = ledger
+        self._meter = meter
+        # Whether the answer may have to end between two events.
+        self.watches = meter.hold.covered and not output_limited
+        self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
+        self._unseen_bytes = 0
+        self._open: dict[int, list[int]] = {}
+
+    def cut(self, events: Iterable[Chosen]) -> Iterator[Sequence[Chosen]]:
+        """Yield events that came together in pieces, each to be sent before `extend` runs.
+
+        An event is taken from `events` only once the piece before it has been used.
+        """
+        piece: list[Chosen] = []
+        if not self.watches:
+            piece += events
+        else:
+            for choice, event in events:
+                piece.append((choice, event))
+                self._note(event, choice)
+                if self._unseen_bytes >= _CHECK_EVERY_BYTES:
+                    yield piece
+                    piece = []
+        if piece:
+            yield piece
+
+    async def extend(self) -> bool:
+        """Return whether the generation may go on after a piece; top up its hold if needed.
+
+        The cost of delivered text is an estimate, so the hold grows once half of it is used.
+        """
+        if self._unseen_bytes < _CHECK_EVERY_BYTES:
+            return True
+        self._unseen_bytes = 0
+        return await self._renew(2 * self._meter.cost_nano_usd())
+
+    def _note(self, event: StreamEvent, choice: int) -> None:
+        match event:
+            case Started():
+                self._open[choice] = []
+            case PartStart(index=index):
+                self._open[choice].append(index)
+            case PartEnd(index=index):
+                self._open[choice].remove(index)
+            case Ended():
+                del self._open[choice]
+            case PartDelta(text=text):
+                self._unseen_bytes += len(text)
+            case _:
+                pass
+
+    async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
+        """Return whether another round may begin, with so many tokens more than at first."""
+        if not self.watches:
+            return True
+        prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
+        return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)
+
+    async def _renew(self, needed_nano_usd: int) -> bool:
+        """Return whether the hold is, or becomes, at least so much."""
+        hold = self._meter.hold
+        missing = needed_nano_usd - hold.wallet_nano_usd
+        if missing <= 0:
+            return True
+        step = max(self._step_nano_usd, missing)
+        try:
+            self._meter.replace_hold(await self._ledger.top_up(hold, step))
+        except (LedgerError, AccessError):
+            return False
+        return True
+
+    def end_events(self) -> Iterator[Chosen]:
+        """Yield the events that end each open choice, as if its output limit were reached."""
+        for choice, parts in self._open.items():
+            for index in parts:
+                yield choice, PartEnd(index=index)
+            yield choice, Ended(finish="length")

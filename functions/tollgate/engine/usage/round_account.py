@@ -1,0 +1,150 @@
+"""The account of one round of a generation: the usage of its streams, and its bill."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from tollgate.core.events import Grouped
+from tollgate.core.json_value import JsonValue
+from tollgate.core.records.generation import BillLine, UsageSource
+from tollgate.core.usage import Units, Usage
+from tollgate.core.work.base import InputWork, Work
+from tollgate.engine.usage.stream_usage import StreamUsage
+from tollgate.engine.usage.usage_bound import InputBound, UsageBound
+from tollgate.routing.planning.plan import Attempt, Plan
+from tollgate.routing.price import Price, bill
+
+# The least certain source first: a sum is only as certain as that.
+_NO_SOURCE: Final[UsageSource] = "none"
+_WEAKEST_FIRST: Final[tuple[UsageSource, ...]] = ("bounded", "estimated", "provider", _NO_SOURCE)
+
+
+class RoundAccount:
+    """The streams of one request to a provider; most generations have one such round.
+
+    `prompt_growth_tokens` is the likely size of what was added to the prompt since the first round,
+    `searches_before` are those that the provider ran in earlier ones.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        plan: Plan,
+        created_s: int,
+        *,
+        prompt_growth_tokens: int = 0,
+        searches_before: int = 0,
+    ) -> None:
+        self._work = work
+        self._plan = plan
+        self._created_s = created_s
+        self._growth_tokens = prompt_growth_tokens
+        self._searches_before = searches_before
+        self._choices = work.answers
+        self.streams = [StreamUsage(self._choices)]
+        """The streams in the order of their choices, of which each has as many."""
+        self._serving: Attempt | None = None
+
+    def serve(self, attempt: Attempt, *, streams: int) -> None:
+        """Note the attempt that serves the round, in so many streams with as many choices each."""
+        self._serving = attempt
+        self.streams = [StreamUsage(self._choices // streams) for _ in range(streams)]
+
+    def observe(self, event: Grouped, choice: int) -> None:
+        """Count an event of the attempt that serves."""
+        self.streams[choice * len(self.streams) // self._choices].observe(event)
+
+    @property
+    def raw_usages(self) -> list[JsonValue]:
+        """The provider's own objects, one for each stream."""
+        return [stream.raw_usage for stream in self.streams]
+
+    def measure(self) -> tuple[list[Usage], UsageSource]:
+        """Return the usage of each stream; one estimated stream makes the whole an estimate."""
+        attempt = self._serving
+        if attempt is None:
+            return [Usage()], "none"
+        trace = self._plan.trace
+        sizes = [prompt.estimate for prompt in trace.prompts] or [trace.estimated_input_tokens]
+        echoed = _echoed_bytes(self._work)
+        streams_per_prompt = len(self.streams) // len(sizes)
+        measured = [
+            stream.measure(
+                attempt,
+                estimated_input_tokens=sizes[place // streams_per_prompt] + self._growth_tokens,
+                output_tokens_max=trace.output_tokens_max,
+                echoed_bytes=echoed[place // streams_per_prompt] if echoed else 0,
+                inputs=self._input_bound(attempt),
+            )
+            for place, stream in enumerate(self.streams)
+        ]
+        usages = [self._within_searches(usage) for usage, _ in measured]
+        return usages, weakest_source(source for _, source in measured)
+
+    def bill(self, usages: Iterable[Usage]) -> tuple[BillLine, ...]:
+        """Return the lines of measured streams; each has the rates of its own prompt's size.
+
+        Streams with equal rates are billed together. What is charged by the request is charged
+        once.
+        """
+        if self._serving is None:
+            return ()
+        by_price: dict[Price, Usage] = {}
+        for usage in usages:
+            price = self.price(self._serving, usage)
+            if by_price and price not in by_price:
+                price = replace(price, request=None)
+            by_price[price] = by_price[price].plus(usage) if price in by_price else usage
+        return tuple(line for price, usage in by_price.items() for line in bill(usage, price))
+
+    def bound(self, usage: Usage, attempt: Attempt) -> Usage:
+        """Return the believed usage of an attempt that failed, of which nothing was delivered."""
+        bound = UsageBound.of(
+            attempt,
+            choices=self._choices,
+            output_tokens_max=self._plan.trace.output_tokens_max,
+            shown_bytes=0,
+            reasons=True,
+            inputs=self._input_bound(attempt),
+        )
+        return bound.apply(usage).fit_parts()
+
+    def price(self, attempt: Attempt, usage: Usage) -> Price:
+        """Return the rates at the record's own time, so that its bill can be recalculated."""
+        picture = self._plan.trace.picture
+        return attempt.prices.at(self._created_s, usage.input_tokens, picture)
+
+    def _within_searches(self, usage: Usage) -> Usage:
+        """Return the usage with no more searches than were held: not every provider has a limit."""
+        rounds, searches = self._plan.trace.rounds, usage.web_searches
+        if rounds is None or searches is None:
+            return usage
+        left = max(0, rounds.provider_searches_max - self._searches_before)
+        return replace(usage, web_searches=min(searches, left))
+
+    def _input_bound(self, attempt: Attempt) -> InputBound | None:
+        """Return the most that inputs have, which is held; None for a conversation."""
+        trace, work = self._plan.trace, self._work
+        if not isinstance(work, InputWork):
+            return None
+        return InputBound(
+            tokens_max=min(trace.input_tokens_max, attempt.context_tokens * trace.inputs),
+            units=trace.units or Units(),
+            units_max=trace.units_max or Units(),
+            charged=frozenset(self.price(attempt, Usage()).usd_per_million_pieces),
+            likely_output_tokens=work.likely_output_tokens,
+            by_medium=work.by_medium,
+        )
+
+
+def weakest_source(sources: Iterable[UsageSource]) -> UsageSource:
+    """Return the least certain of the sources."""
+    found = {*sources, _NO_SOURCE}
+    return next(source for source in _WEAKEST_FIRST if source in found)
+
+
+def _echoed_bytes(work: Work) -> list[int] | None:
+    if isinstance(work, InputWork) or not work.echo:
+        return None
+    return [len(prompt.encode()) for prompt in work.prompts]

@@ -1,0 +1,181 @@
+"""The usage of one stream of a provider, reported or estimated."""
+
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+
+from tollgate.core.content import MadeImage, Reasoning
+from tollgate.core.events import (
+    Ended,
+    Grouped,
+    Output,
+    PartDelta,
+    PartDeltas,
+    PartEnd,
+    Partial,
+    PartNote,
+    PartStart,
+    Started,
+    UsageReported,
+)
+from tollgate.core.json_value import JsonValue
+from tollgate.core.records.generation import UsageSource
+from tollgate.core.usage import Usage
+from tollgate.engine.usage.usage_bound import InputBound, UsageBound
+from tollgate.routing.planning.plan import Attempt
+from tollgate.routing.price import Price
+
+# Typical of English text and code; used only where a provider reported nothing.
+_BYTES_PER_TOKEN: Final = 4
+# One of 1024 x 1024 pixels. https://ai.google.dev/gemini-api/docs/pricing (2026-11-22)
+_TOKENS_PER_IMAGE: Final = 1_290
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+class StreamUsage:
+    """The usage of a stream of `choices` choices; what the stream reports covers all of them."""
+
+    def __init__(self, choices: int) -> None:
+        self.usage = Usage()
+        self.raw_usage: JsonValue = None
+        self._choices = choices
+        self._delivered_bytes = 0
+        self._has_output = False
+        self._output_bytes = 0
+        self._images = 0
+        self._reasons = False
+        self._prompt_blocked = False
+        self._running = choices
+
+    def observe(self, event: Grouped) -> None:
+        """Count an event of the stream."""
+        match event:
+            case PartDelta():
+                self._delivered_bytes += _size(event.text)
+            case PartDeltas():
+                self._delivered_bytes += _size("".join(event.texts))
+            case UsageReported(usage=usage, raw=raw):
+                self.usage = self.usage.update(usage)
+                self.raw_usage = raw
+            case Ended(prompt_blocked=blocked):
+                self._running -= 1
+                self._prompt_blocked = blocked
+            case PartStart(part=Reasoning()):
+                self._reasons = True
+            case PartStart(part=MadeImage()):
+                self._images += 1
+            case Output(pieces=pieces):
+                self._has_output = True
+                self._output_bytes += sum(map(len, pieces))
+            case Partial():
+                self._has_output = True
+            case Started() | PartStart() | PartNote() | PartEnd():
+                pass
+            case _:
+                assert_never(event)
+
+    @property
+    def ended(self) -> bool:
+        """True once every choice is complete."""
+        return self._running <= 0
+
+    def measure(
+        self,
+        attempt: Attempt,
+        *,
+        estimated_input_tokens: int,
+        output_tokens_max: int | None,
+        echoed_bytes: int = 0,
+        inputs: InputBound | None = None,
+    ) -> tuple[Usage, UsageSource]:
+        """Return the usage and its source; `echoed_bytes` of each choice are its prompt's.
+
+        `inputs` bound the prompt, where its size does.
+
+        Counts that the provider did not report are estimated once text was delivered, except those
+        of a prompt that it blocked. Counts that the attempt cannot have used are cut to its bound.
+        """
+        shown_bytes = max(0, self._delivered_bytes - echoed_bytes * self._choices)
+        usage, source = (
+            self._estimate_missing(estimated_input_tokens, shown_bytes)
+            if inputs is None
+            else self._estimate_units(estimated_input_tokens, inputs, attempt.prices.base)
+        )
+        if self._images and usage.images is None:
+            usage = replace(usage, images=self._images)
+        has_rate = attempt.prices.base.image_output is not None
+        if self._images and has_rate and usage.image_output_tokens is None:
+            # A report that does not tell pictures from text would be billed as text alone.
+            usage = replace(usage, image_output_tokens=self._images * _TOKENS_PER_IMAGE)
+            source = "estimated"
+        bound = UsageBound.of(
+            attempt,
+            choices=self._choices,
+            output_tokens_max=output_tokens_max,
+            shown_bytes=shown_bytes,
+            images=self._images,
+            reasons=(
+                self._reasons
+                or bool(usage.reasoning_tokens)
+                or "reasoning" in attempt.target.supports
+            ),
+            inputs=inputs,
+        )
+        plausible = bound.apply(usage)
+        return plausible.fit_parts(), source if plausible == usage else "bounded"
+
+    def _estimate_units(
+        self, estimated_input_tokens: int, inputs: InputBound, price: Price
+    ) -> tuple[Usage, UsageSource]:
+        """Return the usage of work on inputs, of which a piece is due as a whole."""
+        if not self.ended and not self._has_output:
+            return self.usage, "none" if self.usage == Usage() else "provider"
+        likely = Usage(
+            uncached_input_tokens=estimated_input_tokens,
+            output_tokens=inputs.units.output_tokens
+            if self.ended
+            else inputs.likely_output_tokens(self._output_bytes),
+            **{unit: getattr(inputs.units, unit) for unit in inputs.charged},
+        )
+        reported = self.usage
+        by_tokens = not inputs.charged and (price.input_dearest or price.output_dearest)
+        if by_tokens and reported.audio_seconds and not reported.total_tokens:
+            # A server that counts seconds alone has no tokens to report, and is not free for that.
+            reported = replace(reported, uncached_input_tokens=None, output_tokens=None)
+        likely = _without_parts(inputs.by_medium(likely), reported)
+        usage = likely.update(reported)
+        return usage, "provider" if usage == self.usage else "estimated"
+
+    def _estimate_missing(
+        self, estimated_input_tokens: int, shown_bytes: int
+    ) -> tuple[Usage, UsageSource]:
+        complete = (
+            self.usage.uncached_input_tokens is not None and self.usage.output_tokens is not None
+        )
+        if self._prompt_blocked:
+            return self.usage, "none" if self.usage == Usage() else "provider"
+        if complete and self.ended:
+            return self.usage, "provider"
+        if not self.ended and not self._delivered_bytes and not self._images:
+            return self.usage, "provider" if complete else "none"
+        delivered_tokens = -(-shown_bytes // _BYTES_PER_TOKEN) + self._images * _TOKENS_PER_IMAGE
+        estimate = Usage(
+            uncached_input_tokens=estimated_input_tokens,
+            output_tokens=delivered_tokens,
+        ).update(self.usage)
+        if not self.ended and (estimate.output_tokens or 0) < delivered_tokens:
+            # Early reports count the tokens generated until then, not those delivered since.
+            estimate = replace(estimate, output_tokens=delivered_tokens)
+        return estimate, "estimated"
+
+
+def _without_parts(likely: Usage, reported: Usage) -> Usage:
+    """Return likely usage without the parts of what is reported, which are reported or none."""
+    if reported.uncached_input_tokens is not None:
+        likely = replace(likely, audio_input_tokens=None, image_input_tokens=None)
+    if reported.output_tokens is not None:
+        likely = replace(likely, audio_output_tokens=None, image_output_tokens=None)
+    return likely

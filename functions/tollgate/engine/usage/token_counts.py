@@ -1,0 +1,183 @@
+"""The tokens of a prompt: the provider's own count where there is one, else an estimate by size."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+import pydantic_core
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, GatewayError, UpstreamError
+from tollgate.core.principal import Principal
+from tollgate.core.request import GenerationRequest
+from tollgate.core.work.base import InputWork
+from tollgate.engine.choices import EncodedAttempt, encode_attempt
+from tollgate.engine.documents.document_reading import reads_itself
+from tollgate.engine.files.media import RequestMedia
+from tollgate.engine.files.named_files import find_named_files
+from tollgate.engine.gateway import Gateway
+from tollgate.providers.ports.base import Frame, TokenCounter, UpstreamRefused, WireRequest
+from tollgate.providers.ports.formats import WIRE_FORMATS
+from tollgate.providers.shared.counts import Counts
+from tollgate.routing.planning.plan import Attempt
+from tollgate.routing.planning.planner import Planner
+from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.routing.planning.prompt_size import PromptSize
+
+# A person waits for a count; behind it stands an estimate that costs nothing.
+COUNT_S: Final = 5.0
+# What a key may have counted by providers in a minute by one process: an agent asks 14 times at
+# once. Beyond it the estimate answers, so that no key uses up a provider's own limit on counts.
+COUNTS_PER_MINUTE_MAX: Final = 120
+_MINUTE_S: Final = 60
+# Refusals of an answer that do not concern a count, which costs nothing and has no length.
+_UNCOUNTED: Final = frozenset({ErrorCode.CONTEXT_LENGTH_EXCEEDED, ErrorCode.KEY_LIMIT_EXCEEDED})
+
+
+class TokenCount(Struct, frozen=True, kw_only=True):
+    """The tokens of a prompt."""
+
+    tokens: int
+    is_exact: bool
+    # Why a provider that counts did not; None without such a failure.
+    failure: ErrorCode | None = None
+
+
+class CountPace:
+    """Counts what each key asked of providers in this minute."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._minute = 0
+        self._asked: dict[str, int] = {}
+
+    def admits(self, key_id: str) -> bool:
+        """Note one count of a key, and return whether it is within the limit."""
+        minute = int(self._clock.now_s() // _MINUTE_S)
+        if minute != self._minute:
+            self._minute, self._asked = minute, {}
+        asked = self._asked[key_id] = self._asked.get(key_id, 0) + 1
+        return asked <= COUNTS_PER_MINUTE_MAX
+
+
+async def count_tokens(
+    gateway: Gateway,
+    request: GenerationRequest,
+    *,
+    principal: Principal,
+    request_id: str,
+    pace: CountPace,
+) -> TokenCount:
+    """Count the tokens of a prompt for the endpoint that would serve it, or for its model.
+
+    Nothing is held, billed or recorded. Raises GatewayError for what no model would be sent; a
+    provider that fails or is slow leaves the estimate.
+    """
+    if request.names_files:
+        request = await find_named_files(gateway.files, principal.workspace_id, request)
+    estimate = TokenCount(tokens=PromptSize.of(request).estimate, is_exact=False)
+    try:
+        attempt = _find_counting(gateway, request, principal=principal, request_id=request_id)
+    except GatewayError as refusal:
+        if refusal.code not in _UNCOUNTED:
+            raise
+        return estimate
+    if attempt is None or _is_read_here(gateway, request, attempt):
+        return estimate
+    if not pace.admits(principal.key_id):
+        return replace(estimate, failure=ErrorCode.RATE_LIMIT_EXCEEDED)
+    try:
+        async with asyncio.timeout(COUNT_S):
+            tokens = await _ask(gateway, request, attempt)
+    except TimeoutError:
+        return replace(estimate, failure=ErrorCode.PROVIDER_TIMEOUT)
+    except UpstreamError as failure:
+        return replace(estimate, failure=failure.code)
+    return TokenCount(tokens=tokens, is_exact=True) if tokens is not None else estimate
+
+
+def _find_counting(
+    gateway: Gateway, request: GenerationRequest, *, principal: Principal, request_id: str
+) -> Attempt | None:
+    """Return the first endpoint that counts, of the model that would serve; None without one.
+
+    Every host of a model counts alike.
+    """
+    wanted = PlanningRequest.of(request, principal=principal, request_id=request_id)
+    # A prompt that is too long is counted too: its length is what the caller wants to know.
+    plan = gateway.planner.plan(replace(wanted, input_tokens_min=0), now_s=gateway.clock.now_s())
+    model = plan.attempts[0].target.model
+    return next(
+        (
+            attempt
+            for attempt in plan.attempts
+            if attempt.target.model == model
+            and attempt.target.dialect.counts_tokens
+            and _counter(gateway.planner, attempt) is not None
+        ),
+        None,
+    )
+
+
+def _is_read_here(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> bool:
+    """Return whether the endpoint would get the pages of a document, which no count has read."""
+    if gateway.reader is None or not request.has_documents:
+        return False
+    return not reads_itself(attempt.target, request)
+
+
+def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
+    row = planner.catalog.providers[attempt.target.provider]
+    counter = WIRE_FORMATS[row.codec].counter
+    return counter() if counter is not None else None
+
+
+async def _ask(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> int | None:
+    """Return the provider's count; None if this prompt cannot be counted, UpstreamError on failure.
+
+    The request that is counted is the one that would generate.
+    """
+    counter = _counter(gateway.planner, attempt)
+    if counter is None:
+        return None
+    provider = gateway.providers.provider(attempt.target.provider)
+    media = RequestMedia(gateway.media, request, gateway.files)
+    inlined = await media.inline(attempt.target)
+    if isinstance(inlined, InputWork):
+        return None
+    encoded = encode_attempt(provider, attempt, inlined)
+    counting = counter.encode(encoded.wires[0], attempt.target)
+    if counting is None:
+        return None
+    found = _read(await _exchange(encoded, counting), counter.fields)
+    if found is None:
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE,
+            f"The provider {attempt.target.provider} sent no count.",
+        )
+    return found
+
+
+async def _exchange(encoded: EncodedAttempt, counting: WireRequest) -> bytes:
+    attempt = encoded.attempt
+    try:
+        async with encoded.transport.open(counting, attempt.timeouts) as frames:
+            return await _first(frames)
+    except UpstreamRefused as refused:
+        raise encoded.codec.error(refused, attempt.target) from refused
+
+
+async def _first(frames: AsyncIterator[Sequence[Frame]]) -> bytes:
+    async for together in frames:
+        return together[0].data
+    return b""
+
+
+def _read(body: bytes, fields: Sequence[str]) -> int | None:
+    try:
+        reply = pydantic_core.from_json(body)
+    except ValueError:
+        return None
+    return Counts(reply).first(*fields)

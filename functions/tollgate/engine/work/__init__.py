@@ -1,0 +1,1 @@
+"""Work on inputs at one endpoint."""

@@ -1,0 +1,175 @@
+"""Work on inputs at one endpoint: batches as its provider takes them, joined in their order.
+
+Nothing commits before every batch is answered, so that a failure of any of them may still be
+retried or served elsewhere. The usage of batches that were answered until then is reported: it is
+what a failed attempt has cost the operator.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from functools import reduce
+from itertools import chain
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.events import Chosen, Ended, Output, Started, StreamEvent, UsageReported
+from tollgate.core.usage import Usage
+from tollgate.core.work.base import InputWork, WorkResult
+from tollgate.engine.choices import Encoded, error_of, lacks_kind
+from tollgate.engine.work.streamed_work import encode_streamed
+from tollgate.providers.ports.base import (
+    BatchCodec,
+    Provider,
+    Transport,
+    UpstreamRefused,
+    WireRequest,
+)
+from tollgate.routing.planning.plan import Attempt
+
+# Requests of one attempt that are under way at once.
+_BATCHES_AT_ONCE: Final = 8
+# Whole answers that are held in memory, of all batches together.
+RESULT_BYTES_MAX: Final = 160 * 1024 * 1024
+
+
+class EncodedBatches(Struct, frozen=True, kw_only=True):
+    """The requests of one attempt, one for each batch."""
+
+    codec: BatchCodec[Any]
+    transport: Transport
+    attempt: Attempt
+    batches: tuple[InputWork, ...]
+    wires: tuple[WireRequest, ...]
+
+    @property
+    def streams(self) -> int:
+        """One stream, with the usage of all batches."""
+        return 1
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """The caller's parameters that the provider does not take as they were set."""
+        return self.wires[0].adapted
+
+    @property
+    def adapted(self) -> tuple[str, ...]:
+        """The names of what does not reach the provider as the caller sent it."""
+        return self.unsupported
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[Chosen], None]]:
+        """Yield the stream of the one answer; reading it sends the requests."""
+        async with aclosing(self._events()) as events:
+            yield events
+
+    async def _events(self) -> AsyncGenerator[Sequence[Chosen], None]:
+        slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
+        tasks = [asyncio.create_task(self._ask(place, slots)) for place in range(len(self.wires))]
+        results: dict[int, WorkResult] = {}
+        size = 0
+        try:
+            for answered in asyncio.as_completed(tasks):
+                place, result = await answered
+                if isinstance(result, WorkResult):
+                    results[place] = result
+                    size += sum(map(len, result.pieces))
+                failure = result if isinstance(result, Exception) else _find_excess(size)
+                if failure is not None:
+                    if results:
+                        yield _choose(_started(results), _sum_of_usage(results))
+                    raise failure
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        pieces = (results[place].pieces for place in range(len(tasks)))
+        yield _choose(
+            _started(results),
+            _sum_of_usage(results),
+            Output(pieces=tuple(chain.from_iterable(pieces))),
+            Ended(finish="stop"),
+        )
+
+    async def _ask(
+        self, place: int, slots: asyncio.Semaphore
+    ) -> tuple[int, WorkResult | Exception]:
+        """Return the place of a batch with its result, or with the failure that ended it."""
+        try:
+            async with slots:
+                return place, await self._result(place)
+        except Exception as failure:
+            return place, failure
+
+    async def _result(self, place: int) -> WorkResult:
+        target, wire = self.attempt.target, self.wires[place]
+        try:
+            async with self.transport.open(wire, self.attempt.timeouts) as frames:
+                async for together in frames:
+                    return self.codec.decode(together[-1], self.batches[place], target)
+        except UpstreamRefused as refused:
+            raise error_of(refused, self.codec.error, target) from refused
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE, f"{target.provider} answered without a body."
+        )
+
+
+def encode_work(provider: Provider, attempt: Attempt, work: InputWork) -> Encoded:
+    """Encode work; raise RequestError for inputs that the provider never accepts.
+
+    What one request is enough for is streamed, if the caller wants that and the provider can.
+    """
+    load = provider.batch_codecs.get(work.kind)
+    load_streamed = provider.stream_codecs.get(work.kind)
+    if load is None:
+        if load_streamed is None:
+            raise lacks_kind(attempt, work.kind)
+        return encode_streamed(load_streamed(), provider.transport, attempt, work)
+    codec = load()
+    batches = tuple(codec.split(work, attempt.target))
+    if work.stream and load_streamed is not None and len(batches) == 1:
+        return encode_streamed(load_streamed(), provider.transport, attempt, work)
+    return EncodedBatches(
+        codec=codec,
+        transport=provider.transport,
+        attempt=attempt,
+        batches=batches,
+        wires=tuple(codec.encode(batch, attempt.target) for batch in batches),
+    )
+
+
+def _choose(*events: StreamEvent) -> list[Chosen]:
+    """Return events as those of the only choice."""
+    return [(0, event) for event in events]
+
+
+def _started(results: Mapping[int, WorkResult]) -> Started:
+    first = results[min(results)]
+    return Started(upstream_id=first.upstream_id, served_model=first.served_model)
+
+
+def _sum_of_usage(results: Mapping[int, WorkResult]) -> UsageReported:
+    """Return the sum of the batches; a class that one of them does not report is not known."""
+    usages = [result.usage for result in results.values()]
+    known = {
+        name
+        for name in Usage.__struct_fields__
+        if all(getattr(usage, name) is not None for usage in usages)
+    }
+    total = reduce(Usage.plus, usages)
+    raw = [results[place].raw_usage for place in sorted(results)]
+    return UsageReported(
+        usage=Usage(**{name: getattr(total, name) for name in known}),
+        raw=raw[0] if len(raw) == 1 else raw,
+    )
+
+
+def _find_excess(size: int) -> UpstreamError | None:
+    """Return the error of a result of so many bytes, None for one that may be held."""
+    if size <= RESULT_BYTES_MAX:
+        return None
+    return UpstreamError(
+        ErrorCode.PROVIDER_UNAVAILABLE, f"The result has more than {RESULT_BYTES_MAX} bytes."
+    )

@@ -1,0 +1,115 @@
+"""Pictures for the tool `image`: planned, attempted and billed as a request for them is."""
+
+import asyncio
+from decimal import Decimal
+from typing import Final, assert_never
+
+import msgspec
+from msgspec import Struct
+
+from tollgate.core.clock import Clock, Deadline
+from tollgate.core.content import InlineMedia, MadeImage, MediaUrl
+from tollgate.core.errors import GatewayError, UpstreamError
+from tollgate.core.events import Output
+from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
+from tollgate.core.records.generation import BillLine, Fee
+from tollgate.core.work.images import ImagePiece, ImageRequest
+from tollgate.engine import retry
+from tollgate.engine.attempt_cursor import AttemptCursor
+from tollgate.engine.gateway import ProviderDirectory
+from tollgate.engine.usage.round_account import RoundAccount
+from tollgate.engine.work.batches import encode_work
+from tollgate.routing.planning.plan import Attempt, Plan
+from tollgate.routing.planning.planner import Planner
+from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.tools.ports.base import Painted, RunFailure
+
+_PIECES_PER_RATE: Final = Decimal(1_000_000)
+
+
+class CatalogPainter(Struct, frozen=True, kw_only=True):
+    """Implements `tools.ports.base.Painter` for one request, at the prices of one moment.
+
+    A price that changes before a picture is made would be above what is held.
+    """
+
+    planner: Planner
+    providers: ProviderDirectory
+    clock: Clock
+    ids: IdSource
+    when_s: float
+    """The Unix second of the request."""
+
+    def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
+        """Return the most that the work can cost; GatewayError if no model may do it."""
+        return self._plan(work, principal).cost_max_nano_usd
+
+    async def paint(self, work: ImageRequest, principal: Principal, *, timeout_s: float) -> Painted:
+        """Return the pictures; RunFailure if no endpoint makes them in time."""
+        deadline = Deadline.within(self.clock, timeout_s)
+        try:
+            async with asyncio.timeout(timeout_s):
+                plan = self._plan(work, principal)
+                return await self._attempt(AttemptCursor(plan), plan, work, deadline)
+        except TimeoutError as late:
+            raise RunFailure("unavailable", "the picture was not made in time") from late
+        except GatewayError as error:
+            raise RunFailure("unavailable", "no picture could be made") from error
+
+    def _plan(self, work: ImageRequest, principal: Principal) -> Plan:
+        wanted = PlanningRequest.of(work, principal=principal, request_id=principal.key_id)
+        return self.planner.plan(wanted, now_s=self.when_s)
+
+    async def _attempt(
+        self, cursor: AttemptCursor, plan: Plan, work: ImageRequest, deadline: Deadline
+    ) -> Painted:
+        while True:
+            try:
+                return await self._paint_at(cursor.attempt, plan, work)
+            except UpstreamError as error:
+                decision = cursor.advance(
+                    error, remaining_s=deadline.remaining_s(), jitter=self.ids.uniform()
+                )
+                match decision:
+                    case retry.Again(delay_s):
+                        await self.clock.sleep(delay_s)
+                    case retry.Next():
+                        pass
+                    case retry.Stop():
+                        raise
+                    case _:
+                        assert_never(decision)
+
+    async def _paint_at(self, attempt: Attempt, plan: Plan, work: ImageRequest) -> Painted:
+        provider = self.providers.provider(attempt.target.provider)
+        account = RoundAccount(work, plan, int(self.when_s))
+        account.serve(attempt, streams=1)
+        pieces: list[bytes] = []
+        async with encode_work(provider, attempt, work).open() as events:
+            async for together in events:
+                for choice, event in together:
+                    account.observe(event, choice)
+                    if isinstance(event, Output):
+                        pieces += event.pieces
+        usages, _ = account.measure()
+        return Painted(
+            images=tuple(map(_made, pieces)), fees=tuple(map(_fee, account.bill(usages)))
+        )
+
+
+def _made(piece: bytes) -> MadeImage:
+    picture = msgspec.json.decode(piece, type=ImagePiece)
+    if picture.b64_json is None:
+        return MadeImage(source=MediaUrl(url=picture.url or ""))
+    media_type = f"image/{picture.output_format}"
+    return MadeImage(source=InlineMedia(media_type=media_type, base64=picture.b64_json))
+
+
+def _fee(line: BillLine) -> Fee:
+    """Return a line of the image model's bill as a fee of the tool, which costs the same."""
+    return Fee(
+        item=f"image_model_{line.item}",
+        quantity=line.quantity,
+        usd_each=line.usd_per_million / _PIECES_PER_RATE,
+    )

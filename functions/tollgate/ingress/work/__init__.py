@@ -1,0 +1,1 @@
+"""Client formats of work on inputs, a package for each."""

@@ -1,0 +1,81 @@
+"""Parses a request to judge texts and pictures."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
+from tollgate.core.files.media_types import decode_base64
+from tollgate.core.files.picture_files import find_picture_fault
+from tollgate.core.work.moderation import ModerationRequest, Subject
+from tollgate.ingress.base import ParsedWork
+from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.media import (
+    DATA_URL,
+    field_refusal,
+    parse_address,
+    parse_inline,
+)
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
+from tollgate.ingress.validation import validate_body
+from tollgate.ingress.work.moderations.wire.moderation_request import (
+    ModerationBody,
+    PicturePart,
+    TextPart,
+)
+
+PICTURES_MAX: Final = 16
+
+
+def parse_moderation(body: bytes) -> ParsedWork:
+    """Parse a request; raise RequestError with the field at fault."""
+    asked = validate_body(ModerationBody, body)
+    request = ModerationRequest(
+        model=asked.model,
+        subjects=_subjects([asked.input] if isinstance(asked.input, str) else asked.input),
+        user=asked.user,
+        metadata=asked.metadata or {},
+        preferences=parse_preferences(asked),
+    )
+    if len(request.pictures) > PICTURES_MAX:
+        raise field_refusal("input", f"must have at most {PICTURES_MAX} pictures")
+    return ParsedWork(request=request, ignored=printable_names(_unknown(asked)))
+
+
+def _subjects(stated: list[str | TextPart | PicturePart]) -> tuple[Subject, ...]:
+    """Return a text as an input of its own, and parts as one input together."""
+    texts = [each for each in stated if isinstance(each, str)]
+    if not texts:
+        parts = [each for each in stated if not isinstance(each, str)]
+        return (tuple(_part(each, f"input[{index}]") for index, each in enumerate(parts)),)
+    for index, each in enumerate(stated):
+        if isinstance(each, str) != isinstance(stated[0], str):
+            raise field_refusal(f"input[{index}]", "must be a string or a part as those before it")
+    return tuple((Text(text=text),) for text in texts)
+
+
+def _part(part: TextPart | PicturePart, path: str) -> Text | Image:
+    match part:
+        case TextPart():
+            return Text(text=part.text)
+        case PicturePart():
+            return Image(source=_source(part.image_url.url, f"{path}.image_url.url"))
+
+
+def _source(url: str, path: str) -> InlineMedia | MediaUrl:
+    if not DATA_URL.match(url):
+        return parse_address(url, path)
+    source = parse_inline(url, None, path)
+    fault = find_picture_fault(decode_base64(source.base64))
+    if fault is not None:
+        raise field_refusal(path, fault)
+    return source
+
+
+def _unknown(asked: ModerationBody) -> Iterator[str]:
+    yield from unknown_fields(asked)
+    for index, each in enumerate(() if isinstance(asked.input, str) else asked.input):
+        if isinstance(each, str):
+            continue
+        yield from extra_fields(each, f"input[{index}].")
+        if isinstance(each, PicturePart):
+            yield from extra_fields(each.image_url, f"input[{index}].image_url.")

@@ -1,0 +1,206 @@
+"""Checks that bytes are a recording, and measures its length without decoding the sound.
+
+The length of a WAV file is exact where nothing follows its samples. Of other formats it is what
+their headers state, which may be wrong, or what their size makes likely. Signatures: RFC 9639
+(FLAC), RFC 3533 (Ogg), RFC 8794 (WebM), ISO/IEC 14496-12 (MP4), ISO/IEC 11172-3 (MP3); WAV: RFC
+2361 and Microsoft's "Multiple Channel Audio Data and WAVE Files" (2026-11-22).
+"""
+
+import struct
+from io import BytesIO
+from typing import Final
+
+from typing_extensions import override
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.work.recording import (
+    RECORDING_BYTES_MAX,
+    RECORDING_SECONDS_MAX,
+    Recording,
+    RecordingFormat,
+    longest_s,
+)
+from tollgate.ingress.shared.media import field_refusal
+
+_LISTED: Final = "flac, mp3, mp4, m4a, mpga, ogg, wav or webm"
+# Speech and music as they are mostly recorded, for headers that state no length.
+_BITS_PER_SECOND_TYPICAL: Final = 64_000
+# Some hundred reads find the length of a real file, three for each page at most; a file that is
+# made to be read for long would need millions.
+_READS_MAX: Final = 50_000
+_CHUNKS_MAX: Final = 1_000
+# FLAC in Ogg states its length in the first page, none of which is longer (RFC 3533, 6). tinytag
+# reads its packets by files of its own, whose reads nobody counts.
+_FLAC_IN_OGG: Final = b"\x7fFLAC"
+_PAGE_BYTES_MAX: Final = 65_307
+_FMT: Final = struct.Struct("<HHIIHH")
+_PCM: Final = frozenset({0x0001, 0x0003, 0x0006, 0x0007})
+# A-law and mu-law have a byte for each sample, whatever the header states (ITU-T G.711).
+_BYTE_SAMPLES: Final = frozenset({0x0006, 0x0007})
+_BITS_MAX: Final = 64
+_EXTENSIBLE: Final = 0xFFFE
+# A writer that cannot go back writes one of these where the size would be.
+_UNKNOWN_SIZES: Final = frozenset({0, 0x7FFFFFFF, 0xFFFFFFFF})
+
+
+def read_recording(content: bytes, field: str) -> Recording:
+    """Return a recording; raise RequestError about the field that it came with if it is none."""
+    if not content:
+        raise field_refusal(field, "must not be empty")
+    if len(content) > RECORDING_BYTES_MAX:
+        raise RequestError(
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            f"{field} must have at most {RECORDING_BYTES_MAX:,} bytes.",
+            param=field,
+        )
+    format_ = _detect_format(content)
+    if format_ is None:
+        raise field_refusal(field, f"must be a recording: {_LISTED}")
+    if format_ == "wav":
+        return _read_wav(content, field)
+    stated = None if format_ == "webm" else _stated_length_s(content, format_, field)
+    likely = stated or len(content) * 8 / _BITS_PER_SECOND_TYPICAL
+    seconds = _whole_seconds(likely)
+    return Recording(
+        content=content,
+        format=format_,
+        seconds=seconds,
+        seconds_max=max(seconds, longest_s(len(content), format_)),
+    )
+
+
+def _detect_format(content: bytes) -> RecordingFormat | None:
+    match content[:4]:
+        case b"RIFF":
+            return "wav" if content[8:12] == b"WAVE" else None
+        case b"OggS":
+            return "ogg"
+        case b"fLaC":
+            return "flac"
+        case b"\x1aE\xdf\xa3":
+            return "webm"
+        case _:
+            pass
+    if content[4:8] == b"ftyp":
+        return "mp4"
+    # Eleven bits of sync, then a version that is not reserved and layer II or III.
+    is_mpeg = (
+        len(content) > 2
+        and content[0] == 0xFF
+        and content[1] & 0xE0 == 0xE0
+        and content[1] & 0x18 != 0x08
+        and content[1] & 0x06 in (0x02, 0x04)
+    )
+    return "mp3" if is_mpeg or content.startswith(b"ID3") else None
+
+
+class _BoundedFile(BytesIO):
+    """A file that can be read so many times."""
+
+    reads = 0
+
+    @override
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.reads += 1
+        if self.reads > _READS_MAX:
+            raise OSError("read too often")
+        return super().read(size)
+
+
+def _stated_length_s(content: bytes, format_: RecordingFormat, field: str) -> float | None:
+    """Return the length that the headers state, None if they state none that is found soon."""
+    # Imported with its first recording: WAV is measured without it.
+    from tinytag import TinyTag, TinyTagException
+
+    is_nested = format_ == "ogg" and _FLAC_IN_OGG in content
+    file = _BoundedFile(content[:_PAGE_BYTES_MAX] if is_nested else content)
+    try:
+        return TinyTag.get(file_obj=file, tags=False).duration
+    except (TinyTagException, OSError, ValueError, OverflowError) as invalid:
+        if file.reads > _READS_MAX:
+            return None
+        raise field_refusal(field, f"is no {format_} file that can be read") from invalid
+
+
+def _whole_seconds(length_s: float) -> int:
+    return max(1, -int(-min(length_s, RECORDING_SECONDS_MAX) // 1))
+
+
+def _read_wav(content: bytes, field: str) -> Recording:
+    """Measure a WAV file by its samples; RequestError if they are not what its header states."""
+    bytes_per_second: int | None = None
+    is_exact = False
+    place = 12
+    for _ in range(_CHUNKS_MAX):
+        name, stated = content[place : place + 4], content[place + 4 : place + 8]
+        if len(stated) < 4:
+            break
+        size, place = int.from_bytes(stated, "little"), place + 8
+        if name == b"fmt ":
+            if bytes_per_second is not None:
+                # Readers differ in which one they believe.
+                raise field_refusal(field, "is no WAV file that can be read: it has two formats")
+            bytes_per_second, is_exact = _sample_rate(content[place : place + size], field)
+        elif name == b"data":
+            if bytes_per_second is None:
+                break
+            return _measure_wav(
+                content,
+                field,
+                size=_data_size(size, len(content) - place, field),
+                size_max=len(content) - place,
+                bytes_per_second=bytes_per_second,
+                is_exact=is_exact,
+            )
+        # Chunks begin at even places.
+        place += size + size % 2
+    raise field_refusal(field, "is no WAV file that can be read: its header is not complete")
+
+
+def _sample_rate(chunk: bytes, field: str) -> tuple[int, bool]:
+    """Return the bytes of a second, and whether they follow from the form of the samples."""
+    if len(chunk) < _FMT.size:
+        raise field_refusal(field, "is no WAV file that can be read: its header is not complete")
+    tag, channels, rate, stated, _, bits = _FMT.unpack_from(chunk)
+    if tag == _EXTENSIBLE and len(chunk) >= 26:
+        tag = int.from_bytes(chunk[24:26], "little")
+    is_exact = tag in _PCM
+    bits = 8 if tag in _BYTE_SAMPLES else bits
+    bytes_per_second = channels * rate * -(-bits // 8) if is_exact else stated
+    if bytes_per_second <= 0 or (is_exact and bits > _BITS_MAX):
+        raise field_refusal(field, "is no WAV file that can be read: it states no rate of samples")
+    return bytes_per_second, is_exact
+
+
+def _data_size(stated: int, available: int, field: str) -> int:
+    if stated in _UNKNOWN_SIZES:
+        stated = available
+    if stated > available:
+        raise field_refusal(
+            field, f"is cut: its header states {stated:,} bytes of samples, {available:,} came"
+        )
+    if stated == 0:
+        raise field_refusal(field, "has no samples")
+    return stated
+
+
+def _measure_wav(
+    content: bytes,
+    field: str,
+    *,
+    size: int,
+    size_max: int,
+    bytes_per_second: int,
+    is_exact: bool,
+) -> Recording:
+    """Measure the samples; the bound is of all that follows, which may be more of them.
+
+    ffmpeg reads on to the next chunk of samples where one ends (libavformat/wavdec.c).
+    """
+    seconds = _whole_seconds(size / bytes_per_second)
+    longest = (
+        _whole_seconds(size_max / bytes_per_second) if is_exact else longest_s(size_max, "wav")
+    )
+    return Recording(
+        content=content, format="wav", seconds=seconds, seconds_max=max(seconds, longest)
+    )

@@ -1,0 +1,1 @@
+"""Codecs of wire formats, a package for each; none imports another."""

@@ -1,0 +1,168 @@
+"""Content blocks of a streamed message as parts.
+
+A block of one of Anthropic's own tools becomes a reasoning without text, which carries the block
+whole and brings it back in the next request. A block of unknown kind is an error: none is dropped.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final, assert_never
+
+import pydantic_core
+from msgspec import field
+from typing_extensions import override
+
+from tollgate.core.content import Part, Provenance, Reasoning, Text, ToolCall
+from tollgate.core.events import Citation, PartEnd, StreamEvent
+from tollgate.core.json_value import JsonValue
+from tollgate.core.signers import ANTHROPIC_BLOCKS
+from tollgate.providers.codecs.anthropic.wire import (
+    BlockDelta,
+    CitationLocation,
+    CitationsDelta,
+    ContentBlock,
+    InputJsonDelta,
+    OtherBlock,
+    RedactedThinkingBlock,
+    SignatureDelta,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolUseBlock,
+)
+from tollgate.providers.shared.parts import OpenPart, Parts
+
+# The blocks of Anthropic's own tools, in an answer and in a history.
+OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|[a-z_]+_tool_result")
+
+
+class BrokenBlock(Exception):
+    """A block is not what the format allows; the text completes "the provider sent"."""
+
+
+class _Block(OpenPart, kw_only=True):
+    """A content block; one of text begins its part with the first character."""
+
+    block: ContentBlock
+    signer: str | None
+    signature: str = ""
+    input_json: list[str] = field(default_factory=list)
+    cited: list[CitationLocation] = field(default_factory=list)
+
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        """Yield the events that end the part, its citations first."""
+        if isinstance(self.block, ToolUseBlock) and not self.length:
+            # A call that takes nothing has no deltas; one that came whole has all of its input.
+            yield self.add(pydantic_core.to_json(self.block.input).decode())
+        for location in self.cited:
+            yield self.note(_citation(location, self.length))
+        yield PartEnd(index=self.index, provenance=_provenance(self))
+
+
+class Blocks:
+    """The blocks of one message, by the index that Anthropic gives each."""
+
+    def __init__(self, signer: str | None) -> None:
+        self._signer = signer
+        self.parts = Parts[int, _Block]()
+
+    def start(self, index: int, block: ContentBlock) -> Iterator[StreamEvent]:
+        """Yield the events with which a block begins, its first text among them."""
+        if self.parts.get(index) is not None:
+            raise BrokenBlock("a block that had begun already")
+        opened = _Block(part=_part(block, self._signer), block=block, signer=self._signer)
+        yield from self.parts.hold(index, opened)
+        match block:
+            case TextBlock():
+                opened.cited += block.citations or ()
+                yield from self._add(opened, block.text)
+            case ThinkingBlock():
+                yield self.parts.begin(opened)
+                opened.signature = block.signature or ""
+                yield from self._add(opened, block.thinking)
+            case RedactedThinkingBlock() | OtherBlock() | ToolUseBlock():
+                yield self.parts.begin(opened)
+            case _:
+                assert_never(block)
+
+    def more(self, index: int, delta: BlockDelta) -> Iterator[StreamEvent]:
+        """Yield the events of one delta."""
+        opened = self.parts.get(index)
+        if opened is None:
+            raise BrokenBlock("a piece of a block that has not begun")
+        match opened.block, delta:
+            case TextBlock(), TextDelta(text=text):
+                yield from self._add(opened, text)
+            case TextBlock(), CitationsDelta(citation=citation):
+                opened.cited.append(citation)
+            case ThinkingBlock(), ThinkingDelta(thinking=text):
+                yield from self._add(opened, text)
+            case ThinkingBlock(), SignatureDelta(signature=signature):
+                opened.signature += signature
+            case ToolUseBlock(), InputJsonDelta(partial_json=text):
+                yield from self._add(opened, text)
+            case OtherBlock(), InputJsonDelta(partial_json=text):
+                opened.input_json.append(text)
+            case _:
+                raise BrokenBlock("a piece of one kind in a block of another")
+
+    def _add(self, opened: _Block, text: str) -> Iterator[StreamEvent]:
+        if text:
+            if not opened.has_begun:
+                yield self.parts.begin(opened)
+            yield opened.add(text)
+
+
+def _part(block: ContentBlock, signer: str | None) -> Part:
+    """Return the part that a block becomes; BrokenBlock for a block of unknown kind."""
+    match block:
+        case TextBlock():
+            return Text(text="")
+        case ToolUseBlock():
+            return ToolCall(id=block.id, name=block.name, arguments="")
+        case OtherBlock(type=kind) if not OWN_TOOLS.fullmatch(kind):
+            raise BrokenBlock("a content block of unknown kind")
+        case ThinkingBlock():
+            return Reasoning(text="", provenance=Provenance(signer=signer))
+        case RedactedThinkingBlock(data=data):
+            return Reasoning(text="", provenance=Provenance(signer=signer, data=data))
+        case OtherBlock():
+            return Reasoning(text="", provenance=Provenance(signer=ANTHROPIC_BLOCKS, data=""))
+        case _:
+            assert_never(block)
+
+
+def _provenance(opened: _Block) -> Provenance | None:
+    """Return the data that Anthropic wants back verbatim with a block, if it is not known yet."""
+    match opened.block:
+        case ThinkingBlock():
+            return Provenance(signer=opened.signer, signature=opened.signature or None)
+        case OtherBlock() as other:
+            whole: dict[str, JsonValue] = other.model_dump()
+            if opened.input_json:
+                whole["input"] = _input("".join(opened.input_json))
+            return Provenance(signer=ANTHROPIC_BLOCKS, data=pydantic_core.to_json(whole).decode())
+        case TextBlock() | ToolUseBlock() | RedactedThinkingBlock():
+            return None
+        case block:
+            assert_never(block)
+
+
+def _input(text: str) -> JsonValue:
+    try:
+        value: JsonValue = pydantic_core.from_json(text or "{}")
+    except ValueError as invalid:
+        raise BrokenBlock("the input of a tool that is not JSON") from invalid
+    return value
+
+
+def _citation(location: CitationLocation, length: int) -> Citation:
+    """Return a source as a citation of the whole block: Anthropic opens a block for each source."""
+    return Citation(
+        url=location.url or location.source,
+        title=location.title or location.document_title,
+        start=0,
+        end=length,
+    )

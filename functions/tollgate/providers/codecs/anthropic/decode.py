@@ -1,0 +1,177 @@
+"""The decoder of Anthropic's streamed messages."""
+
+from collections.abc import Iterator
+from typing import Final, assert_never
+
+from pydantic_core import ValidationError
+
+from tollgate.core.events import (
+    Ended,
+    Finish,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.core.json_value import JsonValue
+from tollgate.core.signers import CLAUDE
+from tollgate.providers.codecs.anthropic.blocks import Blocks, BrokenBlock
+from tollgate.providers.codecs.anthropic.errors import error_in_stream, exception_in_stream
+from tollgate.providers.codecs.anthropic.usage import merge_usage, usage_of
+from tollgate.providers.codecs.anthropic.wire import (
+    ContentBlockDelta,
+    ContentBlockStart,
+    ContentBlockStop,
+    ErrorEvent,
+    Event,
+    Message,
+    MessageDelta,
+    MessageStart,
+    MessageStop,
+    Ping,
+    Stop,
+    StreamedEvent,
+)
+from tollgate.providers.ports.base import Frame
+from tollgate.providers.shared.counts import Counts
+from tollgate.providers.shared.refusals import early_close_error, malformed_error
+
+# `pause_turn` comes only with Anthropic's own tools: where no round follows, the caller sees it as
+# the raw finish reason, and may send the turn back. An unknown reason counts as `stop`.
+_PAUSED: Final = "pause_turn"
+_FINISH: Final[dict[str, Finish]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    _PAUSED: "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+
+
+class MessagesDecoder:
+    """Decodes one stream, or a message that was not streamed."""
+
+    def __init__(self, provider: str, *, signer: str | None = CLAUDE) -> None:
+        self._provider = provider
+        self._started = False
+        self._ended = False
+        self._blocks = Blocks(signer)
+        self._usage: dict[str, JsonValue] = {}
+        self._stop = Stop()
+
+    def feed(self, frame: Frame) -> Iterator[StreamEvent]:
+        """Yield the events of one frame; UpstreamError if it is an error or of unknown kind."""
+        if frame.exception is not None:
+            raise exception_in_stream(frame, self._provider)
+        event = self._parsed(frame.data)
+        if isinstance(event, ErrorEvent):
+            raise error_in_stream(event.error, self._provider)
+        if isinstance(event, Ping):
+            return
+        is_first = isinstance(event, MessageStart | Message)
+        if self._ended or self._started == is_first:
+            raise malformed_error(self._provider, f"a frame {event.type} out of place")
+        try:
+            yield from self._event(event)
+        except BrokenBlock as broken:
+            raise malformed_error(self._provider, str(broken)) from broken
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Yield the last events if none ended the message; UpstreamError if it was not complete."""
+        if self._ended:
+            return
+        if self._stop.stop_reason is None:
+            raise early_close_error(self._provider)
+        try:
+            yield from self._finish()
+        except BrokenBlock as broken:
+            raise malformed_error(self._provider, str(broken)) from broken
+
+    def _parsed(self, data: bytes) -> Event:
+        try:
+            return StreamedEvent.model_validate_json(data).root
+        except ValidationError as invalid:
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
+
+    def _event(
+        self,
+        event: MessageStart
+        | Message
+        | ContentBlockStart
+        | ContentBlockDelta
+        | ContentBlockStop
+        | MessageDelta
+        | MessageStop,
+    ) -> Iterator[StreamEvent]:
+        match event:
+            case MessageStart(message=message):
+                yield from self._start(message)
+            case Message():
+                yield from self._whole(event)
+            case ContentBlockStart(index=index, content_block=block):
+                yield from self._blocks.start(index, block)
+            case ContentBlockDelta(index=index, delta=delta):
+                yield from self._blocks.more(index, delta)
+            case ContentBlockStop(index=index):
+                yield from self._blocks.parts.close(index)
+            case MessageDelta(delta=stop, usage=usage):
+                if stop.stop_reason is not None:
+                    self._stop = stop
+                yield from self._counted(usage)
+            case MessageStop():
+                if self._stop.stop_reason is None:
+                    raise malformed_error(self._provider, "an end without a stop reason")
+                yield from self._finish()
+            case _:
+                assert_never(event)
+
+    def _start(self, message: Message) -> Iterator[StreamEvent]:
+        self._started = True
+        yield Started(
+            upstream_id=message.id,
+            served_model=message.model,
+            service_tier=_tier(message.usage),
+        )
+        yield from self._counted(message.usage)
+
+    def _whole(self, message: Message) -> Iterator[StreamEvent]:
+        yield from self._start(message)
+        for index, block in enumerate(message.content):
+            yield from self._blocks.start(index, block)
+            yield from self._blocks.parts.close(index)
+        if message.stop_reason is None:
+            raise malformed_error(self._provider, "an answer without a stop reason")
+        self._stop = Stop(
+            stop_reason=message.stop_reason,
+            stop_sequence=message.stop_sequence,
+            stop_details=message.stop_details,
+        )
+        yield from self._finish()
+
+    def _finish(self) -> Iterator[StreamEvent]:
+        yield from self._blocks.parts.close_all()
+        details = self._stop.stop_details
+        if details is not None and details.explanation:
+            yield from self._blocks.parts.refuse(details.explanation)
+        finish = _FINISH.get(self._stop.stop_reason or "", "stop")
+        if finish == "stop" and self._blocks.parts.has_calls:
+            finish = "tool_calls"
+        self._ended = True
+        yield Ended(
+            finish=finish,
+            raw_finish=self._stop.stop_reason,
+            stop_sequence=self._stop.stop_sequence,
+            paused=self._stop.stop_reason == _PAUSED,
+        )
+
+    def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
+        if usage is not None:
+            self._usage = merge_usage(self._usage, usage)
+            yield UsageReported(
+                usage=usage_of(self._usage), raw=self._usage, service_tier=_tier(self._usage)
+            )
+
+
+def _tier(usage: JsonValue) -> str | None:
+    return Counts(usage).word("service_tier")

@@ -1,0 +1,237 @@
+"""A generation request for Anthropic's Messages API, wherever it is spoken."""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote
+
+from msgspec import Struct, field
+
+from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.json_value import JsonValue
+from tollgate.core.request import GenerationRequest, NativeOptions, ReasoningOptions
+from tollgate.providers.codecs.anthropic.thinking import thinking
+from tollgate.providers.codecs.anthropic.tools import Tooling, tooling
+from tollgate.providers.codecs.anthropic.turns import Conversation, conversation
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.dialect import ClaudeCarrier, Dialect
+from tollgate.providers.ports.parameters import native_names, unsupported
+from tollgate.providers.ports.wire_format import WireFormat
+from tollgate.providers.shared.cache_marks import keep_last_marks
+from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_options
+from tollgate.providers.shared.claude_thinking import ClaudeThinking
+from tollgate.providers.shared.readable import keep_readable
+
+# Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
+_VERSION: Final = "2023-06-01"
+# The smallest maximum of any Claude; the field is mandatory, and each model's own is in Target.
+_OUTPUT_TOKENS_MAX: Final = 4096
+# Anthropic allows 0 to 1 where OpenAI allows 0 to 2.
+_TEMPERATURE_MAX: Final = 1.0
+_DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
+_CACHE_MARKS_MAX: Final = 4
+_USER_CHARACTERS_MAX: Final = 256
+# Options that have other names in a body, or that are reported where they are left out.
+_MET_OTHERWISE: Final = ("cache_control", "tool_result.is_error", "tools.strict")
+# Parameters of the format that not every request can carry.
+_MET_IN_BODY: Final = ("service_tier", "user")
+# The field that native options and our own share.
+_OUTPUT: Final = "output_config."
+_SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
+
+
+class _Carrier(Struct, frozen=True, kw_only=True):
+    """One of the hosts of Anthropic's format, and the fields in which its requests differ.
+
+    Vertex: https://platform.claude.com/docs/en/api/claude-on-vertex-ai; Bedrock:
+    https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html
+    (both seen 2026-11-21). Bedrock has `stream` in its path and refuses it in the body.
+    """
+
+    # A template, filled in from the target.
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    # Fields that every body has.
+    body: Mapping[str, JsonValue] = field(default_factory=dict)
+    # Whether the model is named in the body; elsewhere it is in the path.
+    names_model: bool = False
+    has_service_tiers: bool = False
+    # Whether features in preview are named in the body; elsewhere they are in a header.
+    betas_in_body: bool = False
+    # The beginnings of the names of the features in preview that the host takes; None for all.
+    betas: tuple[str, ...] | None = None
+
+
+_CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
+    "anthropic": _Carrier(
+        path="/messages",
+        headers={"anthropic-version": _VERSION},
+        body={"stream": True},
+        names_model=True,
+        has_service_tiers=True,
+    ),
+    "vertex": _Carrier(
+        path=(
+            "/v1/projects/{project}/locations/{location}"
+            "/publishers/anthropic/models/{model}:streamRawPredict"
+        ),
+        body={"anthropic_version": "vertex-2023-10-16", "stream": True},
+        betas=BETAS_ELSEWHERE,
+    ),
+    "bedrock": _Carrier(
+        path="/model/{model}/invoke-with-response-stream",
+        body={"anthropic_version": "bedrock-2023-05-31"},
+        betas_in_body=True,
+        betas=BETAS_ELSEWHERE,
+    ),
+}
+
+
+def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
+    """Return the request, always streamed; RequestError for what this model can never take.
+
+    UpstreamError where a guardrail must be applied: only Converse reports that one has intervened.
+    """
+    if target.guardrail is not None:
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE,
+            f"The provider {target.provider} applies guardrails only by the codec bedrock.",
+        )
+    dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
+    request, unreadable = keep_readable(request, format_.readership_of(target))
+    request, has_too_many_marks = keep_last_marks(request, _CACHE_MARKS_MAX)
+    history = conversation(request.messages, dialect)
+    betas = carrier.betas if dialect.claude.betas is None else dialect.claude.betas
+    native = taken_options(request.native, betas)
+    tools = tooling(request, target, history.called, native)
+    output_tokens_max = _output_tokens_max(request, target)
+    thoughts = thinking(
+        request.reasoning or ReasoningOptions(),
+        dialect,
+        output_tokens_max=output_tokens_max,
+        forbidden=history.is_prefilled
+        or (tools.forces_a_call and not dialect.claude.forced_calls_while_thinking),
+        without_budget=history.has_lost_its_thoughts,
+    )
+    sampling, dropped = _sampling(request, dialect, thoughts)
+    body: dict[str, JsonValue] = {
+        **({"model": target.upstream_model} if carrier.names_model else {}),
+        **carrier.body,
+        "max_tokens": output_tokens_max,
+        **_content(history, tools, thoughts, native),
+        **sampling,
+        **_metadata(request, dialect, carrier),
+    }
+    headers = carrier.headers
+    if native.betas and carrier.betas_in_body:
+        body["anthropic_beta"] = [*native.betas]
+    elif native.betas:
+        headers = {**headers, "anthropic-beta": ",".join(native.betas)}
+    user = ("user",) if "metadata" in body else ()
+    met = format_.parameters.difference(_MET_IN_BODY).union(
+        _MET_OTHERWISE, native_names(native), user, body
+    )
+    return WireRequest(
+        path=_path(carrier, target),
+        body=body,
+        headers=headers,
+        adapted=(
+            *dropped,
+            *tools.adapted,
+            *(("reasoning",) if thoughts.is_adapted else ()),
+            *(("cache_control",) if has_too_many_marks else ()),
+            *unsupported(request, met),
+        ),
+        unreadable=unreadable,
+        wrapping=tools.wrapping,
+    )
+
+
+def _path(carrier: _Carrier, target: Target) -> str:
+    return carrier.path.format(
+        project=target.project,
+        location=target.location,
+        model=quote(target.upstream_model, safe="@"),
+    )
+
+
+def _output_tokens_max(request: GenerationRequest, target: Target) -> int:
+    """Return the limit of the answer, which is mandatory: the caller's, or the model's."""
+    asked = target.limited(request.output_tokens_max)
+    return asked or target.output_tokens_max or _OUTPUT_TOKENS_MAX
+
+
+def _content(
+    history: Conversation, tools: Tooling, thoughts: ClaudeThinking, native: NativeOptions
+) -> dict[str, JsonValue]:
+    content: dict[str, JsonValue] = {"messages": [turn.message for turn in history.turns]}
+    if history.system:
+        content["system"] = [*history.system]
+    if tools.tools:
+        content["tools"] = [*tools.tools]
+        if tools.choice:
+            content["tool_choice"] = tools.choice
+    if thoughts.config:
+        content["thinking"] = thoughts.config
+    output: dict[str, JsonValue] = {}
+    for name, value in native.fields.items():
+        if name.startswith(_OUTPUT):
+            output[name.removeprefix(_OUTPUT)] = value
+        else:
+            content[name] = value
+    if thoughts.effort is not None:
+        output["effort"] = thoughts.effort
+    if tools.output_format:
+        output["format"] = tools.output_format
+    if output:
+        content["output_config"] = output
+    return content
+
+
+def _sampling(
+    request: GenerationRequest, dialect: Dialect, thoughts: ClaudeThinking
+) -> tuple[dict[str, JsonValue], list[str]]:
+    """Return the sampling fields, and the names of parameters that were changed or left out.
+
+    A model that thinks takes no sampling parameters but the default temperature of 1.
+    """
+    asked = request.sampling
+    wanted: dict[str, float | int | None] = {
+        "temperature": asked.temperature,
+        "top_p": asked.top_p,
+        # 0 is no limit, which is what Anthropic does without one.
+        **({"top_k": asked.top_k} if asked.top_k else {}),
+    }
+    refused = set(wanted) if thoughts.is_on else set(dialect.refuses)
+    if asked.temperature is not None and not dialect.claude.temperature_and_top_p:
+        refused.add("top_p")
+    fields: dict[str, JsonValue] = {
+        name: value for name, value in wanted.items() if value is not None and name not in refused
+    }
+    if asked.temperature is not None and "temperature" in fields:
+        fields["temperature"] = min(asked.temperature, _TEMPERATURE_MAX)
+    # A default that is left out is no change.
+    dropped = [
+        name
+        for name, value in wanted.items()
+        if value is not None and fields.get(name, _DEFAULTS.get(name)) != value
+    ]
+    stop = [sequence for sequence in asked.stop if sequence.strip()]
+    if stop:
+        fields["stop_sequences"] = [*stop]
+    if len(stop) < len(asked.stop):
+        # Anthropic refuses a sequence that is only white space.
+        dropped.append("stop")
+    return fields, dropped
+
+
+def _metadata(
+    request: GenerationRequest, dialect: Dialect, carrier: _Carrier
+) -> dict[str, JsonValue]:
+    metadata: dict[str, JsonValue] = {}
+    user = request.user if "user" not in dialect.refuses else None
+    if user and len(user) <= _USER_CHARACTERS_MAX:
+        metadata["metadata"] = {"user_id": user}
+    tier = _SERVICE_TIERS.get(request.service_tier or "")
+    if tier and carrier.has_service_tiers and "service_tier" not in dialect.refuses:
+        metadata["service_tier"] = tier
+    return metadata

@@ -1,0 +1,83 @@
+"""Errors of the Messages API: replies of Anthropic, Google or AWS, and errors inside a stream."""
+
+from typing import Final
+
+from pydantic_core import ValidationError
+
+from tollgate.core.errors import UpstreamError
+from tollgate.providers.codecs.anthropic.wire import ErrorBodies, ErrorBody, ErrorDetail
+from tollgate.providers.ports.base import Frame, Target, UpstreamRefused
+from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
+from tollgate.providers.shared.refusals import (
+    ProviderRefusal,
+    error_of_refusal,
+    parse_retry_after_s,
+)
+
+# https://platform.claude.com/docs/en/api/errors (seen 2026-11-21), for errors that come inside a
+# stream and have no status of their own.
+_STATUS_OF_TYPE: Final = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
+    """Return the error that a reply means, whether Anthropic, Google or AWS sent it."""
+    body = _body(reply.body)
+    detail = body.error or ErrorDetail()
+    name = aws_class(reply.headers.get("x-amzn-errortype", ""))
+    return error_of_refusal(
+        ProviderRefusal(
+            provider=target.provider,
+            status=reply.status,
+            message=detail.message or body.message or body.capital_message or "",
+            code=code_of(name) if name else (detail.type or detail.status or "").lower(),
+            retry_after_s=parse_retry_after_s(reply.headers, detail.details),
+        )
+    )
+
+
+def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
+    """Return the error that an `error` event means."""
+    return error_of_refusal(
+        ProviderRefusal(
+            provider=provider,
+            status=_STATUS_OF_TYPE.get(detail.type or ""),
+            message=detail.message or "",
+            code=detail.type or "",
+        )
+    )
+
+
+def exception_in_stream(frame: Frame, provider: str) -> UpstreamError:
+    """Return the error that an exception of Bedrock's means."""
+    name = aws_class(frame.exception or "")
+    body = _body(frame.data)
+    return error_of_refusal(
+        ProviderRefusal(
+            provider=provider,
+            status=status_of(name),
+            message=body.message or body.capital_message or "",
+            code=code_of(name),
+        )
+    )
+
+
+def _body(data: bytes) -> ErrorBody:
+    try:
+        body = ErrorBodies.model_validate_json(data).root
+    except ValidationError:
+        # A proxy's HTML or nothing at all: status and class decide.
+        return ErrorBody()
+    if isinstance(body, list):
+        return body[0] if body else ErrorBody()
+    return body

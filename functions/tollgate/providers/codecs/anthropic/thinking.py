@@ -1,0 +1,59 @@
+"""The fields that make Claude think, which differ by generation."""
+
+from typing import Final
+
+from tollgate.core.request import ReasoningOptions
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.shared.claude_thinking import (
+    ClaudeThinking,
+    add_effort,
+    think_by_effort,
+    turn_thinking_off,
+)
+from tollgate.providers.shared.efforts import tokens_wanted, wants_thoughts
+
+# https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21): the
+# least budget there is, and it must be below max_tokens.
+_BUDGET_MIN: Final = 1_024
+
+
+def thinking(
+    asked: ReasoningOptions,
+    dialect: Dialect,
+    *,
+    output_tokens_max: int,
+    forbidden: bool,
+    without_budget: bool,
+) -> ClaudeThinking:
+    """Return the thinking that comes nearest to what the caller requested.
+
+    `forbidden`: another part of the request excludes thinking. `without_budget`: the history lacks
+    the thoughts that a model which thinks by a budget of tokens requires back.
+    """
+    wants = wants_thoughts(asked)
+    if asked.effort_alone:
+        plain = turn_thinking_off(dialect, declined=wants is False, must=forbidden)
+        return add_effort(plain, asked, dialect)
+    if not wants:
+        return turn_thinking_off(dialect, declined=wants is False, must=forbidden)
+    if forbidden:
+        return turn_thinking_off(dialect, declined=True, must=True, is_adapted=True)
+    match dialect.reasoning:
+        case "claude_adaptive":
+            return think_by_effort(asked, dialect)
+        case "claude_budget" if output_tokens_max > _BUDGET_MIN and not without_budget:
+            return _budget(asked, output_tokens_max)
+        case _:
+            return turn_thinking_off(dialect, declined=True, must=True, is_adapted=True)
+
+
+def _budget(asked: ReasoningOptions, output_tokens_max: int) -> ClaudeThinking:
+    """Return thinking by tokens, by default at most four fifths of the output."""
+    room = output_tokens_max * 4 // 5 if asked.tokens_max is None else output_tokens_max - 1
+    budget = max(_BUDGET_MIN, min(tokens_wanted(asked), room))
+    return ClaudeThinking(
+        config={"type": "enabled", "budget_tokens": budget},
+        is_on=True,
+        is_adapted=asked.tokens_max is not None
+        and (budget != asked.tokens_max or asked.effort is not None),
+    )

@@ -1,0 +1,140 @@
+"""The fields for tools, for the choice among them, and for the form of the answer."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from tollgate.core.json_value import JsonValue
+from tollgate.core.request import (
+    GenerationRequest,
+    NativeOptions,
+    OutputFormat,
+    SchemaOutput,
+    Tool,
+    ToolChoice,
+)
+from tollgate.core.server_tools import ServerTool
+from tollgate.providers.codecs.anthropic.json_schema import close_enforceable
+from tollgate.providers.codecs.anthropic.turns import Block, add_mark
+from tollgate.providers.ports.base import Target
+from tollgate.providers.shared.emulation import (
+    OUTPUT_TOOL,
+    Wrapping,
+    replace_guided,
+    use_output_tool,
+)
+from tollgate.providers.shared.native_search import user_location
+
+_AUTO = ToolChoice(mode="auto")
+
+
+class Tooling(Struct):
+    """The tools of one request."""
+
+    # The emulation that the answer must be unwrapped from.
+    wrapping: Wrapping
+    # The field `tools`.
+    tools: list[Block] = field(default_factory=list)
+    # The field `tool_choice`.
+    choice: Block = field(default_factory=dict)
+    # The field `output_config.format`.
+    output_format: Block = field(default_factory=dict)
+    # The names of the caller's options that are changed or left out.
+    adapted: list[str] = field(default_factory=list)
+
+    @property
+    def forces_a_call(self) -> bool:
+        return self.choice.get("type") in {"any", "tool"}
+
+
+def tooling(
+    request: GenerationRequest,
+    target: Target,
+    called: Sequence[str],
+    native: NativeOptions,
+) -> Tooling:
+    """Return the tools that are offered or that the history needs, and the form of the answer.
+
+    `native` has tools with a type of Anthropic's own, which the caller runs, and fields of others.
+    """
+    plain, wrapping = replace_guided(request)
+    schema = _native(plain.output_format, target)
+    made = Tooling(wrapping)
+    if schema is not None:
+        made.output_format = {"type": "json_schema", "schema": schema}
+        plain = replace(plain, output_format=None)
+    elif plain.output_format is not None:
+        plain = use_output_tool(plain)
+        is_offered = any(tool.name == OUTPUT_TOOL for tool in plain.tools)
+        made.wrapping = replace(wrapping, tool=is_offered)
+    claude = target.dialect.claude
+    may_force = claude.forced_calls_while_thinking or claude.thinking_off != "never"
+    choice = plain.tool_choice
+    if choice is not None and choice.mode in ("required", "named") and not may_force:
+        made.adapted.append("response_format" if made.wrapping.tool else "tool_choice")
+        choice = _AUTO
+    if plain.tools or native.tools or plain.server_tools:
+        made.tools = [
+            {**_tool(tool, target, made.adapted), **native.tool_fields.get(tool.name, {})}
+            for tool in plain.tools
+        ]
+        made.tools += [{**tool} for tool in native.tools]
+        made.tools += map(_own_search, plain.server_tools)
+        made.choice = _choice(choice, plain.parallel_tool_calls)
+    elif called:
+        # Anthropic refuses calls in the history without tools: they are declared, not offered.
+        made.tools = [_tool(Tool(name=name), target, made.adapted) for name in called]
+        made.choice = {"type": "none"}
+    return made
+
+
+def _native(wanted: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
+    """Return the schema that Anthropic will enforce, None if it cannot."""
+    if not isinstance(wanted, SchemaOutput) or not target.enforces_schemas:
+        return None
+    return close_enforceable(wanted.schema)
+
+
+def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:
+    schema: dict[str, JsonValue] = {"type": "object", **tool.parameters}
+    block: Block = {"name": tool.name, "input_schema": schema}
+    if tool.description:
+        block["description"] = tool.description
+    if tool.strict:
+        closed = close_enforceable(schema) if target.enforces_schemas else None
+        if closed is not None:
+            block["input_schema"], block["strict"] = closed, True
+        elif tool.name != OUTPUT_TOOL and "tools.strict" not in adapted:
+            adapted.append("tools.strict")
+    return add_mark(block, tool.cache)
+
+
+def _own_search(tool: ServerTool) -> Block:
+    """Return Anthropic's own search (platform.claude.com/docs, "Web search tool", 2026-11-22)."""
+    search: Block = {"type": "web_search_20250305", "name": "web_search", **user_location(tool)}
+    if tool.uses_max is not None:
+        search["max_uses"] = tool.uses_max
+    if tool.allowed_domains:
+        search["allowed_domains"] = [*tool.allowed_domains]
+    if tool.blocked_domains:
+        search["blocked_domains"] = [*tool.blocked_domains]
+    return search
+
+
+def _choice(choice: ToolChoice | None, parallel: bool | None) -> Block:
+    if choice is None and parallel is not False:
+        return {}
+    made: Block
+    match choice or _AUTO:
+        case ToolChoice(mode="none"):
+            return {"type": "none"}
+        case ToolChoice(mode="named", name=name):
+            made = {"type": "tool", "name": name}
+        case ToolChoice(mode="required"):
+            made = {"type": "any"}
+        case _:
+            made = {"type": "auto"}
+    if parallel is False:
+        made["disable_parallel_tool_use"] = True
+    return made

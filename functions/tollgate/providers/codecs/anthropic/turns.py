@@ -1,0 +1,247 @@
+"""The history as Anthropic's turns: results in one user turn right after calls, nothing empty.
+
+Anthropic refuses empty text, calls without results and results without calls. Empty text is left
+out; the others are RequestErrors that name the call.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal, assert_never
+
+import pydantic_core
+from msgspec import Struct, field
+
+from tollgate.core.content import (
+    Audio,
+    CacheMark,
+    Document,
+    Image,
+    MadeImage,
+    Provenance,
+    Reasoning,
+    Refusal,
+    ResultContent,
+    Text,
+    ToolCall,
+    UserContent,
+)
+from tollgate.core.errors import ErrorCode
+from tollgate.core.json_value import JsonValue
+from tollgate.core.request import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
+from tollgate.core.signers import ANTHROPIC_BLOCKS
+from tollgate.providers.codecs.anthropic import media
+from tollgate.providers.codecs.anthropic.blocks import OWN_TOOLS
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, fitting_id, refuse
+
+Block = dict[str, JsonValue]
+
+_TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,256}")
+_THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
+
+
+class Turn(Struct):
+    """One message of the wire."""
+
+    role: Literal["user", "assistant", "system"]
+    blocks: list[Block]
+
+    @property
+    def message(self) -> JsonValue:
+        return {"role": self.role, "content": [*self.blocks]}
+
+
+class Conversation(Struct):
+    """The fields `system` and `messages`, and the names of the tools that were called in them."""
+
+    system: list[Block] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+    called: list[str] = field(default_factory=list)
+
+    @property
+    def is_prefilled(self) -> bool:
+        """True if the last message is the assistant's, which the model must continue.
+
+        One that ends among Anthropic's own tools was paused, which no model's limit is about.
+        """
+        last = self.turns[-1]
+        return last.role == "assistant" and not _is_of_own_tool(last.blocks[-1])
+
+    @property
+    def has_lost_its_thoughts(self) -> bool:
+        """True if the last calls came back without the thoughts that led to them.
+
+        Most clients drop fields that they do not know. A model that thinks by budget then refuses
+        to go on thinking: "a final assistant message must start with a thinking block".
+        """
+        last = next((turn for turn in reversed(self.turns) if turn.role == "assistant"), None)
+        if last is None or all(block["type"] != "tool_use" for block in last.blocks):
+            return False
+        return last.blocks[0]["type"] not in _THOUGHTS
+
+
+def conversation(messages: Sequence[Message], dialect: Dialect) -> Conversation:
+    """Return the messages as turns; RequestError for what this model can never take."""
+    building = _Building(dialect)
+    for message in messages:
+        building.add(message)
+    return building.finish()
+
+
+def _is_of_own_tool(block: Block) -> bool:
+    type_ = str(block["type"])
+    return type_ == "server_tool_use" or type_.endswith("_tool_result")
+
+
+def add_mark(block: Block, cache: CacheMark | None) -> Block:
+    """Return the block, with its cache mark if it has one; the default lifetime is 5 minutes."""
+    if cache is not None:
+        lifetime: Block = {} if cache.lifetime == "5m" else {"ttl": cache.lifetime}
+        block["cache_control"] = {"type": "ephemeral", **lifetime}
+    return block
+
+
+class _Building:
+    def __init__(self, dialect: Dialect) -> None:
+        self._claude = dialect.claude
+        self._fetches = dialect.fetches_urls
+        self._history = Conversation()
+        self._calls = OpenCalls()
+
+    def add(self, message: Message) -> None:
+        if isinstance(message, ToolMessage):
+            self._add_result(message)
+            return
+        self._calls.need_none()
+        match message:
+            case SystemMessage():
+                self._add_system([*_texts(message.content)])
+            case UserMessage():
+                self._add("user", [*self._user(message.content)])
+            case AssistantMessage():
+                self._add("assistant", self._assistant(message))
+            case _:
+                assert_never(message)
+
+    def finish(self) -> Conversation:
+        self._calls.need_none()
+        if not self._history.turns:
+            refuse("this model needs at least one message that is not empty")
+        if self._history.is_prefilled and not self._claude.prefill:
+            refuse("this model does not continue an assistant message: end with a user's")
+        self._history.called = self._calls.called
+        return self._history
+
+    def _add(self, role: Literal["user", "assistant", "system"], blocks: list[Block]) -> None:
+        """Join a run of user messages into one turn, which results and what follows them need."""
+        turns = self._history.turns
+        if role == "user" and turns and turns[-1].role == "user":
+            turns[-1].blocks += blocks
+        elif blocks:
+            turns.append(Turn(role, blocks))
+
+    def _add_system(self, blocks: list[Block]) -> None:
+        if not self._history.turns:
+            self._history.system += blocks
+        elif self._claude.system_turns:
+            self._add("system", blocks)
+        else:
+            # Moving a later system message to the front would change its context.
+            for block in blocks:
+                block["text"] = f"<system>\n{block['text']}\n</system>"
+            self._add("user", blocks)
+
+    def _add_result(self, message: ToolMessage) -> None:
+        self._calls.answer(message)
+        block: Block = {
+            "type": "tool_result",
+            "tool_use_id": fitting_id(message.call_id, _TOOL_USE_ID),
+        }
+        # A cache mark belongs on the result: Anthropic takes none on the parts inside.
+        marks = [part.cache for part in message.content if part.cache is not None]
+        content: list[JsonValue] = [
+            {name: value for name, value in inner.items() if name != "cache_control"}
+            for inner in self._user(message.content)
+        ]
+        if content:
+            block["content"] = content
+        if message.failed:
+            block["is_error"] = True
+        self._add("user", [add_mark(block, marks[-1] if marks else None)])
+
+    def _user(self, content: Iterable[UserContent | ResultContent]) -> Iterator[Block]:
+        for part in content:
+            match part:
+                case Text():
+                    yield from _texts((part,))
+                case Image():
+                    yield add_mark(media.image(part, self._fetches), part.cache)
+                case Document():
+                    yield add_mark(media.document(part, self._fetches), part.cache)
+                case Audio():
+                    refuse("input_audio: this model does not hear", ErrorCode.AUDIO_NOT_SUPPORTED)
+                case _:
+                    assert_never(part)
+
+    def _assistant(self, message: AssistantMessage) -> list[Block]:
+        blocks: list[Block] = []
+        for part in message.content:
+            match part:
+                case Text():
+                    blocks += _texts((part,))
+                case Refusal():
+                    blocks += _texts((Text(text=part.text),))
+                case Reasoning():
+                    blocks += _thought(part)
+                case ToolCall():
+                    blocks.append(self._call(part))
+                case MadeImage():
+                    # Left out as unreadable before.
+                    pass
+                case _:
+                    assert_never(part)
+        return blocks
+
+    def _call(self, call: ToolCall) -> Block:
+        self._calls.ask(call)
+        block: Block = {
+            "type": "tool_use",
+            "id": fitting_id(call.id, _TOOL_USE_ID),
+            "name": call.name,
+            "input": arguments_object(call),
+        }
+        return add_mark(block, call.cache)
+
+
+def _thought(part: Reasoning) -> list[Block]:
+    """Return the block as Anthropic sent it, none for a block that Anthropic cannot have sent."""
+    match part.provenance:
+        case Provenance(signer=signer, data=str(data)) if signer == ANTHROPIC_BLOCKS:
+            return _own_block(data)
+        case Provenance(signature=str(signature)):
+            return [{"type": "thinking", "thinking": part.text, "signature": signature}]
+        case Provenance(data=str(hidden)):
+            return [{"type": "redacted_thinking", "data": hidden}]
+        case _:
+            return []
+
+
+def _own_block(data: str) -> list[Block]:
+    try:
+        block = pydantic_core.from_json(data)
+    except ValueError:
+        return []
+    own = isinstance(block, dict) and OWN_TOOLS.fullmatch(str(block.get("type")))
+    return [block] if own else []
+
+
+def _texts(texts: Iterable[Text]) -> Iterator[Block]:
+    for text in texts:
+        if text.text.strip():
+            yield add_mark({"type": "text", "text": text.text}, text.cache)

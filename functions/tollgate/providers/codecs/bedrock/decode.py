@@ -1,0 +1,223 @@
+"""The decoder of Bedrock's ConverseStream."""
+
+import base64
+import binascii
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Final, TypeVar
+
+import msgspec
+from typing_extensions import override
+
+from tollgate.core.content import Part, Provenance, Reasoning, Text, ToolCall
+from tollgate.core.events import (
+    Citation,
+    Ended,
+    Finish,
+    Started,
+    StreamEvent,
+    UsageReported,
+)
+from tollgate.providers.codecs.bedrock.usage import usage_of
+from tollgate.providers.codecs.bedrock.wire import (
+    HIDDEN,
+    CitationDelta,
+    ContentBlockDelta,
+    ContentBlockStart,
+    ContentBlockStop,
+    MessageStop,
+    Metadata,
+    ReasoningDelta,
+    ToolUseStart,
+)
+from tollgate.providers.ports.base import Frame
+from tollgate.providers.shared.bedrock_errors import error_in_bedrock_stream
+from tollgate.providers.shared.parts import OpenPart, Parts
+from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
+
+_FINISH: Final[dict[str, Finish]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+}
+
+# Reasons of an unusable answer: an error, because an empty `stop` would look like an answer.
+_BROKEN: Final = frozenset({"malformed_model_output", "malformed_tool_use"})
+
+# The only kind of block that is announced by its start.
+_CALL: Final = "toolUse"
+
+_Read = TypeVar("_Read")
+
+
+class _Block(OpenPart, kw_only=True):
+    """A content block; `signer`, `signature` and `redacted` are of reasoning."""
+
+    signer: str | None
+    signature: str = ""
+    redacted: bytes = b""
+
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        """Yield the events that end the part, with what Bedrock wants back verbatim."""
+        if self.signature or self.redacted:
+            self.provenance = Provenance(
+                signer=self.signer,
+                signature=self.signature or None,
+                data=self.redacted.decode(HIDDEN) if self.redacted else None,
+            )
+        return super().finish()
+
+
+class ConverseDecoder:
+    """Decodes one stream; `Ended` is due when it closes, because usage follows `messageStop`."""
+
+    def __init__(self, provider: str, *, signer: str | None) -> None:
+        self._provider = provider
+        self._signer = signer
+        self._started = False
+        self._parts = Parts[int, _Block]()
+        self._stop_reason: str | None = None
+        self._readers: dict[str, Callable[[bytes], Iterable[StreamEvent]]] = {
+            "messageStart": self._message_start,
+            "contentBlockStart": self._block_start,
+            "contentBlockDelta": self._block_delta,
+            "contentBlockStop": self._block_stop,
+            "messageStop": self._message_stop,
+            "metadata": self._metadata,
+        }
+
+    def feed(self, frame: Frame) -> Iterable[StreamEvent]:
+        """Return the events of one message; UpstreamError if it is an exception or unknown."""
+        if frame.exception is not None:
+            raise error_in_bedrock_stream(frame, self._provider)
+        reader = self._readers.get(frame.event)
+        if reader is None:
+            raise malformed_error(self._provider, "a frame of unknown form")
+        return reader(frame.data) if self._started else self._begin(reader, frame.data)
+
+    def _begin(
+        self, reader: Callable[[bytes], Iterable[StreamEvent]], data: bytes
+    ) -> Iterator[StreamEvent]:
+        self._started = True
+        yield Started()
+        yield from reader(data)
+
+    def end(self) -> Iterator[StreamEvent]:
+        """Close what is open; UpstreamError if the answer was not complete."""
+        if self._stop_reason is None:
+            raise early_close_error(self._provider)
+        if self._stop_reason in _BROKEN:
+            raise malformed_error(self._provider, f"the stop reason {self._stop_reason!r}")
+        yield from self._parts.close_all()
+        finish = _FINISH.get(self._stop_reason, "stop")
+        if finish == "stop" and self._parts.has_calls:
+            finish = "tool_calls"
+        yield Ended(finish=finish, raw_finish=self._stop_reason)
+
+    def _message_start(self, data: bytes) -> Iterator[StreamEvent]:
+        self._read(dict, data)
+        yield from ()
+
+    def _block_start(self, data: bytes) -> Iterator[StreamEvent]:
+        event = self._read(ContentBlockStart, data)
+        if event.start.keys() - {_CALL}:
+            raise malformed_error(self._provider, "a content block of unknown kind")
+        if event.start.get(_CALL) is None:
+            return
+        call = self._converted(ToolUseStart, event.start[_CALL])
+        yield from self._open(event.block, ToolCall(id=call.id, name=call.name, arguments=""))
+
+    def _block_delta(self, data: bytes) -> Iterable[StreamEvent]:
+        event = self._read(ContentBlockDelta, data)
+        opened = self._parts.get(event.block)
+        # Most messages are more of a text: each takes the shorter way.
+        if event.delta.text and opened is not None and type(opened.part) is Text:
+            return (opened.add(event.delta.text),)
+        return self._content(event)
+
+    def _content(self, event: ContentBlockDelta) -> Iterator[StreamEvent]:
+        delta = event.delta
+        if delta.text is not None:
+            yield from self._text(event.block, Text(text=""), delta.text)
+        elif delta.tool_use is not None:
+            call = self._parts.get(event.block)
+            if call is None:
+                raise malformed_error(self._provider, "a piece of a call that has no name")
+            if delta.tool_use.input:
+                yield call.add(delta.tool_use.input)
+        elif delta.reasoning is not None:
+            yield from self._reasoning(event.block, delta.reasoning)
+        elif delta.citation is not None:
+            yield from self._cited(event.block, delta.citation)
+        else:
+            raise malformed_error(self._provider, "a content delta of unknown kind")
+
+    def _block_stop(self, data: bytes) -> Iterator[StreamEvent]:
+        yield from self._parts.close(self._read(ContentBlockStop, data).block)
+
+    def _message_stop(self, data: bytes) -> Iterator[StreamEvent]:
+        self._stop_reason = self._read(MessageStop, data).stop_reason
+        yield from ()
+
+    def _metadata(self, data: bytes) -> Iterator[StreamEvent]:
+        metadata = self._read(Metadata, data)
+        yield UsageReported(
+            usage=usage_of(metadata.usage),
+            raw=metadata.usage,
+            service_tier=metadata.service_tier.type,
+        )
+
+    def _text(self, block: int, part: Part, text: str) -> Iterator[StreamEvent]:
+        """Yield more text of a block, opened as `part` if it is new; no text opens nothing."""
+        if text:
+            opened = self._parts.get(block)
+            if opened is None or type(opened.part) is not type(part):
+                opened = yield from self._open(block, part)
+            yield opened.add(text)
+
+    def _reasoning(self, block: int, delta: ReasoningDelta) -> Iterator[StreamEvent]:
+        # A block is hidden from its beginning: the signer's own data is no text.
+        hidden = "" if delta.redacted_content else None
+        part = Reasoning(text="", provenance=Provenance(signer=self._signer, data=hidden))
+        yield from self._text(block, part, delta.text or "")
+        if delta.signature or delta.redacted_content:
+            opened = yield from self._open(block, part)
+            opened.signature += delta.signature or ""
+            try:
+                opened.redacted += base64.b64decode(delta.redacted_content or "", validate=True)
+            except binascii.Error as invalid:
+                raise malformed_error(
+                    self._provider, "hidden reasoning that is not base64"
+                ) from invalid
+
+    def _cited(self, block: int, cited: CitationDelta) -> Iterator[StreamEvent]:
+        opened = yield from self._open(block, Text(text=""))
+        page = cited.location.web if cited.location else None
+        citation = Citation(url=page.url if page else cited.source, title=cited.title)
+        yield opened.note(citation)
+
+    def _open(self, block: int, part: Part) -> Generator[StreamEvent, None, _Block]:
+        """Open a block once and return it: text and reasoning come without an announcement."""
+        opened = self._parts.get(block)
+        if opened is None:
+            opened = _Block(part=part, signer=self._signer)
+            yield from self._parts.open(block, opened)
+        elif type(opened.part) is not type(part):
+            raise malformed_error(self._provider, "two kinds of content in one block")
+        return opened
+
+    def _read(self, shape: type[_Read], data: bytes) -> _Read:
+        try:
+            return msgspec.json.decode(data, type=shape, strict=False)
+        except UNREADABLE as invalid:
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid
+
+    def _converted(self, shape: type[_Read], value: object) -> _Read:
+        try:
+            return msgspec.convert(value, shape, strict=False)
+        except msgspec.ValidationError as invalid:
+            raise malformed_error(self._provider, "a frame that cannot be read") from invalid

@@ -1,0 +1,163 @@
+"""The fields that make a model on Bedrock think: those of its family, beside Converse's own.
+
+Claude: https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html,
+Nova: https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html. The family of
+a model and the words that it knows are data: the dialect of its endpoint.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct, field
+
+from tollgate.core.content import Reasoning, ToolCall
+from tollgate.core.json_value import JsonValue
+from tollgate.core.request import (
+    AssistantMessage,
+    GenerationRequest,
+    Message,
+    ReasoningOptions,
+    ToolMessage,
+)
+from tollgate.providers.ports.base import Target
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.shared.claude_thinking import (
+    ClaudeThinking,
+    add_effort,
+    think_by_effort,
+    turn_thinking_off,
+)
+from tollgate.providers.shared.efforts import (
+    effort_wanted,
+    nearest_effort,
+    tokens_wanted,
+    wants_thoughts,
+)
+
+_BUDGET_TOKENS_MIN: Final = 1024
+
+
+class Thinking(Struct, frozen=True, kw_only=True):
+    """The thinking of one request."""
+
+    # Fields of the model's family.
+    fields: dict[str, JsonValue] = field(default_factory=dict)
+    # Whether they depart from what the caller requested.
+    adapted: bool = False
+    # The limit that Claude requires beside a budget, where the caller set none.
+    output_tokens_max: int | None = None
+    # Whether Claude thinks, which it does at its own temperature only.
+    is_claude: bool = False
+
+
+def thinking(request: GenerationRequest, target: Target) -> Thinking:
+    """Return the thinking to request, none where the caller leaves it open.
+
+    Claude refuses to think where a call is forced, and from version 5 on it thinks by default.
+    """
+    wanted, style = request.reasoning, target.dialect.reasoning
+    asked = None if wanted is None else wants_thoughts(wanted)
+    forced = forces_a_call(request)
+    if wanted is not None and wanted.effort_alone and style in ("claude_adaptive", "claude_budget"):
+        return _with_effort_alone(wanted, target.dialect, declined=asked is False, must=forced)
+    if wanted is None or not asked:
+        if style != "claude_adaptive":
+            return Thinking()
+        return _off(target.dialect, declined=asked is False, must=forced)
+    if "reasoning" not in target.supports:
+        return Thinking(adapted=True)
+    match style:
+        case "claude_adaptive" if forced:
+            return _off(target.dialect, declined=True, must=True, adapted=True)
+        case "claude_budget" if forced:
+            return Thinking(adapted=True)
+        case "claude_budget":
+            return _budget(request, wanted, target)
+        case "claude_adaptive":
+            return _of_claude(think_by_effort(wanted, target.dialect), is_claude=True)
+        case "nova":
+            effort, exact = _effort(wanted, target)
+            most: dict[str, JsonValue] = {"maxReasoningEffort": effort} if effort else {}
+            return Thinking(
+                fields={"reasoningConfig": {"type": "enabled", **most}}, adapted=not exact
+            )
+        case "effort":
+            effort, exact = _effort(wanted, target)
+            return Thinking(
+                fields={"reasoning_effort": effort} if effort else {}, adapted=not exact
+            )
+        case _:
+            return Thinking(adapted=True)
+
+
+def _off(dialect: Dialect, *, declined: bool, must: bool, adapted: bool = False) -> Thinking:
+    """Return no thinking, or the least that this generation of Claude allows."""
+    return _of_claude(turn_thinking_off(dialect, declined=declined, must=must, is_adapted=adapted))
+
+
+def _with_effort_alone(
+    wanted: ReasoningOptions, dialect: Dialect, *, declined: bool, must: bool
+) -> Thinking:
+    """Return no thinking that was not requested, beside the effort of the whole answer."""
+    if dialect.reasoning != "claude_adaptive":
+        return Thinking(adapted=True)
+    plain = turn_thinking_off(dialect, declined=declined, must=must)
+    return _of_claude(add_effort(plain, wanted, dialect))
+
+
+def _of_claude(thoughts: ClaudeThinking, *, is_claude: bool = False) -> Thinking:
+    """Return Claude's thinking in the fields that stand beside Converse's own."""
+    config: dict[str, JsonValue] = {"thinking": thoughts.config} if thoughts.config else {}
+    output: dict[str, JsonValue] = (
+        {"output_config": {"effort": thoughts.effort}} if thoughts.effort else {}
+    )
+    return Thinking(fields={**config, **output}, adapted=thoughts.is_adapted, is_claude=is_claude)
+
+
+def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]:
+    """Return the effort in the model's words, and whether it is the one that was requested."""
+    effort = effort_wanted(wanted)
+    if effort is None:
+        return None, True
+    known = nearest_effort(effort, target.dialect.efforts)
+    return known, known == effort and wanted.tokens_max is None
+
+
+def _budget(request: GenerationRequest, wanted: ReasoningOptions, target: Target) -> Thinking:
+    """Return thinking by tokens; they count as output, so that room for an answer must be left."""
+    room = target.limited(request.output_tokens_max) or target.output_tokens_max
+    budget = max(tokens_wanted(wanted), _BUDGET_TOKENS_MIN)
+    if room is not None:
+        budget = min(budget, room - 1)
+    if budget < _BUDGET_TOKENS_MIN or _lost_its_thoughts(request.messages):
+        return Thinking(adapted=True)
+    return Thinking(
+        fields={"thinking": {"type": "enabled", "budget_tokens": budget}},
+        adapted=wanted.tokens_max is not None and wanted.tokens_max != budget,
+        output_tokens_max=room,
+        is_claude=True,
+    )
+
+
+def forces_a_call(request: GenerationRequest) -> bool:
+    """Return whether the answer must be a call."""
+    choice = request.tool_choice
+    return choice is not None and choice.mode in ("required", "named")
+
+
+def _lost_its_thoughts(messages: Sequence[Message]) -> bool:
+    """Return whether results follow a turn that came back without its signed reasoning.
+
+    Claude then refuses to think:
+    https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#preserving-thinking-blocks
+    """
+    turns = [message for message in messages if not isinstance(message, ToolMessage)]
+    if not messages or not isinstance(messages[-1], ToolMessage) or not turns:
+        return False
+    last = turns[-1]
+    if not isinstance(last, AssistantMessage):
+        return False
+    calls = any(isinstance(part, ToolCall) for part in last.content)
+    # What no Claude signed has been left out already.
+    thought = any(isinstance(part, Reasoning) for part in last.content)
+    return calls and not thought

@@ -1,0 +1,111 @@
+"""Encodes one input for ApplyGuardrail, and reads its assessments as a judgement of OpenAI's.
+
+Amazon Bedrock API reference, "ApplyGuardrail", "GuardrailAssessment" and "GuardrailUsage"; user
+guide, "Use the ApplyGuardrail API in your application" (2026-11-22).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from tollgate.core.content import Image, InlineMedia, Text
+from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
+from tollgate.core.json_value import JsonValue
+from tollgate.core.usage import Usage
+from tollgate.core.work.base import WorkResult
+from tollgate.core.work.moderation import ModerationRequest
+from tollgate.providers.codecs.bedrock_guardrails.judgement import (
+    AssessedInput,
+    GuardedPart,
+    write_judgement,
+)
+from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
+from tollgate.providers.shared.refusals import malformed_error
+from tollgate.providers.shared.vectors import parse_body, read_count
+
+_REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
+_PICTURE_FORMATS: Final = {"image/jpeg": "jpeg", "image/png": "png"}
+# The policies that are charged by the unit of text. Words and expressions of one's own are free;
+# grounding needs sources, which no request has. https://aws.amazon.com/bedrock/pricing (2026-11-22)
+_CHARGED: Final = ("contentPolicyUnits", "topicPolicyUnits", "sensitiveInformationPolicyUnits")
+_PICTURES: Final = "contentPolicyImageUnits"
+
+
+def split_by_input(work: ModerationRequest, target: Target) -> Sequence[ModerationRequest]:
+    """Return each input as a request of its own: an answer does not say which content it means."""
+    return tuple(replace(work, subjects=(subject,)) for subject in work.subjects)
+
+
+def encode(work: ModerationRequest, target: Target) -> WireRequest:
+    """Encode one input; RequestError for a picture that no guardrail reads."""
+    guardrail = target.guardrail
+    if guardrail is None:
+        raise UpstreamError(
+            ErrorCode.PROVIDER_UNAVAILABLE, f"The endpoint at {target.provider} has no guardrail."
+        )
+    content: list[JsonValue] = [_block(part) for part in work.subjects[0]]
+    # Everything that was looked for is listed, found or not: what is absent was not looked for.
+    body: dict[str, JsonValue] = {"source": "INPUT", "outputScope": "FULL", "content": content}
+    path = f"/guardrail/{quote(guardrail.id, safe='')}/version/{guardrail.version}/apply"
+    return WireRequest(path=path, body=body, reply_bytes_max=_REPLY_BYTES_MAX)
+
+
+def decode(frame: Frame, work: ModerationRequest, target: Target) -> WorkResult:
+    """Decode an answer, which must be of the whole input."""
+    body = parse_body(frame.data, AssessedInput, target)
+    covered = body.guardrail_coverage
+    if not (_is_whole(covered.text_characters) and _is_whole(covered.images)):
+        raise malformed_error(target.provider, "a judgement of a part of the input")
+    usage, raw = _usage(body.usage)
+    return WorkResult(
+        pieces=(write_judgement(body, work.subjects[0]),),
+        usage=usage,
+        raw_usage=raw,
+        upstream_id=frame.headers.get("x-amzn-requestid"),
+    )
+
+
+def _block(part: Text | Image) -> JsonValue:
+    if isinstance(part, Text):
+        return {"text": {"text": part.text}}
+    source = part.source
+    known = _PICTURE_FORMATS.get(source.media_type) if isinstance(source, InlineMedia) else None
+    if not isinstance(source, InlineMedia) or known is None:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "input must have PNG and JPEG pictures only: the guardrail reads no others.",
+            param="input",
+        )
+    return {"image": {"format": known, "source": {"bytes": source.base64}}}
+
+
+def _is_whole(coverage: GuardedPart) -> bool:
+    return coverage.guarded == coverage.total
+
+
+def _usage(reported: object) -> tuple[Usage, JsonValue]:
+    """Return the units, which are as many of each policy: each reads the whole text.
+
+    What is reported of no policy is left to the estimate.
+    """
+    found = reported if isinstance(reported, dict) else {}
+    counts = {name: read_count(found.get(name)) for name in (*_CHARGED, _PICTURES)}
+    raw: dict[str, JsonValue] = {name: it for name, it in counts.items() if it is not None}
+    units = [counts[name] or 0 for name in _CHARGED if counts[name] is not None]
+    return (
+        Usage(
+            uncached_input_tokens=0,
+            output_tokens=0,
+            text_units=max(units) if units else None,
+            images=counts[_PICTURES],
+        ),
+        raw or None,
+    )
+
+
+CODEC: Final = BatchCodec(
+    split=split_by_input, encode=encode, decode=decode, error=error_of_bedrock_reply
+)

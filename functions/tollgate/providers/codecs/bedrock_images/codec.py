@@ -1,0 +1,162 @@
+"""Pictures of Nova Canvas and of Stability AI behind InvokeModel.
+
+Nova user guide, "Image generation request and response format"; Bedrock user guide, "Stable Image
+Core request and response", "Stable Diffusion 3.5 Large" (2026-11-22). No tokens are charged for.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
+from tollgate.core.json_value import JsonValue
+from tollgate.core.work.base import WorkResult
+from tollgate.core.work.images import ImagePiece, ImageRequest
+from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.ports.media_dialects import ImageFamily
+from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
+from tollgate.providers.shared.pictures import (
+    image_result,
+    inline_source,
+    nearest_ratio,
+    parse_size,
+    picture_bytes_max,
+    refuse_mask,
+    refuse_urls,
+    split_images,
+)
+from tollgate.providers.shared.refusals import malformed_error
+from tollgate.providers.shared.vectors import parse_body
+
+_RATIOS: Final = ("16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21")
+# Nova's two qualities by OpenAI's words.
+_NOVA_QUALITIES: Final[Mapping[str, str]] = {
+    "low": "standard",
+    "medium": "standard",
+    "standard": "standard",
+    "high": "premium",
+    "hd": "premium",
+}
+_NOVA_PICTURES_MAX: Final = 5
+
+_Fields = tuple[dict[str, JsonValue], list[str]]
+
+
+class _Body(Struct, frozen=True):
+    images: list[str] | None = None
+    # Nova's; with pictures beside it when only some were withheld.
+    error: str | None = None
+    # Stability's, one for each picture.
+    finish_reasons: list[str | None] | None = None
+
+
+def encode(work: ImageRequest, target: Target) -> WireRequest:
+    """Encode one batch in the body of the model's family."""
+    refuse_urls(work, target)
+    refuse_mask(work, target)
+    body, adapted = _family(target)(work, target)
+    stated = {
+        "background": work.background,
+        "input_fidelity": work.fidelity,
+        "moderation": work.moderation,
+        "output_compression": work.output_compression,
+        "style": work.style,
+    }
+    return WireRequest(
+        path=f"/model/{quote(target.upstream_model, safe='')}/invoke",
+        body=body,
+        adapted=(*adapted, *(name for name, value in stated.items() if value is not None)),
+        reply_bytes_max=picture_bytes_max(work),
+    )
+
+
+def decode(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
+    """Decode the answer to one batch; a picture that a filter withheld is not in it."""
+    body = parse_body(frame.data, _Body, target)
+    reasons = body.finish_reasons or []
+    if "Inference error" in reasons:
+        raise malformed_error(target.provider, "an inference error in place of a picture")
+    if body.error and not body.images:
+        raise UpstreamError(
+            ErrorCode.CONTENT_FILTER, f"{target.provider} made no picture: its filter withheld it."
+        )
+    made = [
+        ImagePiece(b64_json=image)
+        for place, image in enumerate(body.images or ())
+        if image and not (place < len(reasons) and reasons[place])
+    ]
+    return image_result(made, work, target, upstream_id=frame.headers.get("x-amzn-requestid"))
+
+
+def _nova(work: ImageRequest, target: Target) -> _Fields:
+    config: dict[str, JsonValue] = {"numberOfImages": work.count}
+    adapted: list[str] = []
+    if work.size is not None:
+        config["width"], config["height"] = parse_size(work.size)
+    if work.quality is not None:
+        quality = _NOVA_QUALITIES.get(work.quality)
+        if quality is None:
+            adapted.append("quality")
+        else:
+            config["quality"] = quality
+    if work.output_format not in (None, "png"):
+        adapted.append("output_format")
+    body: dict[str, JsonValue] = {
+        "taskType": "TEXT_IMAGE",
+        "textToImageParams": {"text": work.prompt},
+    }
+    if work.images:
+        if len(work.images) > _NOVA_PICTURES_MAX:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"images must have at most {_NOVA_PICTURES_MAX} entries for {target.model}.",
+                param="images",
+            )
+        pictures: list[JsonValue] = [inline_source(image).base64 for image in work.images]
+        variation: JsonValue = {"text": work.prompt, "images": pictures}
+        body = {"taskType": "IMAGE_VARIATION", "imageVariationParams": variation}
+    return {**body, "imageGenerationConfig": config}, adapted
+
+
+def _stability(work: ImageRequest, target: Target) -> _Fields:
+    body: dict[str, JsonValue] = {"prompt": work.prompt}
+    adapted: list[str] = []
+    if work.size is not None:
+        body["aspect_ratio"], is_same = nearest_ratio(work.size, _RATIOS)
+        if not is_same:
+            adapted.append("size")
+    if work.output_format in ("png", "jpeg"):
+        body["output_format"] = work.output_format
+    elif work.output_format is not None:
+        adapted.append("output_format")
+    if work.quality is not None:
+        adapted.append("quality")
+    if work.images:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"images are not edited by {target.provider} for {target.model}.",
+            param="images",
+        )
+    return body, adapted
+
+
+_FAMILIES: Final[Mapping[ImageFamily, Callable[[ImageRequest, Target], _Fields]]] = {
+    "nova": _nova,
+    "stability": _stability,
+}
+
+
+def _family(target: Target) -> Callable[[ImageRequest, Target], _Fields]:
+    family = _FAMILIES.get(target.dialect.images.family)
+    if family is None:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"{target.model} makes no pictures here.", param="model"
+        )
+    return family
+
+
+CODEC: Final = BatchCodec(
+    split=split_images, encode=encode, decode=decode, error=error_of_bedrock_reply
+)

@@ -1,0 +1,56 @@
+"""Calls of a Gemini answer, whole or in pieces; a call without an id gets one."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import field
+from typing_extensions import override
+
+from tollgate.core.content import ToolCall
+from tollgate.core.events import PartEnd, StreamEvent
+from tollgate.providers.codecs.gemini.arguments import Arguments
+from tollgate.providers.codecs.gemini.signatures import provenance_of
+from tollgate.providers.codecs.gemini.wire import FunctionCall
+from tollgate.providers.shared.parts import OpenPart
+
+_MADE_ID: Final = re.compile(r"gemini_[0-9a-f]{24}")
+
+
+def stated_id(id_: str) -> str | None:
+    """Return the id that Gemini gave, None for one that was made here."""
+    return None if _MADE_ID.fullmatch(id_) else id_
+
+
+def _made_id(seed: bytes, number: int) -> str:
+    digest = hashlib.blake2b(seed, digest_size=12, salt=number.to_bytes(8, "big"))
+    return f"gemini_{digest.hexdigest()}"
+
+
+class OpenCall(OpenPart, kw_only=True):
+    """The call whose pieces are coming; its arguments are known only when it is complete."""
+
+    arguments: Arguments = field(default_factory=Arguments)
+    signature: str | None = None
+
+    def take(self, call: FunctionCall, signature: str | None) -> None:
+        """Take a piece; UnknownPlace if it fits nowhere."""
+        self.arguments.merge(call.args or {})
+        for piece in call.partial_args:
+            self.arguments.add(piece)
+        self.signature = signature or self.signature
+
+    @override
+    def finish(self) -> Iterator[StreamEvent]:
+        """Yield the events that end the part, the whole arguments first."""
+        yield self.add(self.arguments.json())
+        yield PartEnd(index=self.index, provenance=provenance_of(self.signature))
+
+
+def new_call(call: FunctionCall, signature: str | None, seed: bytes, number: int) -> OpenCall:
+    """Return a call as it begins; `seed` and its part's number make an id where it has none."""
+    id_ = call.id or _made_id(seed, number)
+    # A call in pieces may get another signature with a later one.
+    signed = None if call.will_continue else provenance_of(signature)
+    return OpenCall(part=ToolCall(id=id_, name=call.name or "", arguments="", provenance=signed))

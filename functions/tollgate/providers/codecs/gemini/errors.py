@@ -1,0 +1,77 @@
+"""Error replies of Gemini, before a stream and inside one.
+
+AI Studio answers a wrong key with 400, and an oversized prompt sometimes with the 429 of its token
+quota: that stays `provider_rate_limit`, since no field tells it from a quota that is spent.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic_core import ValidationError
+
+from tollgate.core.errors import UpstreamError
+from tollgate.core.json_value import JsonValue
+from tollgate.providers.codecs.gemini.wire import ErrorBodies, ErrorBody, ErrorDetail
+from tollgate.providers.ports.base import Target, UpstreamRefused
+from tollgate.providers.shared.refusals import (
+    ProviderRefusal,
+    error_of_refusal,
+    parse_retry_after_s,
+)
+
+# Reasons and statuses of our account that come with the HTTP status of a caller's fault, 400:
+# https://ai.google.dev/gemini-api/docs/troubleshooting (seen 2026-11-21). FAILED_PRECONDITION asks
+# for billing or another country.
+_OURS: Final = frozenset(
+    {
+        "API_KEY_INVALID",
+        "API_KEY_EXPIRED",
+        "API_KEY_SERVICE_BLOCKED",
+        "BILLING_DISABLED",
+        "FAILED_PRECONDITION",
+    }
+)
+
+
+def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
+    """Return the error that a reply means; its body may be a list of one error."""
+    try:
+        body = ErrorBodies.model_validate_json(reply.body).root
+    except ValidationError:
+        # A proxy's HTML or nothing at all: the status decides.
+        detail = ErrorDetail()
+    else:
+        detail = _first(body)
+    return _meant(detail, target.provider, reply.status, reply.headers)
+
+
+def error_in_stream(error: JsonValue, provider: str) -> UpstreamError:
+    """Return the error that came in place of a chunk."""
+    try:
+        detail = ErrorDetail.model_validate(error)
+    except ValidationError:
+        detail = ErrorDetail()
+    return _meant(detail, provider, detail.code, {})
+
+
+def _first(body: ErrorBody | list[ErrorBody]) -> ErrorDetail:
+    if isinstance(body, list):
+        return body[0].error if body else ErrorDetail()
+    return body.error
+
+
+def _meant(
+    detail: ErrorDetail, provider: str, status: int | None, headers: Mapping[str, str]
+) -> UpstreamError:
+    reasons = {info.reason for info in detail.details} | {detail.status}
+    return error_of_refusal(
+        ProviderRefusal(
+            provider=provider,
+            status=status,
+            message=detail.message or "",
+            code="invalid_api_key" if reasons & _OURS else (detail.status or "").lower(),
+            retry_after_s=parse_retry_after_s(
+                headers, [info.model_dump(by_alias=True) for info in detail.details]
+            ),
+        )
+    )

@@ -1,0 +1,189 @@
+"""Pictures of Gemini (`generateContent`) and of Imagen (`predict`).
+
+https://ai.google.dev/gemini-api/docs/image-generation, and "Imagen API" of Vertex AI (2026-11-22).
+Gemini makes one picture for a request and charges for tokens, Imagen up to four and for pictures.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct, field
+
+from tollgate.core.content import Text
+from tollgate.core.json_value import JsonValue
+from tollgate.core.work.base import WorkResult
+from tollgate.core.work.images import ImagePiece, ImageRequest
+from tollgate.providers.codecs.gemini.errors import error_of_reply
+from tollgate.providers.codecs.gemini.media import part_of
+from tollgate.providers.codecs.gemini.paths import model_path
+from tollgate.providers.codecs.gemini.usage import usage_of
+from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.shared.pictures import (
+    image_result,
+    nearest_ratio,
+    no_image_error,
+    parse_size,
+    picture_bytes_max,
+    refuse_mask,
+    refuse_urls,
+    split_images,
+)
+from tollgate.providers.shared.vectors import parse_body
+
+_RATIOS: Final = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
+_IMAGEN_RATIOS: Final = ("1:1", "3:4", "4:3", "9:16", "16:9")
+# Up to so many pixels on the longer side.
+_NAMED_SIZES: Final = ((1_536, "1K"), (3_072, "2K"))
+_LARGEST: Final = "4K"
+
+
+class _Inline(Struct, frozen=True, rename="camel"):
+    data: str
+
+
+class _Part(Struct, frozen=True, rename="camel"):
+    inline_data: _Inline | None = None
+    # A draft of the picture, while the model thinks.
+    thought: bool = False
+
+
+class _Content(Struct, frozen=True):
+    parts: list[_Part] = field(default_factory=list)
+
+
+class _Candidate(Struct, frozen=True, rename="camel"):
+    content: _Content = _Content()
+
+
+class _Answer(Struct, frozen=True, rename="camel"):
+    candidates: list[_Candidate] | None = None
+    usage_metadata: object = None
+    response_id: str | None = None
+    model_version: str | None = None
+
+
+class _Prediction(Struct, frozen=True, rename="camel"):
+    bytes_base64_encoded: str | None = None
+    prompt: str | None = None
+
+
+class _Predictions(Struct, frozen=True):
+    # Absent where a filter withheld every picture.
+    predictions: list[_Prediction] | None = None
+
+
+def encode_pictures(work: ImageRequest, target: Target) -> WireRequest:
+    """Encode one batch for the family of the model."""
+    refuse_urls(work, target)
+    refuse_mask(work, target)
+    if target.dialect.images.family == "imagen":
+        return _encode_imagen(work, target)
+    parts = [part_of(image) for image in work.images]
+    config: dict[str, JsonValue] = {"responseModalities": ["IMAGE"]}
+    shape, adapted = _shape(work, target, _RATIOS)
+    if shape:
+        config["imageConfig"] = shape
+    stated = {"output_compression": work.output_compression, "output_format": work.output_format}
+    return WireRequest(
+        path=f"{model_path(target)}:generateContent",
+        body={
+            "contents": [{"role": "user", "parts": [*parts, part_of(Text(text=work.prompt))]}],
+            "generationConfig": config,
+        },
+        adapted=(*adapted, *_stated_names(stated), *_never_taken(work)),
+        reply_bytes_max=picture_bytes_max(work),
+    )
+
+
+def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
+    """Decode the answer to one batch."""
+    if target.dialect.images.family == "imagen":
+        return _decode_imagen(frame, work, target)
+    answer = parse_body(frame.data, _Answer, target)
+    made = [
+        ImagePiece(b64_json=part.inline_data.data)
+        for candidate in answer.candidates or ()
+        for part in candidate.content.parts
+        if part.inline_data is not None and not part.thought
+    ]
+    raw = answer.usage_metadata if isinstance(answer.usage_metadata, dict) else None
+    return image_result(
+        # Some answers have a draft before the picture.
+        made[-work.count :],
+        work,
+        target,
+        usage=usage_of(raw),
+        raw_usage=raw,
+        upstream_id=answer.response_id,
+        served_model=answer.model_version,
+    )
+
+
+def _shape(
+    work: ImageRequest, target: Target, ratios: tuple[str, ...]
+) -> tuple[dict[str, JsonValue], list[str]]:
+    """Return the shape and, where it has one, the size by its name; and what is not as stated."""
+    if work.size is None:
+        return {}, []
+    ratio, is_same = nearest_ratio(work.size, ratios)
+    shape: dict[str, JsonValue] = {"aspectRatio": ratio}
+    if target.dialect.images.sizes_by_name:
+        longer = max(parse_size(work.size))
+        shape["imageSize"] = next((name for most, name in _NAMED_SIZES if longer <= most), _LARGEST)
+    return shape, [] if is_same else ["size"]
+
+
+def _never_taken(work: ImageRequest) -> list[str]:
+    return _stated_names(
+        {
+            "background": work.background,
+            "input_fidelity": work.fidelity,
+            "moderation": work.moderation,
+            "quality": work.quality,
+            "style": work.style,
+        }
+    )
+
+
+def _stated_names(stated: Mapping[str, object]) -> list[str]:
+    return [name for name, value in stated.items() if value is not None]
+
+
+def _encode_imagen(work: ImageRequest, target: Target) -> WireRequest:
+    parameters: dict[str, JsonValue] = {"sampleCount": work.count}
+    shape, adapted = _shape(work, target, _IMAGEN_RATIOS)
+    if "aspectRatio" in shape:
+        parameters["aspectRatio"] = shape["aspectRatio"]
+    if "imageSize" in shape:
+        # It has no 4K.
+        parameters["sampleImageSize"] = min(str(shape["imageSize"]), "2K")
+    if work.output_format in ("png", "jpeg"):
+        options: dict[str, JsonValue] = {"mimeType": f"image/{work.output_format}"}
+        if work.output_format == "jpeg" and work.output_compression is not None:
+            options["compressionQuality"] = work.output_compression
+        parameters["outputOptions"] = options
+    elif work.output_format is not None:
+        adapted.append("output_format")
+    return WireRequest(
+        path=f"{model_path(target)}:predict",
+        body={"instances": [{"prompt": work.prompt}], "parameters": parameters},
+        adapted=(*adapted, *_never_taken(work)),
+        reply_bytes_max=picture_bytes_max(work),
+    )
+
+
+def _decode_imagen(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
+    predictions = parse_body(frame.data, _Predictions, target).predictions
+    if not predictions:
+        raise no_image_error(target)
+    made = [
+        ImagePiece(b64_json=each.bytes_base64_encoded, revised_prompt=each.prompt)
+        for each in predictions
+        if each.bytes_base64_encoded
+    ]
+    return image_result(made, work, target)
+
+
+IMAGE_CODEC: Final = BatchCodec(
+    split=split_images, encode=encode_pictures, decode=decode_pictures, error=error_of_reply
+)

@@ -1,0 +1,97 @@
+"""Parallel tool calls put together from pieces, of which servers leave out or repeat some.
+
+OpenAI numbers its calls and names each once. Recorded departures: no index at all (Mistral,
+Ollama), a whole call in one delta (xAI, Groq), the name repeated as an empty text (Mistral), one
+index for several calls, no id. Here a piece continues a call if its index or its id is known, or
+if it has neither id nor name; else it begins one.
+"""
+
+import hashlib
+from collections.abc import Hashable, Iterator
+
+from tollgate.core.content import Part, Provenance, ToolCall
+from tollgate.core.events import StreamEvent
+from tollgate.core.signers import GEMINI
+from tollgate.providers.codecs.openai_chat.wire import ToolCallDelta
+from tollgate.providers.shared.parts import OpenPart, Parts
+
+
+class _OpenCall(OpenPart, kw_only=True):
+    stated_id: str | None
+
+
+class OrphanPiece(Exception):
+    """A piece belongs to no call and does not name a new one."""
+
+
+class ToolCalls:
+    """The calls of one stream."""
+
+    def __init__(self, parts: Parts[Hashable, OpenPart]) -> None:
+        self._parts = parts
+        self._calls: list[_OpenCall] = []
+        self._by_index: dict[int, _OpenCall] = {}
+        self._by_id: dict[str, _OpenCall] = {}
+
+    def feed(self, piece: ToolCallDelta, seed: bytes) -> Iterator[StreamEvent]:
+        """Yield the events of one piece; OrphanPiece if it belongs to no call and names none.
+
+        `seed` makes the id of a call that came without one: the frame in which it came.
+        """
+        call = self._known(piece)
+        if call is None:
+            call = self._new(piece, seed)
+            yield from self._parts.open(len(self._calls), call)
+        elif not _is_signed(call.part):
+            call.provenance = _provenance(piece) or call.provenance
+        if text := piece.function.text:
+            yield call.add(text)
+
+    def _known(self, piece: ToolCallDelta) -> _OpenCall | None:
+        names_itself = bool(piece.function.name)
+        if piece.index is not None:
+            call = self._by_index.get(piece.index)
+            if call is None or not (names_itself and piece.id):
+                return call
+            # A server that gives every call the same index tells them apart by id.
+            return call if piece.id == call.stated_id else None
+        if piece.id:
+            call = self._by_id.get(piece.id)
+            return call if call or names_itself else self._last()
+        return None if names_itself else self._last()
+
+    def _last(self) -> _OpenCall | None:
+        return self._calls[-1] if self._calls else None
+
+    def _new(self, piece: ToolCallDelta, seed: bytes) -> _OpenCall:
+        name = piece.function.name
+        if not name:
+            raise OrphanPiece
+        id_ = piece.id or _made_id(seed, len(self._calls) + 1)
+        call = _OpenCall(
+            part=ToolCall(id=id_, name=name, arguments="", provenance=_provenance(piece)),
+            stated_id=piece.id,
+        )
+        self._calls.append(call)
+        if piece.index is not None:
+            self._by_index[piece.index] = call
+        if piece.id:
+            self._by_id[piece.id] = call
+        return call
+
+
+def _provenance(piece: ToolCallDelta) -> Provenance | None:
+    """Return the signature of a call: Google's OpenAI layer has it there and wants it back."""
+    google = piece.extra_content and piece.extra_content.google
+    if not google or not google.thought_signature:
+        return None
+    return Provenance(signer=GEMINI, signature=google.thought_signature)
+
+
+def _is_signed(part: Part) -> bool:
+    return isinstance(part, ToolCall) and part.provenance is not None
+
+
+def _made_id(seed: bytes, number: int) -> str:
+    digest = hashlib.blake2b(seed, digest_size=12, salt=number.to_bytes(8, "big"))
+    return f"call_{digest.hexdigest()}"

@@ -1,0 +1,199 @@
+"""A generation request in OpenAI's Responses format."""
+
+from typing import Final, assert_never
+
+from tollgate.core.json_value import JsonValue
+from tollgate.core.request import (
+    GenerationRequest,
+    JsonOutput,
+    OutputFormat,
+    ReasoningOptions,
+    SchemaOutput,
+    TextInput,
+    Tool,
+    ToolChoice,
+)
+from tollgate.core.server_tools import ServerTool
+from tollgate.providers.codecs.openai_responses.items import items
+from tollgate.providers.codecs.openai_responses.native import add_fields, own_fields
+from tollgate.providers.ports.base import Target, WireRequest
+from tollgate.providers.ports.parameters import stated_parameters, unsupported
+from tollgate.providers.ports.wire_format import WireFormat
+from tollgate.providers.shared.efforts import effort_wanted, nearest_effort, wants_thoughts
+from tollgate.providers.shared.emulation import Wrapping, replace_guided, use_output_tool
+from tollgate.providers.shared.native_search import user_location
+from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
+from tollgate.providers.shared.readable import keep_readable
+from tollgate.providers.shared.strict_schema import close_schema
+
+_PATH: Final = "/responses"
+_OUTPUT_TOKENS_MIN: Final = 16
+
+
+def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
+    """Return the request for `POST {base_url}/responses`, always streamed and never stored.
+
+    RequestError for content that this format can never take.
+    """
+    request, unreadable = keep_readable(request, format_.readership_of(target))
+    request, wrapping = replace_guided(request)
+    if isinstance(request.output_format, SchemaOutput) and not target.enforces_schemas:
+        request = use_output_tool(request)
+        wrapping = Wrapping(tool=True, choice=wrapping.choice)
+    reasoning, changed = _reasoning(request.reasoning, target)
+    stated = stated_parameters(request)
+    # Log probabilities are requested by `include`.
+    fields = format_.parameters.difference(target.dialect.refuses, ("logprobs",))
+    body: dict[str, JsonValue] = {
+        "model": target.upstream_model,
+        "input": items(request.messages, target),
+        "stream": True,
+        "store": False,
+        **_included(request, target),
+        **_limit(request, target),
+        **_tools(request),
+        **_output_format(request.output_format),
+        **{name: value for name, value in stated.items() if name in fields},
+        **reasoning,
+    }
+    own = own_fields(request.native, target)
+    add_fields(body, own)
+    return WireRequest(
+        path=path_of(target, _PATH),
+        body=body,
+        adapted=(
+            *unsupported(request, body.keys() | _met(target) | own.keys(), stated),
+            *_raised(request),
+            *changed,
+        ),
+        unreadable=unreadable,
+        wrapping=wrapping,
+    )
+
+
+def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
+    """Return `include`; without a store at the provider, reasoning must come back encrypted."""
+    include: list[JsonValue] = []
+    if "reasoning" in target.supports:
+        include.append("reasoning.encrypted_content")
+    if request.sampling.logprobs and "logprobs" not in target.dialect.refuses:
+        include.append("message.output_text.logprobs")
+    return {"include": include} if include else {}
+
+
+def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
+    limit = target.limited(request.output_tokens_max)
+    return {} if limit is None else {"max_output_tokens": max(limit, _OUTPUT_TOKENS_MIN)}
+
+
+def _met(target: Target) -> set[str]:
+    """Return the names of the options that go out under other names than the caller's."""
+    return {"image_url.detail", "logprobs", "tools.strict"} - {*target.dialect.refuses}
+
+
+def _raised(request: GenerationRequest) -> tuple[str, ...]:
+    limit = request.output_tokens_max
+    return ("max_tokens",) if limit is not None and limit < _OUTPUT_TOKENS_MIN else ()
+
+
+def _reasoning(
+    wanted: ReasoningOptions | None, target: Target
+) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
+    asked = None if wanted is None else wants_thoughts(wanted)
+    if wanted is None or asked is None:
+        return {}, ()
+    if "reasoning" not in target.supports:
+        return {}, ("reasoning",) if asked else ()
+    effort = effort_wanted(wanted)
+    known = None if effort is None else nearest_effort(effort, target.dialect.efforts)
+    stated: dict[str, JsonValue] = {} if known is None else {"effort": known}
+    if asked and target.dialect.reasoning_summaries and not wanted.exclude:
+        stated["summary"] = "auto"
+    exact = known == effort and wanted.tokens_max is None
+    return {"reasoning": stated} if stated else {}, () if exact else ("reasoning",)
+
+
+def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
+    if not (request.tools or request.server_tools):
+        return {}
+    tools = [_tool(tool) for tool in request.tools]
+    fields: dict[str, JsonValue] = {"tools": tools}
+    for search in request.server_tools:
+        tools.append(_own_search(search))
+        if search.uses_max is not None:
+            fields["max_tool_calls"] = search.uses_max
+    if request.tool_choice is not None:
+        fields["tool_choice"] = _tool_choice(request, request.tool_choice)
+    return fields
+
+
+def _own_search(tool: ServerTool) -> JsonValue:
+    """Return OpenAI's own search.
+
+    https://platform.openai.com/docs/guides/tools-web-search (2026-11-22); `max_tool_calls` of a
+    request bounds the calls of all its built-in tools.
+    """
+    search: dict[str, JsonValue] = {"type": "web_search", **user_location(tool)}
+    if tool.allowed_domains:
+        search["filters"] = {"allowed_domains": [*tool.allowed_domains]}
+    return search
+
+
+def _tool(tool: Tool) -> JsonValue:
+    if tool.text is not None:
+        return _text_tool(tool, tool.text)
+    parameters = tool.parameters or ANY_OBJECT
+    encoded: dict[str, JsonValue] = {
+        "type": "function",
+        "name": tool.name,
+        "parameters": close_schema(parameters) if tool.strict else dict(parameters),
+        # Left out it would mean true here, where it means false on chat completions.
+        "strict": bool(tool.strict),
+    }
+    if tool.description is not None:
+        encoded["description"] = tool.description
+    return encoded
+
+
+def _text_tool(tool: Tool, text: TextInput) -> JsonValue:
+    """Return a tool of free text.
+
+    https://platform.openai.com/docs/guides/function-calling (custom tools, seen 2026-11-21)
+    """
+    encoded: dict[str, JsonValue] = {"type": "custom", "name": tool.name}
+    if tool.description is not None:
+        encoded["description"] = tool.description
+    if (grammar := text.grammar) is not None:
+        encoded["format"] = {
+            "type": "grammar",
+            "syntax": grammar.syntax,
+            "definition": grammar.definition,
+        }
+    return encoded
+
+
+def _tool_choice(request: GenerationRequest, choice: ToolChoice) -> JsonValue:
+    if choice.mode != "named":
+        return choice.mode
+    is_text = any(tool.name == choice.name and tool.text is not None for tool in request.tools)
+    return {"type": "custom" if is_text else "function", "name": choice.name}
+
+
+def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
+    match output:
+        case None:
+            return {}
+        case JsonOutput():
+            return {"text": {"format": {"type": "json_object"}}}
+        case SchemaOutput():
+            form: dict[str, JsonValue] = {
+                "type": "json_schema",
+                "name": output.name,
+                "schema": close_schema(output.schema) if output.strict else dict(output.schema),
+                "strict": bool(output.strict),
+            }
+            if output.description is not None:
+                form["description"] = output.description
+            return {"text": {"format": form}}
+        case _:
+            assert_never(output)

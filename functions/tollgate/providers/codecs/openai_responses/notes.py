@@ -1,0 +1,40 @@
+"""Notes on the text of an answer: log probabilities, and where the text comes from."""
+
+from tollgate.core.events import Citation, LogProbs
+from tollgate.core.json_value import JsonValue
+from tollgate.providers.codecs.openai_responses.wire import Annotation
+
+
+def log_probs(stated: list[dict[str, JsonValue]] | None) -> LogProbs | None:
+    """Return log probabilities as chat completions has them, None if there are none.
+
+    A streamed entry lacks `bytes`, which chat completions never leaves out.
+    """
+    if not stated:
+        return None
+    return LogProbs(entries=tuple(map(_entry, stated)))
+
+
+def citation(annotation: Annotation) -> Citation | None:
+    """Return the citation of an annotation; None for the provider's own files."""
+    if annotation.type != "url_citation":
+        return None
+    return Citation(
+        url=annotation.url,
+        title=annotation.title,
+        start=annotation.start_index,
+        end=annotation.end_index,
+    )
+
+
+def _entry(stated: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    others = stated.get("top_logprobs")
+    return {
+        "bytes": None,
+        **stated,
+        "top_logprobs": [
+            {"bytes": None, **other}
+            for other in (others if isinstance(others, list) else ())
+            if isinstance(other, dict)
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Protocols and tables of providers, which routing and the engine read."""

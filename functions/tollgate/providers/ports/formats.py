@@ -1,0 +1,181 @@
+"""The one table of wire formats: a codec for each name, and every fact about it that others read.
+
+A new format is a folder of encoder, decoder and errors, and a row of `WIRE_FORMATS`. A row
+names its codecs, so that a deployment without Claude never imports the code for Claude.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, get_args
+
+from tollgate.core.dotted_names import DottedName
+from tollgate.core.request import TRANSCRIPT_NEEDS, SoundFormat
+from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
+from tollgate.providers.ports.base import Codec, NativeSearch
+from tollgate.providers.ports.parameters import PARAMETERS
+from tollgate.providers.ports.wire_format import WireFormat
+from tollgate.providers.shared.file_types import CONVERSE_FILES, MESSAGES_FILES
+
+FormatName = Literal[
+    "openai_chat",
+    "openai_completions",
+    "openai_responses",
+    "anthropic",
+    "bedrock",
+    "gemini",
+    "cohere",
+    "hyperbolic",
+]
+
+WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
+    # Chat completions, of OpenAI and of everyone who imitates it.
+    "openai_chat": WireFormat(
+        codec=DottedName("tollgate.providers.codecs.openai_chat.codec:make_codec"),
+        transports=("http_sse", "sagemaker_runtime", "simulator"),
+        parameters=frozenset(PARAMETERS),
+        carries=TRANSCRIPT_NEEDS
+        | {"conversation", "image_output", "token_ids", *get_args(SoundFormat)},
+        batch_codecs={
+            "embedding": DottedName("tollgate.providers.codecs.openai_embeddings.codec:CODEC"),
+            "rerank": DottedName("tollgate.providers.codecs.rerank.codec:JINA_CODEC"),
+            "moderation": DottedName("tollgate.providers.codecs.openai_moderations.codec:CODEC"),
+            "image": DottedName("tollgate.providers.codecs.openai_images.codec:CODEC"),
+        },
+        stream_codecs={
+            "image": DottedName("tollgate.providers.codecs.openai_images.stream:STREAM_CODEC"),
+            "speech": DottedName("tollgate.providers.codecs.openai_speech.codec:CODEC"),
+            "transcription": DottedName(
+                "tollgate.providers.codecs.openai_transcription.decode:CODEC"
+            ),
+        },
+        batch_transports=frozenset({"http_sse", "simulator"}),
+    ),
+    # OpenAI's legacy completions, of servers of base models and of those that fill a gap.
+    "openai_completions": WireFormat(
+        codec=DottedName("tollgate.providers.codecs.openai_completions.codec:make_codec"),
+        transports=("http_sse", "sagemaker_runtime", "simulator"),
+        parameters=frozenset(PARAMETERS)
+        - {"parallel_tool_calls", "prompt_cache_key", "service_tier"},
+        carries=frozenset({"echo", "suffix"}),
+    ),
+    # OpenAI's Responses, for models that refuse tools on chat completions.
+    "openai_responses": WireFormat(
+        codec=DottedName("tollgate.providers.codecs.openai_responses.codec:make_codec"),
+        counter=DottedName("tollgate.providers.codecs.openai_responses.count:COUNTER"),
+        native_search=NativeSearch(allows_domains=True),
+        transports=("http_sse",),
+        signer=OPENAI,
+        parameters=frozenset(
+            {
+                "logprobs",
+                "parallel_tool_calls",
+                "prompt_cache_key",
+                "service_tier",
+                "temperature",
+                "top_logprobs",
+                "top_p",
+                "user",
+            }
+        ),
+    ),
+    # Anthropic's Messages: Anthropic's own, Vertex AI's, and Bedrock's InvokeModel.
+    "anthropic": WireFormat(
+        codec=DottedName("tollgate.providers.codecs.anthropic.codec:make_codec"),
+        counter=DottedName("tollgate.providers.codecs.anthropic.count:COUNTER"),
+        native_search=NativeSearch(allows_domains=True, blocks_domains=True),
+        transports=("http_sse", "bedrock_invoke"),
+        signer=CLAUDE,
+        other_signers=frozenset({ANTHROPIC_BLOCKS}),
+        files=MESSAGES_FILES,
+        parameters=frozenset(
+            {"parallel_tool_calls", "service_tier", "stop", "temperature", "top_k", "top_p", "user"}
+        ),
+    ),
+    # Bedrock's Converse, whatever model family is behind it.
+    "bedrock": WireFormat(
+        codec=DottedName("tollgate.providers.codecs.bedrock.codec:make_codec"),
+        counter=DottedName("tollgate.providers.codecs.bedrock.count:COUNTER"),
+        transports=("bedrock_runtime",),
+        signer=BEDROCK,
+        parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
+        files=frozenset(CONVERSE_FILES),
+        applies_guardrails=True,
+        batch_codecs={
+            "embedding": DottedName("tollgate.providers.codecs.bedrock_embeddings.codec:CODEC"),
+            "rerank": DottedName("tollgate.providers.codecs.rerank.codec:BEDROCK_CODEC"),
+            "image": DottedName("tollgate.providers.codecs.bedrock_images.codec:CODEC"),
+            "moderation": DottedName("tollgate.providers.codecs.bedrock_guardrails.codec:CODEC"),
+        },
+        batch_transports=frozenset({"bedrock_runtime"}),
+    ),
+    # Gemini's generateContent, on AI Studio and on Vertex AI.
+    "gemini": WireFormat(
+        codec=DottedName("tollgate.providers.codecs.gemini.codec:make_codec"),
+        counter=DottedName("tollgate.providers.codecs.gemini.count:COUNTER"),
+        # Before Gemini 3 functions beside it are a 400.
+        native_search=NativeSearch(beside_functions=False),
+        transports=("http_sse",),
+        signer=GEMINI,
+        # As Google's own SDK keeps its history, thoughts and all.
+        takes_unsigned="own",
+        call_signers=frozenset({GEMINI}),
+        takes_images_back=True,
+        carries=frozenset({"conversation", "image_output", "wav", "pcm"}),
+        parameters=frozenset(
+            {
+                "frequency_penalty",
+                "logprobs",
+                "presence_penalty",
+                "seed",
+                "stop",
+                "temperature",
+                "top_k",
+                "top_logprobs",
+                "top_p",
+            }
+        ),
+        batch_codecs={
+            "embedding": DottedName("tollgate.providers.codecs.gemini.vectors:EMBEDDING_CODEC"),
+            "image": DottedName("tollgate.providers.codecs.gemini.pictures:IMAGE_CODEC"),
+        },
+        stream_codecs={
+            "speech": DottedName("tollgate.providers.codecs.gemini.speech:SPEECH_CODEC")
+        },
+        batch_transports=frozenset({"http_sse"}),
+    ),
+    # Cohere's own API, for what its layer of OpenAI's format leaves out.
+    "cohere": WireFormat(
+        transports=("http_sse",),
+        parameters=frozenset(),
+        batch_codecs={
+            "embedding": DottedName("tollgate.providers.codecs.cohere.codec:CODEC"),
+            "rerank": DottedName("tollgate.providers.codecs.rerank.codec:COHERE_CODEC"),
+        },
+        batch_transports=frozenset({"http_sse"}),
+    ),
+    # Hyperbolic's own API of sound, beside its layer of OpenAI's format.
+    "hyperbolic": WireFormat(
+        transports=("http_sse",),
+        parameters=frozenset(),
+        carries=frozenset({"mp3"}),
+        stream_codecs={"speech": DottedName("tollgate.providers.codecs.hyperbolic.speech:CODEC")},
+        batch_transports=frozenset({"http_sse"}),
+    ),
+}
+
+# The field of a provider's row that a transport cannot do without.
+TRANSPORT_NEEDS: Final[Mapping[str, Literal["base_url", "region"]]] = {
+    "http_sse": "base_url",
+    "bedrock_runtime": "region",
+    "bedrock_invoke": "region",
+    "sagemaker_runtime": "region",
+}
+# The transports that sign with the gateway's own AWS credentials.
+AWS_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke", "sagemaker_runtime"})
+
+
+def codec_of(name: FormatName) -> Codec:
+    """Return the codec of a format's generations, importing its folder at the first call."""
+    codec = WIRE_FORMATS[name].make_codec()
+    if codec is None:
+        raise ValueError(f"the format {name} has no generations")
+    return codec

@@ -1,0 +1,1 @@
+"""A transport that answers without a provider."""

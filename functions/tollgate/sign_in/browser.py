@@ -1,0 +1,220 @@
+"""The part of a sign-in that happens in a browser: to the issuer, and back."""
+
+import re
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.ids import IdSource
+from tollgate.core.records.audit import Actor
+from tollgate.sign_in.codes import challenge_of, digest_of, new_secret_code, read_user_code
+from tollgate.sign_in.configuration import SignIn, is_loopback
+from tollgate.sign_in.issuer import Issuer
+from tollgate.sign_in.people import People
+from tollgate.sign_in.sealing import public_key_of, seal
+from tollgate.sign_in.tickets import Approval, Code, Device, ForDevice, ForProgram, SignInAttempt
+from tollgate.stores.ports.people import CodeStore, Member
+
+CALLBACK: Final = "/oauth/callback"
+CONSOLE: Final = "/console"
+LIFETIME_S: Final = 600
+CODE_LIFETIME_S: Final = 60
+_STATE_LENGTH_MAX: Final = 512
+_CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+class Departure(Struct, frozen=True):
+    """The address at which a person signs in, and the cookie that proves the browser."""
+
+    url: str
+    cookie: str
+
+
+class Arrival(Struct, frozen=True):
+    """The end of a sign-in in the browser: who it is, and where the browser goes."""
+
+    member: Member
+    # None where a program waits elsewhere.
+    url: str | None
+
+
+class BrowserSignIn:
+    """Sends browsers to the issuer, and takes them back."""
+
+    def __init__(
+        self,
+        sign_in: SignIn,
+        issuer: Issuer,
+        people: People,
+        codes: CodeStore,
+        *,
+        ids: IdSource,
+    ) -> None:
+        self._sign_in = sign_in
+        self._issuer = issuer
+        self._people = people
+        self._codes = codes
+        self._ids = ids
+
+    async def leave_for_device(self, typed_code: str) -> Departure:
+        """Begin the sign-in that a program elsewhere waits for; raise RequestError if none does."""
+        code = read_user_code(typed_code)
+        found = None if code is None else await self._codes.read("user", digest_of(code))
+        if found is None:
+            raise RequestError(
+                ErrorCode.NOT_FOUND,
+                "No program waits for this code. Compare it with your terminal; a code works for "
+                "ten minutes.",
+                param="user_code",
+            )
+        return await self._leave(ForDevice(device=found.decode("ascii")))
+
+    async def leave_for_program(self, purpose: ForProgram) -> Departure:
+        """Begin a sign-in that ends at an address of the console, or of this machine itself."""
+        if not self._may_end_at(purpose.redirect_uri):
+            raise _invalid(
+                "redirect_uri", "is neither the console's nor http on this machine itself"
+            )
+        if not _CHALLENGE.fullmatch(purpose.challenge):
+            raise _invalid("code_challenge", "is no S256 challenge, which has 43 characters")
+        if not 0 < len(purpose.state) <= _STATE_LENGTH_MAX:
+            raise _invalid("state", f"needs 1 to {_STATE_LENGTH_MAX} characters")
+        return await self._leave(purpose)
+
+    async def arrive(self, *, state: str, code: str, cookie: str, by: Actor) -> Arrival:
+        """End a sign-in, once; raise AccessError if it began in another browser or is refused."""
+        attempt = await self._take_attempt(state, cookie)
+        try:
+            approval, member = await self._approve(code, attempt, by)
+        except (AccessError, RequestError) as refused:
+            lasts = refused.code is not ErrorCode.SERVICE_UNAVAILABLE
+            if lasts and isinstance(attempt.purpose, ForDevice):
+                await self._answer_device(attempt.purpose, refusal=refused.message)
+            raise
+        match attempt.purpose:
+            case ForDevice():
+                await self._answer_device(attempt.purpose, approval=approval)
+                return Arrival(member, None)
+            case ForProgram() as program:
+                return Arrival(member, await self._hand_over(program, approval))
+
+    async def turn_back(self, *, state: str, cookie: str) -> str | None:
+        """End a sign-in that the issuer refused; return where the browser goes, if anywhere."""
+        attempt = await self._take_attempt(state, cookie)
+        match attempt.purpose:
+            case ForDevice() as device:
+                await self._answer_device(device, refusal="the identity provider refused")
+                return None
+            case ForProgram(redirect_uri=address, state=theirs):
+                return _with_query(address, {"error": "access_denied", "state": theirs})
+
+    async def _leave(self, purpose: ForDevice | ForProgram) -> Departure:
+        state, cookie, nonce, verifier = (new_secret_code(self._ids.random_bytes) for _ in range(4))
+        attempt = SignInAttempt(
+            verifier=verifier, nonce=nonce, browser=digest_of(cookie), purpose=purpose
+        )
+        await self._codes.add(
+            "attempt", digest_of(state), msgspec.json.encode(attempt), lifetime_s=LIFETIME_S
+        )
+        url = await self._issuer.authorization_url(
+            redirect_uri=self._callback,
+            state=state,
+            nonce=nonce,
+            challenge=challenge_of(verifier),
+        )
+        return Departure(url, cookie)
+
+    async def _take_attempt(self, state: str, cookie: str) -> SignInAttempt:
+        found = await self._codes.take("attempt", digest_of(state))
+        if found is None:
+            raise _refused("It has ended, or took more than ten minutes. Begin it again.")
+        attempt = msgspec.json.decode(found, type=SignInAttempt)
+        if attempt.browser != digest_of(cookie):
+            raise _refused("It began in another browser. Begin it again in this one.")
+        return attempt
+
+    async def _approve(
+        self, code: str, attempt: SignInAttempt, by: Actor
+    ) -> tuple[Approval, Member]:
+        tokens = await self._issuer.redeem(
+            code, redirect_uri=self._callback, verifier=attempt.verifier
+        )
+        if tokens.id_token is None:
+            raise _refused("The identity provider gave no identity token.")
+        identity = await self._issuer.identify(tokens.id_token, nonce=attempt.nonce)
+        member = await self._people.admit(identity, by=by)
+        approval = Approval(
+            workspace_id=member.workspace_id,
+            member_id=member.id,
+            identity=identity.name,
+            upstream=tokens.refresh_token,
+        )
+        return approval, member
+
+    async def _answer_device(
+        self, purpose: ForDevice, *, approval: Approval | None = None, refusal: str | None = None
+    ) -> None:
+        """Leave the answer where the program asks for it; raise AccessError if it asks no more."""
+        # The program asks all the while, so that its row may change in between.
+        for _ in range(5):
+            found = await self._codes.read("device", purpose.device)
+            if found is None:
+                break
+            device = msgspec.json.decode(found, type=Device)
+            sealed = approval and seal(device.public_key, msgspec.json.encode(approval))
+            new = msgspec.structs.replace(device, sealed=sealed, refusal=refusal)
+            if await self._codes.replace(
+                "device", purpose.device, found, msgspec.json.encode(new), lifetime_s=None
+            ):
+                return
+        if approval is not None:
+            raise _refused("The program does not wait any more. Begin it again.")
+
+    async def _hand_over(self, program: ForProgram, approval: Approval) -> str:
+        """Return the address with a code that only the program can redeem, once."""
+        code = new_secret_code(self._ids.random_bytes)
+        kept = Code(
+            redirect_uri=program.redirect_uri,
+            challenge=program.challenge,
+            sealed=seal(public_key_of(code), msgspec.json.encode(approval)),
+        )
+        await self._codes.add(
+            "code", digest_of(code), msgspec.json.encode(kept), lifetime_s=CODE_LIFETIME_S
+        )
+        return _with_query(program.redirect_uri, {"code": code, "state": program.state})
+
+    def _may_end_at(self, address: str) -> bool:
+        console = self._sign_in.public_url + CONSOLE
+        # Nothing below the console: `console/../` is a page of others who share the host.
+        return address in (console, f"{console}/") or _is_listener(address)
+
+    @property
+    def _callback(self) -> str:
+        return self._sign_in.public_url + CALLBACK
+
+
+def _is_listener(address: str) -> bool:
+    """Return whether a program may listen at an address on this machine (RFC 8252, 7.3)."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return False
+    if parts.fragment or parts.username or parts.password or parts.query or not port:
+        return False
+    return parts.scheme == "http" and is_loopback(parts.hostname or "")
+
+
+def _with_query(address: str, query: dict[str, str]) -> str:
+    return f"{address}?{urlencode(query)}"
+
+
+def _refused(reason: str) -> AccessError:
+    return AccessError(ErrorCode.PERMISSION_DENIED, f"The sign-in is refused. {reason}")
+
+
+def _invalid(name: str, problem: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {problem}.", param=name)

@@ -1,0 +1,171 @@
+"""The reviewed file that says whom the gateway signs in, and as whom."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from ipaddress import ip_address
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from tollgate.core.principal import MemberRole
+from tollgate.stores.ports.people import SESSION_S_MAX
+
+_FILE_BYTES_MAX: Final = 512 * 1024
+# The parameters of a sign-in that the gateway states itself.
+OWN_PARAMETERS: Final = frozenset(
+    {
+        "client_id",
+        "code_challenge",
+        "code_challenge_method",
+        "nonce",
+        "redirect_uri",
+        "response_mode",
+        "response_type",
+        "scope",
+        "state",
+    }
+)
+
+_Text = Annotated[str, Meta(min_length=1, max_length=512)]
+_Words = tuple[_Text, ...]
+
+
+class InvalidSignIn(Exception):
+    """The file cannot be served; the message names the field at fault."""
+
+
+class ClientSecret(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The places of the secret that the issuer gave this client, never the secret."""
+
+    # Name in Secrets Manager.
+    secret: _Text | None = None
+    # Variable of the environment, read first.
+    env: _Text | None = None
+
+
+class MemberRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The members that people with certain claims become."""
+
+    # All must match: each is a glob, or several of which one must match the claim or one of its
+    # items.
+    claims: Annotated[dict[_Text, _Text | _Words], Meta(min_length=1, max_length=16)]
+    workspace: Annotated[str, Meta(min_length=1, max_length=63)]
+    role: MemberRole
+    # None leaves a member in the team that it has.
+    team: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+
+    def matches(self, claims: Mapping[str, Any]) -> bool:
+        """Return whether a person's claims are those of the rule."""
+        return all(_matches(claims, name, globs) for name, globs in self.claims.items())
+
+
+class ManagedSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of Claude Code for members of certain teams and roles."""
+
+    settings: dict[str, Any]
+    # None is every team, and members without one.
+    teams: _Words | None = None
+    # None is every role.
+    roles: tuple[MemberRole, ...] | None = None
+
+    def are_of(self, role: str, team: str | None) -> bool:
+        """Return whether a member gets these settings."""
+        of_team = self.teams is None or (team is not None and team in self.teams)
+        return of_team and (self.roles is None or role in self.roles)
+
+
+class SignIn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The issuer of identities, the members that they become, and what members get."""
+
+    # The gateway's own address as people reach it, without `/v1`.
+    public_url: _Text
+    issuer: _Text
+    client_id: _Text
+    # None for a public client.
+    client_secret: ClientSecret | None = None
+    scopes: _Words = ("openid", "email", "profile", "offline_access")
+    # Parameters that the issuer's sign-in page gets besides.
+    authorization_parameters: Annotated[dict[_Text, _Text], Meta(max_length=16)] = field(
+        default_factory=dict
+    )
+    # Audiences of tokens that `POST /session` takes beside the client's own.
+    audiences: _Words = ()
+    # The claim that a new member is named by.
+    member_claim: _Text = "email"
+    # Whether people whom a rule knows become members at their first sign-in.
+    creates_members: bool = True
+    session_s: Annotated[int, Meta(ge=60, le=SESSION_S_MAX)] = SESSION_S_MAX
+    # The first rule that matches counts.
+    rules: Annotated[tuple[MemberRule, ...], Meta(min_length=1, max_length=500)]
+    # The first that is of the member counts.
+    managed_settings: Annotated[tuple[ManagedSettings, ...], Meta(max_length=100)] = field(
+        default=()
+    )
+
+    def rule_of(self, claims: Mapping[str, Any]) -> MemberRule | None:
+        """Return the first rule that matches a person's claims, None if none does."""
+        return next((rule for rule in self.rules if rule.matches(claims)), None)
+
+    def settings_of(self, role: str, team: str | None) -> dict[str, Any] | None:
+        """Return Claude Code's settings of a member, None if there are none."""
+        found = (it.settings for it in self.managed_settings if it.are_of(role, team))
+        return next(found, None)
+
+
+def read_sign_in(content: bytes) -> SignIn:
+    """Return the file's content; raise InvalidSignIn if it cannot be served."""
+    if len(content) > _FILE_BYTES_MAX:
+        raise InvalidSignIn(f"it is larger than {_FILE_BYTES_MAX:,} bytes")
+    try:
+        read = msgspec.json.decode(content, type=SignIn)
+    except msgspec.DecodeError as invalid:
+        raise InvalidSignIn(str(invalid)) from invalid
+    for name in ("public_url", "issuer"):
+        address: str = getattr(read, name)
+        if not is_safe_address(address):
+            raise InvalidSignIn(f"{name}: needs https, or http on this machine itself")
+        if urlsplit(address).query or urlsplit(address).fragment:
+            raise InvalidSignIn(f"{name}: has a query or a fragment")
+    taken = sorted(OWN_PARAMETERS & read.authorization_parameters.keys())
+    if taken:
+        raise InvalidSignIn(f"authorization_parameters: {taken[0]} is the gateway's own")
+    if "openid" not in read.scopes:
+        raise InvalidSignIn("scopes: lacks openid")
+    return msgspec.structs.replace(read, public_url=read.public_url.rstrip("/"))
+
+
+def is_safe_address(address: str) -> bool:
+    """Return whether nobody else can read what is sent to an address: https, or a loopback."""
+    parts = urlsplit(address)
+    if parts.username or parts.password or not parts.hostname:
+        return False
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname))
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine itself."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _matches(claims: Mapping[str, Any], name: str, globs: str | tuple[str, ...]) -> bool:
+    # An address that nobody has verified proves nothing about its owner.
+    if name == "email" and claims.get("email_verified") is not True:
+        return False
+    value = claims.get(name)
+    held = value if isinstance(value, list) else [value]
+    wanted = (globs,) if isinstance(globs, str) else globs
+    return any(
+        fnmatchcase(_as_text(item), glob)
+        for item in held
+        if isinstance(item, str | bool | int)
+        for glob in wanted
+    )
+
+
+def _as_text(value: str | bool | int) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

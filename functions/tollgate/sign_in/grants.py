@@ -1,0 +1,248 @@
+"""The grants of the token endpoint: device code, code, refresh token (RFC 6749, 7636, 8628)."""
+
+import hmac
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.ids import IdSource
+from tollgate.core.records.audit import Actor
+from tollgate.sign_in.browser import LIFETIME_S
+from tollgate.sign_in.codes import challenge_of, digest_of, new_secret_code, new_user_code
+from tollgate.sign_in.issuer import Issuer
+from tollgate.sign_in.people import People
+from tollgate.sign_in.refusals import OAuthRefusal, TokenPair
+from tollgate.sign_in.sealing import public_key_of, seal, unseal
+from tollgate.sign_in.tickets import Approval, Code, Device, Family
+from tollgate.stores.ports.people import CodeStore, OpenedSession, SessionStore
+
+INTERVAL_S: Final = 5
+# A client may wait a little less between two questions than it should.
+_INTERVAL_LEAST_MS: Final = 4_000
+# A sign-in that is not used for so long ends.
+FAMILY_S: Final = 30 * 86_400
+_ISSUER_ANSWERS_MS: Final = 15_000
+# Two programs of a person may refresh at once: the slower one has to read the new token.
+_CHANGED_JUST_NOW_MS: Final = 30_000
+
+
+class WaitingDevice(Struct, frozen=True):
+    """The codes of a program that begins to wait for a person."""
+
+    device_code: str
+    user_code: str
+
+
+class Grants:
+    """Opens sessions for programs that a person has signed in for."""
+
+    def __init__(
+        self,
+        issuer: Issuer,
+        people: People,
+        sessions: SessionStore,
+        codes: CodeStore,
+        *,
+        session_s: int,
+        ids: IdSource,
+        clock: Clock,
+    ) -> None:
+        self._issuer = issuer
+        self._people = people
+        self._sessions = sessions
+        self._codes = codes
+        self._session_s = session_s
+        self._ids = ids
+        self._clock = clock
+
+    async def wait_for_person(self) -> WaitingDevice:
+        """Return new codes: one that a program asks with, one that a person types."""
+        code, typed = new_secret_code(self._ids.random_bytes), new_user_code(self._ids.random_bytes)
+        device = Device(public_key=public_key_of(code))
+        digest = digest_of(code)
+        await self._codes.add("device", digest, msgspec.json.encode(device), lifetime_s=LIFETIME_S)
+        added = await self._codes.add(
+            "user", digest_of(typed), digest.encode("ascii"), lifetime_s=LIFETIME_S
+        )
+        if not added:
+            # The code of another program: one in 25 milliards for each that waits.
+            raise OAuthRefusal("temporarily_unavailable", "Ask again.")
+        return WaitingDevice(code, typed)
+
+    async def redeem_device(self, code: str, *, by: Actor) -> TokenPair:
+        """Return a session once a person has signed in; raise OAuthRefusal until then."""
+        digest = digest_of(code)
+        found = await self._codes.read("device", digest)
+        if found is None:
+            raise OAuthRefusal("expired_token", "This device code is unknown, used or expired.")
+        device = msgspec.json.decode(found, type=Device)
+        if device.refusal is not None:
+            await self._codes.take("device", digest)
+            raise OAuthRefusal("access_denied", device.refusal)
+        if device.sealed is None:
+            await self._note_question(digest, found, device)
+            raise OAuthRefusal("authorization_pending", "Nobody has signed in yet.")
+        if await self._codes.take("device", digest) is None:
+            raise OAuthRefusal("expired_token", "This device code is used.")
+        return await self._begin(_approval(code, device.sealed), by)
+
+    async def redeem_code(
+        self, code: str, *, verifier: str, redirect_uri: str, by: Actor
+    ) -> TokenPair:
+        """Return a session for a code that a browser brought, once."""
+        found = await self._codes.take("code", digest_of(code))
+        if found is None:
+            raise OAuthRefusal("invalid_grant", "This code is unknown, used or expired.")
+        kept = msgspec.json.decode(found, type=Code)
+        if not hmac.compare_digest(kept.challenge, challenge_of(verifier)):
+            raise OAuthRefusal("invalid_grant", "The code_verifier is not that of the challenge.")
+        if kept.redirect_uri != redirect_uri:
+            raise OAuthRefusal("invalid_grant", "The redirect_uri is another.")
+        return await self._begin(_approval(code, kept.sealed), by)
+
+    async def refresh(self, token: str, *, by: Actor) -> TokenPair:
+        """Return the next session, if the issuer still knows the person, and a new token.
+
+        A token that was used before ends the sign-in: one of its two holders is a thief.
+        """
+        name, _, secret = token.partition(".")
+        digest = digest_of(name)
+        found = await self._codes.read("refresh", digest)
+        if found is None:
+            raise _over("This refresh token is unknown, or its sign-in has ended.")
+        family = msgspec.json.decode(found, type=Family)
+        await self._check_latest(digest, family, secret)
+        busy = msgspec.structs.replace(family, busy_ms=self._now_ms() + _ISSUER_ANSWERS_MS)
+        mark = msgspec.json.encode(busy)
+        if not await self._codes.replace("refresh", digest, found, mark, lifetime_s=FAMILY_S):
+            raise _busy()
+        try:
+            approval = await self._ask_issuer(_approval(secret, family.sealed), by)
+        except (AccessError, RequestError) as refused:
+            # A rule whose team is missing is mended by an admin, not by signing in again.
+            if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
+                await self._codes.replace("refresh", digest, mark, found, lifetime_s=FAMILY_S)
+                raise OAuthRefusal("temporarily_unavailable", refused.message) from refused
+            await self._codes.take("refresh", digest)
+            raise _over(refused.message) from refused
+        session = await self._open(approval, by)
+        if session is None:
+            await self._codes.take("refresh", digest)
+            raise _over("The member was removed.")
+        next_secret = new_secret_code(self._ids.random_bytes)
+        after = _family(next_secret, approval, previous=family.current, changed_ms=self._now_ms())
+        if not await self._codes.replace(
+            "refresh", digest, mark, msgspec.json.encode(after), lifetime_s=FAMILY_S
+        ):
+            # Signed out in between.
+            await self._sessions.close(session.secret, by=by)
+            raise _over("The sign-in has ended.")
+        return self._pair(session, f"{name}.{next_secret}")
+
+    async def revoke(self, token: str) -> None:
+        """End the sign-in that a refresh token is of; another token is left alone (RFC 7009)."""
+        name, _, secret = token.partition(".")
+        found = await self._codes.read("refresh", digest_of(name))
+        if found is None:
+            return
+        family = msgspec.json.decode(found, type=Family)
+        if digest_of(secret) in (family.current, family.previous):
+            await self._codes.take("refresh", digest_of(name))
+
+    async def _check_latest(self, digest: str, family: Family, secret: str) -> None:
+        """Raise OAuthRefusal unless a secret is a family's last one, and nobody uses it now."""
+        given = digest_of(secret)
+        if given == family.current:
+            if self._now_ms() < family.busy_ms:
+                raise _busy()
+            return
+        recent = self._now_ms() < family.changed_ms + _CHANGED_JUST_NOW_MS
+        if given == family.previous and recent:
+            raise _busy()
+        await self._codes.take("refresh", digest)
+        raise _over("This refresh token was used before, so that its sign-in has ended.")
+
+    async def _ask_issuer(self, approval: Approval, by: Actor) -> Approval:
+        """Return the approval as it is today; raise AccessError if the person has left."""
+        if approval.upstream is None:
+            raise AccessError(ErrorCode.PERMISSION_DENIED, "The sign-in has ended.")
+        tokens = await self._issuer.refresh(approval.upstream)
+        upstream = tokens.refresh_token or approval.upstream
+        if tokens.id_token is None:
+            return msgspec.structs.replace(approval, upstream=upstream)
+        identity = await self._issuer.identify(tokens.id_token)
+        if identity.name != approval.identity:
+            raise AccessError(ErrorCode.PERMISSION_DENIED, "The identity is another.")
+        member = await self._people.admit(identity, by=by)
+        return Approval(
+            workspace_id=member.workspace_id,
+            member_id=member.id,
+            identity=identity.name,
+            upstream=upstream,
+        )
+
+    async def _begin(self, approval: Approval, by: Actor) -> TokenPair:
+        session = await self._open(approval, by)
+        if session is None:
+            raise OAuthRefusal("access_denied", "The member was removed.")
+        if approval.upstream is None:
+            return self._pair(session, None)
+        name, secret = (new_secret_code(self._ids.random_bytes) for _ in range(2))
+        family = msgspec.json.encode(_family(secret, approval))
+        await self._codes.add("refresh", digest_of(name), family, lifetime_s=FAMILY_S)
+        return self._pair(session, f"{name}.{secret}")
+
+    async def _open(self, approval: Approval, by: Actor) -> OpenedSession | None:
+        return await self._sessions.open(
+            approval.workspace_id, approval.member_id, lifetime_s=self._session_s, by=by
+        )
+
+    async def _note_question(self, digest: str, found: bytes, device: Device) -> None:
+        """Note a question of a program; raise OAuthRefusal if it asks too often."""
+        now_ms = self._now_ms()
+        if now_ms - device.asked_ms < _INTERVAL_LEAST_MS:
+            raise OAuthRefusal("slow_down", f"Ask every {INTERVAL_S} seconds.")
+        asked = msgspec.json.encode(msgspec.structs.replace(device, asked_ms=now_ms))
+        await self._codes.replace("device", digest, found, asked, lifetime_s=None)
+
+    def _pair(self, session: OpenedSession, refresh_token: str | None) -> TokenPair:
+        return TokenPair(
+            access_token=session.secret,
+            expires_in=max(0, session.expires_s - int(self._clock.now_s())),
+            refresh_token=refresh_token,
+        )
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now_s() * 1_000)
+
+
+def _family(
+    secret: str, approval: Approval, *, previous: str | None = None, changed_ms: int = 0
+) -> Family:
+    return Family(
+        current=digest_of(secret),
+        sealed=seal(public_key_of(secret), msgspec.json.encode(approval)),
+        previous=previous,
+        changed_ms=changed_ms,
+    )
+
+
+def _approval(code: str, sealed: str) -> Approval:
+    opened = unseal(code, sealed)
+    if opened is None:
+        raise OAuthRefusal("invalid_grant", "This code was not made for this sign-in.")
+    return msgspec.json.decode(opened, type=Approval)
+
+
+def _over(reason: str) -> OAuthRefusal:
+    # 401 makes Claude Code ask for a new sign-in.
+    return OAuthRefusal("invalid_grant", reason, status=401)
+
+
+def _busy() -> OAuthRefusal:
+    return OAuthRefusal(
+        "temporarily_unavailable", "Another program refreshes: read the new token, or ask again."
+    )

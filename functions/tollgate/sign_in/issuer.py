@@ -1,0 +1,235 @@
+"""The issuer of identities: its endpoints, its keys, and the tokens that it gives for a code.
+
+"OpenID Connect Discovery 1.0", 4; "OpenID Connect Core 1.0", 3.1 and 12 (2026-11-22).
+"""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+from urllib.parse import quote_plus, urlencode
+
+import msgspec
+from joserfc.jwk import Key
+from msgspec import Struct
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import AccessError, ErrorCode
+from tollgate.core.secret import SecretReference
+from tollgate.sign_in.configuration import SignIn, is_safe_address
+from tollgate.sign_in.identity import (
+    Expected,
+    Identity,
+    import_keys,
+    key_of,
+    read_header,
+    refused_token,
+    verify,
+)
+from tollgate.stores.ports.base import SecretStore
+
+# A key that the issuer has withdrawn is taken for as long.
+KEYS_CACHED_FOR_S: Final = 600.0
+# Between two fetches for keys that are not known: tokens with invented ones cost no more.
+_KEYS_AGAIN_S: Final = 30.0
+_RETRY_AFTER_S: Final = 5.0
+
+
+class IssuerUnavailable(Exception):
+    """The issuer gave no usable reply."""
+
+
+class IssuerReply(Struct, frozen=True):
+    """A reply of the issuer."""
+
+    status: int
+    body: bytes
+
+
+class Fetch(Protocol):
+    """Sends a request to the issuer; raises IssuerUnavailable."""
+
+    async def __call__(
+        self, url: str, *, form: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> IssuerReply:
+        """Return the reply to a GET, or to a POST of a form."""
+
+
+class _Metadata(Struct, frozen=True):
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
+
+
+class IssuedTokens(Struct, frozen=True):
+    """The tokens that the issuer gave for a code or a refresh token."""
+
+    id_token: str | None = None
+    refresh_token: str | None = None
+
+
+class _Failure(Struct, frozen=True):
+    error: str = ""
+
+
+class Issuer:
+    """The issuer that the configuration names."""
+
+    def __init__(
+        self, sign_in: SignIn, fetch: Fetch, secrets: SecretStore, *, clock: Clock
+    ) -> None:
+        self._sign_in = sign_in
+        self._fetch = fetch
+        self._secrets = secrets
+        self._clock = clock
+        self._metadata: tuple[float, _Metadata] | None = None
+        self._keys: tuple[float, list[Key]] | None = None
+        self._fetching = asyncio.Lock()
+
+    async def authorization_url(
+        self, *, redirect_uri: str, state: str, nonce: str, challenge: str
+    ) -> str:
+        """Return the address at which a person signs in at the issuer."""
+        endpoint = (await self._read_metadata()).authorization_endpoint
+        query = {
+            **self._sign_in.authorization_parameters,
+            "response_type": "code",
+            "client_id": self._sign_in.client_id,
+            "redirect_uri": redirect_uri,
+            "scope": " ".join(self._sign_in.scopes),
+            "state": state,
+            "nonce": nonce,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
+
+    async def redeem(self, code: str, *, redirect_uri: str, verifier: str) -> IssuedTokens:
+        """Return the tokens for a code; raise AccessError if the issuer refuses it."""
+        return await self._request_tokens(
+            {
+                "grant_type": "authorization_code",
+                "code": code,
+                "redirect_uri": redirect_uri,
+                "code_verifier": verifier,
+            }
+        )
+
+    async def refresh(self, refresh_token: str) -> IssuedTokens:
+        """Return new tokens; raise AccessError if the person may not stay signed in."""
+        return await self._request_tokens(
+            {"grant_type": "refresh_token", "refresh_token": refresh_token}
+        )
+
+    async def identify(self, token: str, *, nonce: str | None = None) -> Identity:
+        """Return the identity that a token states; raise AccessError unless every check passes."""
+        header = read_header(token)
+        key = key_of(header, await self._read_keys())
+        if key is None:
+            key = key_of(header, await self._read_keys(again=True))
+        if key is None:
+            raise refused_token("its key is none of the issuer's")
+        expected = Expected(
+            issuer=self._sign_in.issuer,
+            client_id=self._sign_in.client_id,
+            audiences=self._sign_in.audiences,
+            nonce=nonce,
+        )
+        return verify(token, key, expected, now_s=self._clock.now_s())
+
+    async def _request_tokens(self, form: dict[str, str]) -> IssuedTokens:
+        metadata = await self._read_metadata()
+        headers: dict[str, str] = {}
+        secret = await self._read_secret()
+        if secret is None or (
+            "client_secret_basic" not in metadata.token_endpoint_auth_methods_supported
+        ):
+            form = {**form, "client_id": self._sign_in.client_id}
+            if secret is not None:
+                form["client_secret"] = secret
+        else:
+            headers["authorization"] = _basic(self._sign_in.client_id, secret)
+        try:
+            reply = await self._fetch(
+                metadata.token_endpoint, form=urlencode(form).encode(), headers=headers
+            )
+        except IssuerUnavailable as failed:
+            raise _unavailable() from failed
+        if reply.status == 200:
+            issued: IssuedTokens = _decode(reply.body, IssuedTokens)
+            return issued
+        if reply.status in (400, 401, 403):
+            failure = _decode(reply.body, _Failure)
+            # Of the words of an issuer only its code is shown, which is of a known form.
+            word = failure.error if failure.error.replace("_", "").isalpha() else "no reason"
+            raise refused_token(f"the identity provider says {word[:40]}")
+        raise _unavailable()
+
+    async def _read_secret(self) -> str | None:
+        named = self._sign_in.client_secret
+        if named is None:
+            return None
+        secret = await self._secrets.read(SecretReference(env=named.env, secret=named.secret))
+        if secret is None:
+            raise _unavailable("The client secret of the sign-in is not set.")
+        return secret
+
+    async def _read_metadata(self) -> _Metadata:
+        now_s = self._clock.monotonic_s()
+        if self._metadata is not None and now_s < self._metadata[0]:
+            return self._metadata[1]
+        base = self._sign_in.issuer.rstrip("/")
+        metadata: _Metadata = await self._read(
+            f"{base}/.well-known/openid-configuration", _Metadata
+        )
+        if metadata.issuer != self._sign_in.issuer:
+            raise _unavailable("The identity provider states another issuer than the file.")
+        endpoints = (metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri)
+        if not all(map(is_safe_address, endpoints)):
+            raise _unavailable("The identity provider states addresses without https.")
+        self._metadata = (now_s + KEYS_CACHED_FOR_S, metadata)
+        return metadata
+
+    async def _read_keys(self, *, again: bool = False) -> list[Key]:
+        """Return the issuer's keys; `again` those of this moment, at most twice a minute."""
+        asked_s = self._clock.monotonic_s()
+        async with self._fetching:
+            # Others may have fetched them while this one waited.
+            if self._keys is not None:
+                fetched_s, keys = self._keys
+                age_s = asked_s - fetched_s
+                if age_s < (_KEYS_AGAIN_S if again else KEYS_CACHED_FOR_S):
+                    return keys
+            metadata = await self._read_metadata()
+            keys = import_keys(await self._read(metadata.jwks_uri, dict[str, Any]))
+            self._keys = (self._clock.monotonic_s(), keys)
+            return keys
+
+    async def _read(self, url: str, type_: type[Any]) -> Any:
+        try:
+            reply = await self._fetch(url)
+        except IssuerUnavailable as failed:
+            raise _unavailable() from failed
+        if reply.status != 200:
+            raise _unavailable()
+        return _decode(reply.body, type_)
+
+
+def _decode(body: bytes, type_: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(body, type=type_)
+    except msgspec.DecodeError:
+        # Not chained: it may quote a token.
+        raise _unavailable() from None
+
+
+def _basic(client_id: str, secret: str) -> str:
+    """Return the header of a client with a secret (RFC 6749, 2.3.1)."""
+    pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
+    return f"Basic {b64encode(pair.encode()).decode('ascii')}"
+
+
+def _unavailable(reason: str = "The identity provider gives no usable answer.") -> AccessError:
+    return AccessError(ErrorCode.SERVICE_UNAVAILABLE, reason, retry_after_s=_RETRY_AFTER_S)

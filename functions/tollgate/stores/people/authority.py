@@ -1,0 +1,107 @@
+"""The principal of a key or session that a member or a team stands above.
+
+Imported with the first such secret: a process that serves only keys on their own never does.
+"""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from tollgate.aws.attributes import Item
+from tollgate.core.limits import AboveKey
+from tollgate.core.principal import LimitLevel, Principal
+from tollgate.stores.aws.decoding import read_number, read_optional_text, read_text, reads_an_item
+from tollgate.stores.aws.items import SecretItem, SessionItem
+from tollgate.stores.aws.tables import level_row_key, secret_key
+from tollgate.stores.people.level_items import (
+    is_tombstone,
+    read_member_settings,
+    read_team_settings,
+    slices_of,
+)
+from tollgate.stores.rules.level_settings import LevelSettings, counts_holds
+
+# Returns the row with a key among those that were read, None if it was not found.
+_Find = Callable[[Item], Item | None]
+
+
+def list_needed_rows(row: Item, find: _Find) -> list[Item]:
+    """Return the keys of the rows that a secret leads to, as far as the rows read so far tell.
+
+    A session leads to its key, a key to its member and its team, a member to a team.
+    """
+    needed: list[Item] = []
+    key_row: Item | None = row
+    if SessionItem.KEY_HASH in row:
+        needed.append(secret_key(read_text(row, SessionItem.KEY_HASH)))
+        key_row = find(needed[0])
+    # A session's row names its workspace and member, so that they need not wait for the key's row.
+    workspace_id = read_text(row, SecretItem.WORKSPACE)
+    member_id = read_optional_text(row, SecretItem.MEMBER)
+    team_id = None if key_row is None else read_optional_text(key_row, SecretItem.TEAM)
+    if member_id is not None:
+        needed.append(level_row_key("member", workspace_id, member_id))
+        member = find(needed[-1])
+        if team_id is None and member is not None:
+            team_id = read_member_settings(member).team_id
+    if team_id is not None:
+        needed.append(level_row_key("team", workspace_id, team_id))
+    return needed
+
+
+def find_key_row(row: Item, find: _Find) -> Item | None:
+    """Return the row of the key that a secret belongs to; None if a session's key has gone."""
+    if SessionItem.KEY_HASH not in row:
+        return row
+    return find(secret_key(read_text(row, SessionItem.KEY_HASH)))
+
+
+@reads_an_item
+def session_ends_s(row: Item) -> int | None:
+    """Return the Unix second from which a session is refused, None if the row is none of one."""
+    return read_number(row, SessionItem.EXPIRES) if SessionItem.KEY_HASH in row else None
+
+
+def add_levels(principal: Principal, row: Item, find: _Find) -> Principal | None:
+    """Return the principal with its member and team; None if either has gone."""
+    workspace_id, member_id = principal.workspace_id, principal.member_id
+    team_id, tier, role = principal.team_id, principal.tier, principal.role
+    levels: list[LimitLevel] = []
+    session = SessionItem.KEY_HASH in row
+    if session and member_id is None:
+        return None
+    if member_id is not None:
+        member = find(level_row_key("member", workspace_id, member_id))
+        if member is None or is_tombstone(member):
+            return None
+        of_member = read_member_settings(member)
+        team_id = team_id or of_member.team_id
+        tier = tier or of_member.tier
+        role = of_member.role if session else role
+        levels.append(_level("member", member_id, of_member, slices_of(member)))
+    if team_id is not None:
+        team = find(level_row_key("team", workspace_id, team_id))
+        if team is None or is_tombstone(team):
+            return None
+        of_team = read_team_settings(team)
+        tier = tier or of_team.tier
+        levels.append(_level("team", team_id, of_team, slices_of(team)))
+    return replace(
+        principal,
+        role=role,
+        tier=tier,
+        team_id=team_id,
+        labels={**principal.labels, **{level.level: level.id for level in levels}},
+        levels=tuple(levels),
+        session=session,
+    )
+
+
+def _level(level: AboveKey, level_id: str, settings: LevelSettings, slices: int) -> LimitLevel:
+    return LimitLevel(
+        level=level,
+        id=level_id,
+        limited=counts_holds(settings, slices),
+        models=settings.models,
+        slices=slices,
+    )

@@ -1,0 +1,358 @@
+"""Protocols of the stores for administration: keys, money, workspaces, records and activity.
+
+Separate from `stores.ports.base`, so that a function that only serves generations does not import
+this module. `by` is the actor of a change; the change's audit log entry is written together with
+the change. Every method raises LedgerError(service_unavailable) if the store cannot be reached.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+from msgspec import Struct, field
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.files.stored import (
+    FileCaps,
+    FileDownload,
+    FilePurpose,
+    FileUsage,
+    NewFile,
+    PartialUpload,
+    SignedUpload,
+    StoredFile,
+)
+from tollgate.core.limits import Period
+from tollgate.core.money.statement import Month, Statement
+from tollgate.core.pages import Page
+from tollgate.core.principal import Admission, KeyRole
+from tollgate.core.records.activity import Activity, ActivityStream, GenerationFilter
+from tollgate.core.records.audit import Actor, AuditEntry, AuditFilter
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.stores.ports.base import KeyDirectory
+from tollgate.stores.rules.key_names import KeyName
+from tollgate.stores.rules.key_settings import KeySettings, check_days
+
+KEYS_PAGE_MAX: Final = 100
+WORKSPACES_PAGE_MAX: Final = 100
+
+
+class NewKey(KeySettings, frozen=True, kw_only=True):
+    """The settings, workspace and role that a key is created with."""
+
+    workspace_id: str
+    role: KeyRole = "inference"
+
+
+class OldSecret(Struct, frozen=True, kw_only=True):
+    """The secret that a rotation replaced, which still works until `expires_s`."""
+
+    last_four: str
+    expires_s: int
+    """Unix second from which the secret is refused."""
+    last_used_s: int | None
+    """Unix second of the last use, None before the first."""
+
+
+class KeySummary(KeySettings, frozen=True, kw_only=True):
+    """A key with its spending, without its secret."""
+
+    id: str
+    workspace_id: str
+    role: KeyRole
+    prefix: str
+    """First characters of the secret."""
+    last_four: str
+    """Last four characters of the secret."""
+    created_s: int
+    remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    """Rest of each limit in the current period, after holds."""
+    resets_s: Mapping[Period, int | None] = field(default_factory=dict)
+    """Unix second at which each limit is renewed, None for a limit that never is."""
+    used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    """Nano-dollars spent in each current period, also in periods without a limit."""
+    spent_nano_usd: int = 0
+    """Nano-dollars spent ever."""
+    held_nano_usd: int = 0
+    """Nano-dollars held now."""
+    last_used_s: int | None = None
+    """Unix second of the last use, None before the first."""
+    old_secret: OldSecret | None = None
+    """The secret that a rotation replaced, None once it is refused."""
+
+
+class CreatedKey(Struct, frozen=True, kw_only=True):
+    """A key with its new secret, which cannot be read again."""
+
+    secret: str
+    summary: KeySummary
+
+
+class KeyStore(KeyDirectory, Protocol):
+    """The keys of all workspaces."""
+
+    async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
+        """Create a key and return it with its secret.
+
+        Raise RequestError if a key of the workspace has this name.
+        """
+
+    async def names(self, workspace_id: str) -> tuple[KeyName, ...]:
+        """Return the name of every key that a workspace has or had, oldest first."""
+
+    async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
+        """Return a key with its spending, None if it does not exist."""
+
+    async def list(
+        self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
+    ) -> Page[KeySummary]:
+        """Return a page of a workspace's keys, oldest first, starting after the key `after`."""
+
+    async def change(
+        self,
+        workspace_id: str,
+        key_id: str,
+        edit: Callable[[KeySettings], KeySettings],
+        *,
+        by: Actor,
+    ) -> KeySummary | None:
+        """Replace a key's settings by what `edit` returns; return None if the key does not exist.
+
+        Equal settings are no change, and write no audit log entry. Raise RequestError, and change
+        nothing, if another key has the new name. `edit` is called again if another writer came
+        first. Every instance refuses a disabled or expired key within five seconds.
+        """
+
+    async def rotate(
+        self, workspace_id: str, key_id: str, *, grace_s: int, by: Actor
+    ) -> CreatedKey | None:
+        """Give a key a new secret; return None if the key does not exist.
+
+        The previous secret stays valid for `grace_s` seconds; any older one is refused now. The
+        key's id, limits and spending stay.
+        """
+
+    async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
+        """Delete a key; return False while one of its generations still runs, True once it is
+        deleted.
+
+        The key is refused from the first call on; the caller repeats the call until it returns
+        True. Return None if the key does not exist.
+        """
+
+
+class WorkspaceSettings(Struct, frozen=True, kw_only=True):
+    """The settings of a workspace, which can be changed."""
+
+    admission: Admission | None = None
+    """Admission policy of the gateway for its requests; None for the catalog's."""
+    budget_nano_usd: int | None = None
+    """Spending budget in a UTC month; None for no budget."""
+    pause_at_budget: bool = False
+    """True if a spent budget locks the workspace until the month ends or the budget is raised."""
+    response_days: int | None = None
+    """Days for which responses are stored, unless a key sets its own; None stores none."""
+    file_days: int | None = None
+    """Days after which files expire, unless their uploads say otherwise; None keeps them."""
+
+    def __post_init__(self) -> None:
+        check_days("response_days", self.response_days)
+        if self.budget_nano_usd is not None and self.budget_nano_usd <= 0:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "budget must be more than 0.", param="budget"
+            )
+
+
+class Workspace(Struct, frozen=True, kw_only=True):
+    """A workspace with its state."""
+
+    id: str
+    shards: int
+    """Number of wallet shards that the money is divided among."""
+    created_s: int
+    locked: bool = False
+    """True if an administrator has locked it."""
+    paused: bool = False
+    """True if it is locked because its budget is spent."""
+    settings: WorkspaceSettings = WorkspaceSettings()
+    credit_limit_nano_usd: int = 0
+    """Amount that the operator lends, as a part of the credit."""
+
+
+class WorkspaceStore(Protocol):
+    """The workspaces, without their money."""
+
+    async def create(
+        self, workspace_id: str, settings: WorkspaceSettings, *, by: Actor
+    ) -> Workspace | None:
+        """Create a workspace; return None if its id is taken."""
+
+    async def get(self, workspace_id: str) -> Workspace | None:
+        """Return a workspace, None if it does not exist."""
+
+    async def list(
+        self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
+    ) -> Page[Workspace]:
+        """Return a page of workspaces in the order of their ids, starting after the id `after`."""
+
+    async def change(
+        self,
+        workspace_id: str,
+        edit: Callable[[WorkspaceSettings], WorkspaceSettings],
+        *,
+        by: Actor,
+    ) -> Workspace | None:
+        """Replace a workspace's settings by what `edit` returns; None if it does not exist."""
+
+    async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
+        """Lock or unlock a workspace; a locked workspace's requests are refused at their hold."""
+
+
+class AuditLog(Protocol):
+    """The audit log, whose entries the other stores write together with their changes."""
+
+    async def page(
+        self,
+        workspace_id: str | None,
+        wanted: AuditFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> Page[AuditEntry]:
+        """Return a page of a workspace's entries, or of all, latest first, with ids below `before`.
+
+        One call reads a bounded number of entries: a page may be short, or empty, and still have a
+        `next`.
+        """
+
+
+class ResponseStore(Protocol):
+    """The stored responses that later requests refer to, as JSON."""
+
+    async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
+        """Return a stored response of this workspace, None if it is missing, deleted or expired."""
+
+    async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:
+        """Delete a response; return False if there is none."""
+
+
+class GenerationStore(Protocol):
+    """The records of generations."""
+
+    async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
+        """Return a record of this workspace by a consistent read, None if it does not exist."""
+
+    async def page(
+        self,
+        workspace_id: str,
+        wanted: GenerationFilter,
+        *,
+        limit: int,
+        before: str | None = None,
+    ) -> Page[GenerationRecord]:
+        """Return a page of this workspace's records, newest first, with ids below `before`.
+
+        One call reads a bounded number of records: a page may be short, or empty, and still have a
+        `next`.
+        """
+
+
+class ActivityStore(Protocol):
+    """Sums over generations by day."""
+
+    async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
+        """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
+
+    async def read(
+        self, workspace_id: str, since_s: int, until_s: int, *, after: str = ""
+    ) -> ActivityStream:
+        """Return the sums of `activity` as a stream of the rows after the place `after`.
+
+        Iterating over the rows may raise LedgerError as well.
+        """
+
+
+class StatementStore(Protocol):
+    """The statements of workspaces."""
+
+    async def statement(self, workspace_id: str, month: Month) -> Statement:
+        """Return the statement of a month that has begun; all zero for an unknown workspace."""
+
+
+class UploadStore(Protocol):
+    """The uploads in parts, of all workspaces."""
+
+    async def create(self, new: NewFile, size_bytes: int) -> PartialUpload:
+        """Reserve room for a file; raise AccessError if its key's or workspace's cap is reached."""
+
+    async def file(self, workspace_id: str, upload_id: str) -> StoredFile | None:
+        """Return the file of a pending or completed upload, None if there is none."""
+
+    async def add_part(self, workspace_id: str, upload_id: str, content: bytes) -> str | None:
+        """Store a part and return its id, None if the upload is not pending."""
+
+    async def complete(
+        self, workspace_id: str, upload_id: str, part_ids: Sequence[str], md5: str | None
+    ) -> PartialUpload | None:
+        """Join parts as the content of a file, which can be found from then on.
+
+        Return None if the upload is not pending. A retry with the same parts is safe. Raise
+        RequestError if the parts or the content differ from what was announced.
+        """
+
+    async def cancel(self, workspace_id: str, upload_id: str) -> PartialUpload | None:
+        """Remove an upload and its parts; return None if the upload is not pending."""
+
+
+class SignedContents(Protocol):
+    """The contents that clients upload to this host by signed addresses."""
+
+    async def receive(self, token: str, media_type: str, chunks: AsyncIterator[bytes]) -> None:
+        """Write a content; raise GatewayError if the address was not signed for it."""
+
+
+class FileStore(Protocol):
+    """The uploaded files of all workspaces."""
+
+    caps: FileCaps
+
+    async def create(self, new: NewFile, content: bytes) -> StoredFile:
+        """Store a file; raise AccessError if its key's or workspace's cap is reached."""
+
+    async def announce(
+        self, new: NewFile, size_bytes: int
+    ) -> tuple[StoredFile, SignedUpload] | None:
+        """Reserve room for a file that its client uploads to the bucket; None without a bucket.
+
+        Raise AccessError if its key's or workspace's cap is reached.
+        """
+
+    async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
+        """Return a file of this workspace, None if it is missing, deleted, expired or not yet
+        uploaded.
+
+        Raise RequestError, once, if the content differs from what was announced.
+        """
+
+    async def page(
+        self,
+        workspace_id: str,
+        *,
+        limit: int,
+        after: str | None = None,
+        purpose: FilePurpose | None = None,
+        member_id: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page[StoredFile]:
+        """Return a page of a workspace's files, starting after the file `after`.
+
+        A page may have fewer than `limit` files and still have a `next`.
+        """
+
+    async def delete(self, workspace_id: str, file_id: str, *, by: Actor) -> bool:
+        """Delete a file and its content; return False if it does not exist."""
+
+    async def download(self, file: StoredFile) -> FileDownload | None:
+        """Return the address or path of a file's content, None if it is missing."""
+
+    async def usage(self, workspace_id: str) -> FileUsage:
+        """Return the number and size of a workspace's files."""

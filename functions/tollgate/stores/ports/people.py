@@ -1,0 +1,195 @@
+"""Protocols of the stores of people: teams, members, the members' sessions, and sign-in codes.
+
+`by` is the actor of a change; the change's audit log entry is written together with the change.
+Every method raises LedgerError(service_unavailable) if the store cannot be reached, and
+RequestError for an invalid value, with the name of its field as `param`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, Protocol, TypeVar
+
+from msgspec import Struct, field
+
+from tollgate.core.limits import Period
+from tollgate.core.pages import Page
+from tollgate.core.records.audit import Actor
+from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
+
+PEOPLE_PAGE_MAX: Final = 100
+SESSION_S_MAX: Final = 3_600
+# Prefix of the name of a member's session key, before the member's id.
+SESSION_KEY_PREFIX: Final = "session:"
+# What a code of a sign-in is for.
+CodeKind = Literal["attempt", "code", "device", "refresh", "user"]
+_Settings = TypeVar("_Settings", bound=LevelSettings)
+_Shown = TypeVar("_Shown")
+
+
+class LevelSpending(Struct, frozen=True, kw_only=True):
+    """The spending of a level with limits; a level without limits is not counted."""
+
+    remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    """Rest of each limit in the current period, after holds."""
+    resets_s: Mapping[Period, int | None] = field(default_factory=dict)
+    """Unix second at which each limit is renewed, None for a limit that never is."""
+    used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
+    """Nano-dollars spent in each current period, also in periods without a limit; empty for a level
+    that is not counted.
+    """
+    held_nano_usd: int = 0
+
+
+class Team(LevelSettings, frozen=True, kw_only=True):
+    """A team, or the tombstone of a deleted one."""
+
+    id: str
+    workspace_id: str
+    created_s: int
+    deleted_s: int | None = None
+    """Unix second of the deletion, None while the team exists."""
+    spending: LevelSpending = LevelSpending()
+
+
+class Member(MemberSettings, frozen=True, kw_only=True):
+    """A member, or the tombstone of a removed one."""
+
+    id: str
+    workspace_id: str
+    created_s: int
+    removed_s: int | None = None
+    """Unix second of the removal, None while the member belongs to the workspace."""
+    subject: str | None = None
+    """Identity that signs in as this member: issuer, a space, subject."""
+    spending: LevelSpending = LevelSpending()
+
+
+class Belongings(Struct, frozen=True, kw_only=True):
+    """The numbers of keys and members of a team; a team with any of them is not deleted."""
+
+    keys: int
+    members: int
+
+
+class LevelStore(Protocol[_Settings, _Shown]):
+    """The teams, or the members, of all workspaces; one that is gone stays as a tombstone."""
+
+    async def get(self, workspace_id: str, level_id: str, /) -> _Shown | None:
+        """Return a team or member, gone or not; None if there never was one with this id."""
+
+    async def list(
+        self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
+    ) -> Page[_Shown]:
+        """Return a page in the order of ids, from the one after `after`, tombstones included."""
+
+    async def change(
+        self,
+        workspace_id: str,
+        level_id: str,
+        edit: Callable[[_Settings], _Settings],
+        /,
+        *,
+        by: Actor,
+    ) -> _Shown | None:
+        """Replace settings by what `edit` returns; None for no such team or member, or a tombstone.
+
+        The same settings again are no change. `edit` is called again if another writer came first.
+        """
+
+
+class TeamStore(LevelStore[LevelSettings, Team], Protocol):
+    """The teams of all workspaces."""
+
+    async def create(
+        self, workspace_id: str, team_id: str, settings: LevelSettings, *, by: Actor
+    ) -> Team | None:
+        """Create a team; return None if its id is taken, even by a deleted team."""
+
+    async def delete(self, workspace_id: str, team_id: str, *, by: Actor) -> Belongings | None:
+        """Delete a team without keys and members; None if it is missing or deleted."""
+
+
+class MemberStore(LevelStore[MemberSettings, Member], Protocol):
+    """The members of all workspaces."""
+
+    async def create(
+        self,
+        workspace_id: str,
+        member_id: str,
+        settings: MemberSettings,
+        *,
+        subject: str | None = None,
+        by: Actor,
+    ) -> Member | None:
+        """Create a member; None if the id or the subject is taken, even by a removed member."""
+
+    async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
+        """Return the member that an identity signs in as, removed or not; None if there is none."""
+
+    async def link(
+        self, workspace_id: str, member_id: str, subject: str, *, by: Actor
+    ) -> Member | None:
+        """Let an identity sign in as a member without an identity.
+
+        Return None if the member is missing, removed or has another identity, or if the identity
+        belongs to another member.
+        """
+
+    async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
+        """Remove a member, whose keys and sessions every instance refuses within five seconds.
+
+        Return False if the member was removed before, None if the id was never used.
+        """
+
+
+class OpenedSession(Struct, frozen=True, kw_only=True):
+    """A session with its secret, which cannot be read again."""
+
+    secret: str
+    expires_s: int
+    """Unix second from which the secret is refused."""
+    key_id: str
+    """Id of the member's session key, which all the member's sessions spend by."""
+
+
+class SessionStore(Protocol):
+    """The sessions of members: secrets that expire, which share one key for each member."""
+
+    async def open(
+        self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
+    ) -> OpenedSession | None:
+        """Open a session of at most SESSION_S_MAX seconds; return None if there is no such member.
+
+        The member's session key is created with the first session.
+        """
+
+    async def close(self, secret: str, *, by: Actor) -> bool:
+        """Close a session, which every instance refuses within five seconds; return False if there
+        is none.
+        """
+
+
+class CodeStore(Protocol):
+    """Values under the hash of a code, each for a time.
+
+    Raises LedgerError(service_unavailable) when the store cannot be reached.
+    """
+
+    async def add(self, kind: CodeKind, digest: str, value: bytes, *, lifetime_s: int) -> bool:
+        """Keep a value; False if there is one already."""
+
+    async def read(self, kind: CodeKind, digest: str) -> bytes | None:
+        """Return a value, None once its time is over."""
+
+    async def replace(
+        self, kind: CodeKind, digest: str, old: bytes, new: bytes, *, lifetime_s: int | None
+    ) -> bool:
+        """Replace a value that is still `old`; False if it is not.
+
+        Its time begins anew with `lifetime_s`, and stays as it is with None.
+        """
+
+    async def take(self, kind: CodeKind, digest: str) -> bytes | None:
+        """Delete a value and return it, to one caller alone; None if there is none."""
+
+    async def count(self, what: str, origin: str, *, window_s: int, most: int) -> bool:
+        """Count a call of an address in this window; False once there were more than `most`."""

@@ -1,0 +1,1 @@
+"""Requests of tools: media and pages by URL, and calls of engines."""

@@ -1,0 +1,55 @@
+"""Requests to engines of tools over the pool of connections to providers."""
+
+import asyncio
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.core.errors import UpstreamError
+from tollgate.http1.errors import HttpError
+from tollgate.providers.ports.base import UpstreamRefused
+from tollgate.providers.transports.http_pool import HttpCall, HttpPool
+from tollgate.tools.ports.base import EngineRequest, RunFailure, RunFault
+
+_TOO_MANY: Final = 429
+
+
+class PooledEngineCalls(Struct, frozen=True):
+    """Implements `tools.ports.base.EngineCalls`; no word of a reply that is an error leaves it."""
+
+    pool: HttpPool
+
+    async def exchange(
+        self, engine: str, request: EngineRequest, *, bytes_max: int, timeout_s: float
+    ) -> bytes:
+        """Return the whole body of a reply with status 200; RunFailure for any other outcome."""
+        call = HttpCall(
+            provider=engine,
+            url=request.url,
+            headers=request.headers,
+            body=request.body,
+            connect_s=timeout_s,
+            method=request.method,
+        )
+        try:
+            async with asyncio.timeout(timeout_s), self.pool.send(call) as reply:
+                if reply.headers.get("content-encoding", "identity").lower() != "identity":
+                    raise _failure("answered in another encoding than requested")
+                body = bytearray()
+                while chunk := await reply.read():
+                    body += chunk
+                    if len(body) > bytes_max:
+                        raise _failure("answered with more than can be read")
+                return bytes(body)
+        except UpstreamRefused as refused:
+            if refused.status == _TOO_MANY:
+                raise _failure("gets too many requests", "too_many_requests") from refused
+            raise _failure(f"refused the request with HTTP {refused.status}") from refused
+        except TimeoutError as late:
+            raise _failure("did not answer in time") from late
+        except (UpstreamError, HttpError) as failure:
+            raise _failure("cannot be reached") from failure
+
+
+def _failure(what: str, fault: RunFault = "unavailable") -> RunFailure:
+    return RunFailure(fault, f"the engine {what}")

@@ -1,0 +1,60 @@
+"""The fetcher of media and pages by URL, from public addresses only, with errors for callers."""
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.http1.egress import Egress, FetchLimits
+from tollgate.http1.errors import ForbiddenUrl, HttpError, TimedOut, UnusableReply
+from tollgate.providers.ports.base import FetchedMedia
+
+if TYPE_CHECKING:
+    # Known to few processes: the fetcher is made at the start of each.
+    from tollgate.tools.ports.base import FetchedPage, PageLimits
+
+
+class PublicFetcher:
+    """Implements `providers.ports.base.MediaFetcher` and `tools.ports.base.PageFetcher`.
+
+    No error tells what answers where: a caller must not learn that of addresses inside.
+    """
+
+    def __init__(self, egress: Egress, limits: FetchLimits | None = None) -> None:
+        self._egress = egress
+        self._limits = limits or FetchLimits()
+
+    async def fetch(
+        self, url: str, *, field: str = "messages", bytes_max: int | None = None
+    ) -> FetchedMedia:
+        """Fetch the whole body; RequestError for a URL that must not or cannot be fetched."""
+        limits = replace(self._limits, body_bytes_max=bytes_max or self._limits.body_bytes_max)
+        try:
+            found = await self._egress.fetch(url, limits)
+        except (ForbiddenUrl, UnusableReply, TimedOut) as refused:
+            raise _refusal(str(refused), field) from refused
+        except HttpError as failure:
+            raise _refusal("could not be fetched", field) from failure
+        return FetchedMedia(content=found.content, claimed_type=found.claimed_type)
+
+    async def fetch_page(self, url: str, limits: "PageLimits") -> "FetchedPage":
+        """Return the page behind a URL; RunFailure for one that must not or cannot be fetched."""
+        # Imported with the first page: most processes fetch none.
+        from tollgate.tools.ports.base import FetchedPage, RunFailure
+
+        own = replace(self._limits, body_bytes_max=limits.bytes_max, total_s=limits.timeout_s)
+        try:
+            found = await self._egress.fetch(url, own, limits.domains)
+        except ForbiddenUrl as forbidden:
+            raise RunFailure("url_not_allowed", f"the address {forbidden}") from forbidden
+        except UnusableReply as unusable:
+            raise RunFailure("url_not_accessible", f"the address {unusable}") from unusable
+        except TimedOut as late:
+            raise RunFailure("url_not_accessible", "the page did not come in time") from late
+        except HttpError as failure:
+            raise RunFailure("url_not_accessible", "the page could not be fetched") from failure
+        return FetchedPage(url=found.url, content=found.content, claimed_type=found.claimed_type)
+
+
+def _refusal(what: str, field: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"A URL in {field} {what}.", param=field)

@@ -1,0 +1,1 @@
+"""Protocols between rounds, the tools that run in them, and their I/O."""

@@ -1,0 +1,157 @@
+"""The protocols between the rounds of a generation, the tools that run in them, and their I/O."""
+
+from collections.abc import Mapping
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from tollgate.core.addresses import DomainRules
+from tollgate.core.content import MadeImage
+from tollgate.core.principal import Principal
+from tollgate.core.records.generation import Fee
+from tollgate.core.request import GenerationRequest, Tool
+from tollgate.core.server_tools import RunResult, ServerTool
+from tollgate.core.work.images import ImageRequest
+
+# The codes of failed runs that the model, the record and the caller are given. They are those of
+# Anthropic's two web tools (platform.claude.com/docs, "Web search tool" and "Web fetch tool",
+# 2026-11-22), so that a client of that format knows them.
+RunFault = Literal[
+    "invalid_input",
+    "max_uses_exceeded",
+    "query_too_long",
+    "too_many_requests",
+    "unavailable",
+    "unsupported_content_type",
+    "url_not_accessible",
+    "url_not_allowed",
+    "url_not_in_prior_context",
+    "url_too_long",
+]
+
+
+class RunFailure(Exception):
+    """Raised by a tool or its I/O for a run that failed; `words` are for the model.
+
+    The words name no key, no address of the operator's and nothing that an engine replied.
+    """
+
+    def __init__(self, fault: RunFault, words: str) -> None:
+        super().__init__(words)
+        self.fault: RunFault = fault
+        self.words = words
+
+
+class EngineRequest(Struct, frozen=True, kw_only=True):
+    """A request to an engine, with its key among the headers; `url` is escaped already."""
+
+    method: Literal["GET", "POST"]
+    url: str
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+class EngineCalls(Protocol):
+    """Sends requests to engines."""
+
+    async def exchange(
+        self, engine: str, request: EngineRequest, *, bytes_max: int, timeout_s: float
+    ) -> bytes:
+        """Return the whole body of a reply with status 200; RunFailure for any other outcome."""
+
+
+class FetchedPage(Struct, frozen=True, kw_only=True):
+    """The content behind a URL, after redirects."""
+
+    url: str
+    """The address that answered."""
+    content: bytes
+    claimed_type: str | None = None
+
+
+class PageLimits(Struct, frozen=True, kw_only=True):
+    """The limits of one fetch."""
+
+    domains: DomainRules
+    """Of the address and of every redirect."""
+    bytes_max: int
+    timeout_s: float
+
+
+class PageFetcher(Protocol):
+    """Fetches pages from public addresses only."""
+
+    async def fetch_page(self, url: str, limits: PageLimits) -> FetchedPage:
+        """Return the page behind a URL; RunFailure for one that must not or cannot be fetched."""
+
+
+class Painted(Struct, frozen=True, kw_only=True):
+    """Pictures that a model made, and its fees."""
+
+    images: tuple[MadeImage, ...]
+    fees: tuple[Fee, ...]
+
+
+class Painter(Protocol):
+    """Asks image models of the catalog."""
+
+    def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
+        """Return the most that the work can cost; GatewayError if no model may do it."""
+
+    async def paint(self, work: ImageRequest, principal: Principal, *, timeout_s: float) -> Painted:
+        """Return the pictures; RunFailure if no endpoint makes them in time."""
+
+
+class ToolBound(Struct, frozen=True, kw_only=True):
+    """The most that one tool of a request can run, cost and say."""
+
+    engine: str
+    """The name of the engine that runs it, as routing.yaml has it."""
+    uses_max: int
+    fees_nano_usd: int
+    """The fees of all its runs together."""
+    result_tokens: int
+    """The tokens of the result of one run."""
+
+
+class RunReport(Struct, frozen=True, kw_only=True):
+    """The account of one run."""
+
+    result: RunResult
+    engine: str
+    """The name of the engine that ran, as routing.yaml has it."""
+    fees: tuple[Fee, ...] = ()
+    """The charges for the run: none if the engine was not reached."""
+    made: tuple[MadeImage, ...] = ()
+    """Pictures that the run made, which are a part of the answer."""
+
+
+class RequestTools(Protocol):
+    """The tools of one request, which remember the URLs that the request may fetch."""
+
+    def declare(self, tool: ServerTool) -> Tool | None:
+        """Return the tool as the model sees it; None if routing.yaml does not configure it."""
+
+    def bound(self, tool: ServerTool) -> ToolBound:
+        """Return the bound of a configured tool, by its request and by routing.yaml."""
+
+    def native(self, tool: ServerTool) -> ServerTool | None:
+        """Return a tool with the limits within which a provider may run it; None if none may."""
+
+    async def run(
+        self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float
+    ) -> RunReport:
+        """Run a tool once, within the time that is left.
+
+        An engine that fails is a result with an error; a tool that routing.yaml requires raises
+        UpstreamError in its place.
+        """
+
+
+class ServerTools(Protocol):
+    """The tools that routing.yaml configures."""
+
+    def open(
+        self, request: GenerationRequest, *, route: str | None, principal: Principal
+    ) -> RequestTools:
+        """Return the tools of one request, which leads to models by a route or by none."""

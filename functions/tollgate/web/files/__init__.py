@@ -1,0 +1,1 @@
+"""Routes, bodies and uploads of files."""

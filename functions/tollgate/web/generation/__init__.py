@@ -1,0 +1,1 @@
+"""Metered requests: entrance, labels, idempotency, and counts of tokens."""

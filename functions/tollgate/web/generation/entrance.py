@@ -1,0 +1,114 @@
+"""The endpoint of a client format, and the way of a request to its body.
+
+Both are the same for answers and for counts of tokens.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from msgspec import Struct
+from starlette.types import Receive, Scope, Send
+
+from tollgate.core import tracing
+from tollgate.core.errors import MethodNotAllowed
+from tollgate.core.principal import Principal
+from tollgate.engine.gateway import Gateway
+from tollgate.engine.replies.content_log import ContentLog
+from tollgate.engine.replies.sink import ClientGone
+from tollgate.ingress.base import Ingress, ParsedCall
+from tollgate.ingress.format_row import IngressFormat
+from tollgate.web.access import METERED
+from tollgate.web.auth import authenticate
+from tollgate.web.generation.request_services import Gateways, RequestServices
+from tollgate.web.http.cors import WebLimits
+from tollgate.web.http.paths import METERED_METHODS
+from tollgate.web.http.reply import AsgiReply, read_body
+
+
+class Entered(Struct, frozen=True, kw_only=True):
+    """A request whose caller is known."""
+
+    headers: Mapping[str, str]
+    """By names in lower case, as ASGI has them; of a name that is repeated the first value."""
+    principal: Principal
+    gateway: Gateway
+    body: bytes
+
+
+class Entrance:
+    """Admits the requests of one client format.
+
+    `responses` has the stored responses of a format whose requests may name them, None for others.
+    """
+
+    def __init__(
+        self,
+        services: RequestServices,
+        gateways: Gateways,
+        limits: WebLimits,
+        *,
+        responses: ContentLog | None,
+    ) -> None:
+        self.services = services
+        self.gateways = gateways
+        self.limits = limits
+        self.responses = responses
+
+    async def enter(self, scope: Scope, receive: Receive) -> Entered:
+        """Begin the trace, authenticate, and then read the body."""
+        # Read once: each look at Starlette's `Headers` goes through all of them.
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in reversed(scope["headers"])
+        }
+        tracing.begin(headers.get("traceparent"), self.services.ids)
+        if scope["method"] != "POST":
+            raise MethodNotAllowed(
+                f"{scope['method']} is not served here; use POST.", METERED_METHODS
+            )
+        principal = await authenticate(self.services.keys, headers, METERED.roles)
+        gateway = await self.gateways.for_key(principal.key_id)
+        body = await read_body(receive, self.limits.body_bytes_max)
+        return Entered(headers=headers, principal=principal, gateway=gateway, body=body)
+
+    async def parse_stored(self, entered: Entered) -> ParsedCall | None:
+        """Return the request with the stored turns that it takes; None if its key stores none."""
+        days = entered.principal.response_days
+        if self.responses is None or days is None:
+            return None
+        # Imported with its first request: most deployments start without it.
+        from tollgate.web.records.response_storage import parse_with_turns
+
+        return await parse_with_turns(
+            self.responses,
+            entered.body,
+            entered.headers,
+            workspace_id=entered.principal.workspace_id,
+            days=days,
+        )
+
+
+class FormatEndpoint(ABC):
+    """The base of an ASGI endpoint that serves metered requests in one client format."""
+
+    def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
+        self._format = format_
+        self._entrance = entrance
+        self._services = entrance.services
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reply = AsgiReply(send, id_header=self._format.id_header)
+        try:
+            await self._serve(scope, receive, reply)
+        except ClientGone:
+            return
+        finally:
+            await self._entrance.gateways.finish_loading()
+
+    @property
+    def _ingress(self) -> Ingress:
+        return self._services.ingresses[self._format.name]
+
+    @abstractmethod
+    async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
+        """Answer one request, each failure in the format's envelope."""

@@ -1,0 +1,86 @@
+"""`Idempotency-Key`: the same request is generated, and billed, once."""
+
+import logging
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Final
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.idempotency import Claim
+from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.generate import generate
+from tollgate.engine.replies.kept_answers import AnswerStore, KeepingSink, KeptAnswer, replay
+from tollgate.engine.replies.sink import EventSink, ReplyWriter
+from tollgate.ingress.base import Ingress
+
+_log = logging.getLogger(__name__)
+
+_HEADER: Final = "idempotency-key"
+_LENGTH_MAX: Final = 255
+
+
+def claim_of(headers: Mapping[str, str], call: Call, *, path: str, body: bytes) -> Claim | None:
+    """Return the claim of the Idempotency-Key header, or None if the request has none.
+
+    The claim covers the API key, so that two API keys may use the same header value.
+    Raises RequestError if the value is empty, too long or not printable ASCII.
+    """
+    key = headers.get(_HEADER)
+    if key is None:
+        return None
+    if not (0 < len(key) <= _LENGTH_MAX and key.isascii() and key.isprintable()):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"Idempotency-Key: 1 to {_LENGTH_MAX} printable ASCII characters.",
+        )
+    principal = call.principal
+    return Claim(
+        workspace_id=principal.workspace_id,
+        key_hash=sha256(f"{principal.key_id}\n{key}".encode()).hexdigest(),
+        body_hash=sha256(path.encode() + b"\n" + body).hexdigest(),
+        request_id=call.request_id,
+    )
+
+
+async def generate_once(
+    gateway: Gateway,
+    answers: AnswerStore,
+    claim: Claim,
+    *,
+    call: Call,
+    sink: EventSink,
+    reply: ReplyWriter,
+    ingress: Ingress,
+) -> None:
+    """Replay the stored answer of this claim, or generate the answer and store it."""
+    kept = await answers.claim(claim)
+    if kept is not None:
+        await replay(
+            _decode(kept, claim),
+            gateway,
+            reply,
+            ingress,
+            parsed=call.parsed,
+            request_id=claim.request_id,
+        )
+        return
+    keeping = KeepingSink(sink, answers, claim, call.parsed.episode_id)
+    try:
+        await generate(gateway, call, keeping)
+    finally:
+        await keeping.release()
+
+
+def _decode(kept: bytes, claim: Claim) -> KeptAnswer:
+    """Decode a stored answer.
+
+    A corrupt one raises RequestError: generating again would bill the same request twice.
+    """
+    try:
+        return KeptAnswer.from_bytes(kept)
+    except ValueError as corrupt:
+        _log.error("the stored answer of claim %s is corrupt: %s", claim.key_hash, corrupt)
+        raise RequestError(
+            ErrorCode.IDEMPOTENCY_CONFLICT,
+            "The stored answer of this Idempotency-Key is corrupt; use a new key.",
+        ) from corrupt

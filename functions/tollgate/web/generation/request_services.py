@@ -1,0 +1,33 @@
+"""Dependencies of a request: those needed before authentication, and the gateway after it."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.engine.gateway import Gateway, Journal
+from tollgate.ingress.base import Ingress
+from tollgate.stores.ports.base import KeyDirectory
+
+
+class RequestServices(Struct, frozen=True, kw_only=True):
+    """Dependencies that are the same for every request and catalog."""
+
+    keys: KeyDirectory
+    ingresses: Mapping[str, Ingress]
+    """Of every row of `ingress.formats`, by its name."""
+    clock: Clock
+    ids: IdSource
+    journal: Journal
+
+
+class Gateways(Protocol):
+    """Source of the gateway that serves a key."""
+
+    async def for_key(self, key_id: str) -> Gateway:
+        """Return the gateway that serves a request of this key from its start to its end."""
+
+    async def finish_loading(self) -> None:
+        """Wait until background loads have ended. Called after each reply."""

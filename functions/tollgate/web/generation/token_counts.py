@@ -1,0 +1,70 @@
+"""An ASGI endpoint that counts the tokens of a prompt, in one client format.
+
+Imported with the first request that is counted.
+"""
+
+from starlette.types import Receive, Scope
+from typing_extensions import override
+
+from tollgate.core.errors import GatewayError, InternalError
+from tollgate.engine.replies.sink import ClientGone, send_error
+from tollgate.engine.usage.token_counts import CountPace, TokenCount, count_tokens
+from tollgate.ingress.format_row import IngressFormat
+from tollgate.web.generation.entrance import Entrance, FormatEndpoint
+from tollgate.web.http.reply import AsgiReply
+from tollgate.web.http.request_id import request_id_of
+
+
+class CountEndpoint(FormatEndpoint):
+    """Authenticates, parses and counts; holds and records nothing."""
+
+    def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
+        if format_.counting is None:
+            raise ValueError(f"the format {format_.name} counts no tokens")
+        super().__init__(format_, entrance)
+        self._counting = format_.counting
+        self._pace = CountPace(entrance.services.clock)
+
+    @override
+    async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
+        request_id = request_id_of(scope)
+        named = {"x-request-id": request_id}
+        try:
+            counted = await self._count(scope, receive, request_id)
+        except ClientGone:
+            raise
+        except GatewayError as refusal:
+            await send_error(reply, self._ingress, refusal, named)
+        except Exception as unexpected_error:
+            self._services.journal.unexpected_error(unexpected_error, request_id)
+            await send_error(reply, self._ingress, InternalError(), named)
+        else:
+            await self._send(reply, counted, named)
+
+    async def _count(self, scope: Scope, receive: Receive, request_id: str) -> TokenCount:
+        entered = await self._entrance.enter(scope, receive)
+        stored = await self._entrance.parse_stored(entered)
+        if stored is None:
+            request = self._counting.parse()(entered.body, entered.headers)
+        else:
+            request = stored.request
+        return await count_tokens(
+            entered.gateway,
+            request,
+            principal=entered.principal,
+            request_id=request_id,
+            pace=self._pace,
+        )
+
+    async def _send(self, reply: AsgiReply, counted: TokenCount, named: dict[str, str]) -> None:
+        body = self._counting.render(counted.tokens)
+        headers = {
+            "content-type": "application/json",
+            "content-length": str(len(body)),
+            "x-tollgate-token-count": "exact" if counted.is_exact else "estimate",
+            **named,
+        }
+        if counted.failure is not None:
+            headers["x-tollgate-token-count-failure"] = counted.failure.value
+        await reply.start(200, headers)
+        await reply.end(body)

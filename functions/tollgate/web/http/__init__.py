@@ -1,0 +1,1 @@
+"""HTTP under all routes: paths, ids, cross-origin requests, errors, replies, CSV."""

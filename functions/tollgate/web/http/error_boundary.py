@@ -1,0 +1,63 @@
+"""The error envelope for every failure of an api route."""
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tollgate.core.errors import GatewayError, InternalError
+from tollgate.core.files.media_types import is_form
+from tollgate.engine.gateway import Journal
+from tollgate.engine.replies.sink import ClientGone
+from tollgate.ingress.errors import openai_reply
+from tollgate.web.http.request_id import request_id_of
+
+
+class ErrorBoundary:
+    """Answers the errors that no route has handled; it reads no body."""
+
+    def __init__(self, app: ASGIApp, *, journal: Journal) -> None:
+        self._app = app
+        self._journal = journal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def send_watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(_as_json(scope), receive, send_watched)
+        except ClientGone:
+            return
+        except GatewayError as refusal:
+            await self._send_error(refusal, scope, receive, send)
+        except Exception as unexpected_error:
+            self._journal.unexpected_error(unexpected_error, request_id_of(scope))
+            if started:
+                raise
+            await self._send_error(InternalError(), scope, receive, send)
+
+    async def _send_error(
+        self, error: GatewayError, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        rendered = openai_reply(error, request_id_of(scope))
+        response = Response(rendered.body, rendered.status, dict(rendered.headers))
+        await response(scope, receive, send)
+
+
+def _as_json(scope: Scope) -> Scope:
+    """Return the scope with `content-type: application/json`, unless the client sent parts.
+
+    A request to explain and a file may be forms of parts, which state their boundary. Every other
+    body is JSON, but `curl -d` declares a form without parts and some clients declare nothing.
+    Ignoring the type does not expose the api to forged cross-site requests: a key is sent as a
+    header, never as a cookie.
+    """
+    if is_form(dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")):
+        return scope
+    headers = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+    return {**scope, "headers": [*headers, (b"content-type", b"application/json")]}

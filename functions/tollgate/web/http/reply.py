@@ -1,0 +1,74 @@
+"""The two directions of an ASGI exchange: reading the body, and writing the reply in pieces."""
+
+from collections.abc import Mapping
+
+from starlette.types import Message, Receive, Send
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.engine.replies.sink import ClientGone
+
+
+class AsgiReply:
+    """An ASGI reply that the engine starts once it knows the status."""
+
+    def __init__(self, send: Send, *, id_header: str | None = None) -> None:
+        self._send_message = send
+        # A second name under which the reply carries its `x-request-id`.
+        self._id_header = id_header
+        self.started = False
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        """Send the status and the headers."""
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        if self._id_header is not None:
+            raw.append((self._id_header.encode(), headers["x-request-id"].encode()))
+        self.started = True
+        await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def write(self, body: bytes) -> None:
+        """Send a piece of the body."""
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def end(self, body: bytes) -> None:
+        """Send the last piece of the body."""
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def abort(self) -> None:
+        """Send no end: a server closes the connection of a body that its application left."""
+
+    async def _send(self, message: Message) -> None:
+        try:
+            await self._send_message(message)
+        except OSError as lost:
+            # Servers raise OSError once the connection is closed (ASGI HTTP specification, 2.4).
+            raise ClientGone from lost
+
+
+async def read_body(receive: Receive, bytes_max: int) -> bytes:
+    """Return the whole request body.
+
+    Raises RequestError(payload_too_large) as soon as the body exceeds the limit, and ClientGone if
+    the client disconnects.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        piece = message.get("body", b"")
+        size += len(piece)
+        if size > bytes_max:
+            raise RequestError(
+                ErrorCode.PAYLOAD_TOO_LARGE,
+                f"The request is larger than {bytes_max:,} bytes.",
+            )
+        pieces.append(piece)
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+async def wait_for_disconnect(receive: Receive) -> None:
+    """Return when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

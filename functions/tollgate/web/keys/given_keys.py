@@ -1,0 +1,82 @@
+"""Decide which keys a caller may make and change: none above its own rights."""
+
+from msgspec.structs import replace
+
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.principal import Principal
+from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL
+from tollgate.stores.ports.administration import NewKey
+from tollgate.stores.ports.people import SESSION_KEY_PREFIX
+from tollgate.stores.rules.key_settings import KeySettings
+from tollgate.web.access import GIVEN_KEYS, OWN_KEY_SETTINGS
+from tollgate.web.own import Own
+
+
+def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
+    """Return a key as its caller may make it; a member's own key is that member's.
+
+    Raises AccessError for a role or a setting that the caller may not give, and RequestError for a
+    name that sessions have.
+    """
+    if new.role not in GIVEN_KEYS.get(principal.role, ()):
+        raise _denied(f"A {principal.role} makes no key of the role {new.role}.", "role")
+    refuse_session_name(new.label)
+    if own.is_all:
+        return new
+    if new.member_id not in (None, own.member_id):
+        raise _denied("You make keys of your own only.", "member_id")
+    if new.team_id not in (None, own.team_id):
+        raise _denied("Your keys belong to your own team, or to none.", "team_id")
+    if new.tier is not None:
+        raise _denied("An administrator gives tiers.", "tier")
+    # What a key without a team spends counts for the team that its label names.
+    for name, mine in ((TEAM_LABEL, own.team_id), (MEMBER_LABEL, own.member_id)):
+        if new.labels.get(name) not in (None, mine):
+            raise _denied(f"The label {name} of your keys is your own {name}.", f"labels.{name}")
+    return replace(new, member_id=own.member_id)
+
+
+def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySettings:
+    """Return the new settings of a key; raise unless the caller may change it so.
+
+    Members rename and disable their own keys, which an administrator limits and enables.
+    """
+    if is_session_key(old) and (
+        replace(new, disabled=old.disabled, limits_nano_usd=old.limits_nano_usd) != old
+    ):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "The key of a member's sessions is disabled, enabled and limited, and not changed "
+            "otherwise: change the member.",
+            param="key_id",
+        )
+    if new.label != old.label:
+        refuse_session_name(new.label)
+    if own.is_all:
+        return new
+    if is_session_key(old):
+        # Disabled by its own session, which nobody but an administrator could enable again.
+        raise _denied("Sign out to end a session; an administrator disables its key.", "key_id")
+    rest = replace(new, **{name: getattr(old, name) for name in OWN_KEY_SETTINGS})
+    if rest != old or (old.disabled and not new.disabled):
+        raise _denied("Members rename and disable their own keys; ask an administrator.", None)
+    return new
+
+
+def is_session_key(key: KeySettings) -> bool:
+    """Return whether a key is that of a member's sessions."""
+    return key.member_id is not None and key.label.startswith(SESSION_KEY_PREFIX)
+
+
+def refuse_session_name(name: str) -> None:
+    """Raise RequestError for a name that only the keys of sessions have."""
+    if name.startswith(SESSION_KEY_PREFIX):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"name: {SESSION_KEY_PREFIX} begins the names of the keys of sessions.",
+            param="name",
+        )
+
+
+def _denied(message: str, param: str | None) -> AccessError:
+    return AccessError(ErrorCode.PERMISSION_DENIED, message, param=param)

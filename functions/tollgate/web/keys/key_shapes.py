@@ -1,0 +1,329 @@
+"""The bodies of the key routes; OpenRouter's names where it has them."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Self, TypeVar
+
+from msgspec.structs import replace
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+from tollgate.core.clock import DAY_S
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.limits import Period
+from tollgate.core.money.amounts import nano_usd, usd
+from tollgate.core.principal import KeyRole
+from tollgate.routing.schema import KeyTierSection
+from tollgate.stores.ports.administration import (
+    KEYS_PAGE_MAX,
+    CreatedKey,
+    KeySummary,
+    NewKey,
+    OldSecret,
+)
+from tollgate.stores.rules.key_settings import PLAIN_SETTINGS, RATE_MAX, KeySettings
+from tollgate.stores.rules.periods import PERIODS
+from tollgate.web.shapes import (
+    Body,
+    Moment,
+    PositiveUsd,
+    Unreadable,
+    Usd,
+    moment,
+    moment_or_none,
+)
+
+KeyLabel = Annotated[str, Field(min_length=1, max_length=64)]
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def _take_settings(model: type[_Model]) -> type[_Model]:
+    """Add every plain setting to a request body; a setting that is left out, or null, is None."""
+    fields: dict[str, Any] = {
+        name: (
+            (it.offer.accepted or it.type) | None,
+            Field(
+                None,
+                ge=it.offer.lowest,
+                le=it.offer.highest,
+                max_length=it.offer.length_max,
+                description=it.offer.text,
+            ),
+        )
+        for name, it in PLAIN_SETTINGS.items()
+    }
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
+
+
+def _show_settings(model: type[_Model]) -> type[_Model]:
+    """Add every plain setting to a reply, where none is left out."""
+    fields: dict[str, Any] = {
+        name: (it.type, Field(description=it.offer.text)) for name, it in PLAIN_SETTINGS.items()
+    }
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
+
+
+class Limits(Body):
+    """Spending limits in USD, each counted over its own UTC period; weeks begin on Monday."""
+
+    day: PositiveUsd | None = None
+    week: PositiveUsd | None = None
+    month: PositiveUsd | None = None
+    total: PositiveUsd | None = None
+
+    def nano_usd(self) -> dict[Period, int]:
+        """Return the limits that are set, in nano-dollars."""
+        return {
+            period: nano_usd(limit)
+            for period in PERIODS
+            if (limit := getattr(self, period)) is not None
+        }
+
+    def change(self, limits: Mapping[Period, int]) -> dict[Period, int]:
+        """Return limits with these in place of theirs; a period that is null loses its limit."""
+        kept = {
+            period: limit for period, limit in limits.items() if period not in self.model_fields_set
+        }
+        return {**kept, **self.nano_usd()}
+
+
+class Labels(Body):
+    """Labels that spending is grouped by."""
+
+    team: KeyLabel | None = None
+    member: KeyLabel | None = None
+    environment: KeyLabel | None = None
+
+    def by_name(self) -> dict[str, str]:
+        """Return the labels that are set."""
+        return {name: label for name, label in self if label is not None}
+
+
+@_take_settings
+class NewKeyBody(Body):
+    """A key to create."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    role: KeyRole = "inference"
+    models: list[Annotated[str, Field(max_length=128)]] | None = Field(
+        None, max_length=100, description="globs of model slugs; null allows all"
+    )
+    limits: Limits = Limits()
+    expires_at: Moment | None = None
+    labels: Labels = Labels()
+
+    def new_key(self, workspace_id: str, tiers: Mapping[str, KeyTierSection]) -> NewKey:
+        """Return the key as the store takes it.
+
+        A key of a tier with a rate of its own gets no narrower one unless the body has one. Raises
+        RequestError for a tier that is not in `tiers`.
+        """
+        chosen: dict[str, Any] = {
+            name: value for name in PLAIN_SETTINGS if (value := getattr(self, name)) is not None
+        }
+        refuse_unknown_tier(chosen.get("tier"), tiers)
+        tier = tiers.get(chosen.get("tier", ""))
+        if tier is not None and tier.rpm is not None:
+            chosen = {"requests_per_minute": RATE_MAX, "burst": RATE_MAX, **chosen}
+        return NewKey(
+            **chosen,
+            workspace_id=workspace_id,
+            label=self.name,
+            role=self.role,
+            models=None if self.models is None else tuple(self.models),
+            limits_nano_usd=self.limits.nano_usd(),
+            expires_s=_second(self.expires_at),
+            labels=self.labels.by_name(),
+        )
+
+
+@_take_settings
+class KeyChangeBody(Body):
+    """Changes of a key: fields that are left out stay, null takes a limit away."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    disabled: bool | None = None
+    models: list[Annotated[str, Field(max_length=128)]] | None = Field(None, max_length=100)
+    limits: Limits | None = Field(None, description="periods that are left out stay")
+    expires_at: Moment | None = None
+    labels: Labels | None = Field(None, description="labels that are left out stay")
+
+    @model_validator(mode="after")
+    def _refuse_null(self) -> Self:
+        needed = [name for name, setting in PLAIN_SETTINGS.items() if not setting.is_optional]
+        for name in ("name", "disabled", "limits", "labels", *needed):
+            if name in self.model_fields_set and getattr(self, name) is None:
+                raise ValueError(f"{name} cannot be null")
+        return self
+
+    def plain_settings(self) -> dict[str, Any]:
+        """Return the plain settings that this changes, with their new values."""
+        return {
+            name: getattr(self, name) for name in PLAIN_SETTINGS if name in self.model_fields_set
+        }
+
+    def edit(self, settings: KeySettings) -> KeySettings:
+        """Return the settings with these changes."""
+        sent = self.model_fields_set
+        limits = settings.limits_nano_usd
+        if self.limits is not None:
+            limits = self.limits.change(limits)
+        labels = dict(settings.labels)
+        if self.labels is not None:
+            labels |= self.labels.by_name()
+            labels = {
+                name: label
+                for name, label in labels.items()
+                if name in self.labels.by_name() or name not in self.labels.model_fields_set
+            }
+        changed = self.plain_settings()
+        if "name" in sent:
+            changed["label"] = self.name
+        if "disabled" in sent:
+            changed["disabled"] = self.disabled
+        if "models" in sent:
+            changed["models"] = None if self.models is None else tuple(self.models)
+        if "expires_at" in sent:
+            changed["expires_s"] = _second(self.expires_at)
+        return replace(settings, **changed, limits_nano_usd=limits, labels=labels)
+
+
+class RotationBody(Body):
+    """The grace of a key's old secret beside the new one."""
+
+    grace_s: Annotated[int, Field(ge=0, le=30 * DAY_S)] = DAY_S
+
+
+class OldSecretObject(BaseModel):
+    """The secret from before a key was rotated, while it works."""
+
+    label: str = Field(description="its last characters")
+    expires_at: datetime
+    last_used_at: datetime | None
+
+    @classmethod
+    def of(cls, old: OldSecret) -> "OldSecretObject":
+        """Return the reply's form of an old secret."""
+        return cls(
+            label=f"…{old.last_four}",
+            expires_at=moment(old.expires_s),
+            last_used_at=moment_or_none(old.last_used_s),
+        )
+
+
+@_show_settings
+class KeyObject(BaseModel):
+    """A key, without its secret."""
+
+    id: str
+    name: str
+    label: str = Field(description="the secret's first and last characters")
+    role: KeyRole
+    disabled: bool
+    created_at: datetime
+    expires_at: datetime | None
+    models: list[str] | None
+    limits: dict[Period, Usd]
+    limits_remaining: dict[Period, Usd] = Field(description="what is neither spent nor held")
+    limits_reset_at: dict[Period, datetime | None] = Field(
+        description="when each limit starts anew; null if it never does"
+    )
+    usage: Usd
+    held: Usd
+    limits_usage: dict[Period, Usd] = Field(description="spent in each running period")
+    labels: dict[str, str]
+    last_used_at: datetime | None
+    old_secret: OldSecretObject | None
+
+    @classmethod
+    def of(cls, key: KeySummary) -> "KeyObject":
+        """Return the reply's form of a key."""
+        return cls(
+            id=key.id,
+            name=key.label,
+            label=f"{key.prefix}…{key.last_four}",
+            role=key.role,
+            disabled=key.disabled,
+            created_at=moment(key.created_s),
+            expires_at=moment_or_none(key.expires_s),
+            models=None if key.models is None else list(key.models),
+            limits={period: usd(limit) for period, limit in key.limits_nano_usd.items()},
+            limits_remaining={
+                period: usd(remaining) for period, remaining in key.remaining_nano_usd.items()
+            },
+            limits_reset_at={
+                period: moment_or_none(resets_s) for period, resets_s in key.resets_s.items()
+            },
+            usage=usd(key.spent_nano_usd),
+            held=usd(key.held_nano_usd),
+            limits_usage={period: usd(used) for period, used in key.used_nano_usd.items()},
+            labels=dict(key.labels),
+            last_used_at=moment_or_none(key.last_used_s),
+            old_secret=OldSecretObject.of(key.old_secret) if key.old_secret else None,
+            **{name: getattr(key, name) for name in PLAIN_SETTINGS},
+        )
+
+
+class KeyReply(BaseModel):
+    """One key."""
+
+    data: KeyObject
+
+
+class NewKeyReply(KeyReply):
+    """A new key with its secret, which is shown this once."""
+
+    key: str
+
+    @classmethod
+    def of(cls, created: CreatedKey) -> "NewKeyReply":
+        """Return the reply to a request that made a secret."""
+        return cls(data=KeyObject.of(created.summary), key=created.secret)
+
+
+class KeysQuery(BaseModel):
+    """Filter of keys, and the page to return."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    team: Annotated[str, Field(max_length=64)] | None = Field(
+        None, description="id of the team that a key names"
+    )
+    member: Annotated[str, Field(max_length=128)] | None = Field(
+        None, description="id of the member that a key belongs to"
+    )
+    cursor: str | None = Field(None, description="the `next_cursor` of the previous page")
+    limit: Annotated[int, Field(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX
+
+    def accepts(self, key: KeySummary) -> bool:
+        """Return whether the list has a key."""
+        return self.team in (None, key.team_id) and self.member in (None, key.member_id)
+
+
+class KeysReply(BaseModel):
+    """Keys of a workspace, oldest first; `next_cursor` is the `cursor` of the next page."""
+
+    data: list[KeyObject]
+    next_cursor: str | None
+    unreadable: Unreadable
+
+
+class DeletedKeyReply(BaseModel):
+    """The state of a deletion: while a request of the key runs, the key is refused but there."""
+
+    id: str
+    deleted: bool
+
+
+def refuse_unknown_tier(tier: str | None, tiers: Mapping[str, KeyTierSection]) -> None:
+    """Raise RequestError with the tiers that exist if `tier` is none of them; None is no tier."""
+    if tier is not None and tier not in tiers:
+        known = f"has {', '.join(sorted(tiers))}" if tiers else "has no tiers"
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"There is no tier {tier!r}; the live catalog {known}.",
+            param="tier",
+        )
+
+
+def _second(at: datetime | None) -> int | None:
+    return None if at is None else int(at.timestamp())

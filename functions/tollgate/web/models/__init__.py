@@ -1,0 +1,1 @@
+"""Lists of models, in the forms of their clients."""

@@ -1,0 +1,172 @@
+"""Models, routes and aliases of the catalog, with prices and capabilities."""
+
+import asyncio
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Header, Query
+from pydantic import BaseModel, Field
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.principal import Principal
+from tollgate.ingress.formats import ANTHROPIC_VERSION
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.exclusions import shorten
+from tollgate.routing.planning.usable import list_usable_models
+from tollgate.web.admission import OptionalCaller, admitted_router
+from tollgate.web.models.claude_model_shapes import (
+    ClaudeModelObject,
+    ClaudeModelsReply,
+    claude_model,
+    claude_models,
+)
+from tollgate.web.models.codex_model_shapes import CodexModel, codex_models
+from tollgate.web.models.modalities import parse_modalities
+from tollgate.web.models.model_shapes import (
+    EndpointsReply,
+    ModelEndpoints,
+    ModelObject,
+    model_endpoints,
+    name_object,
+    offers_of,
+)
+from tollgate.web.services import Services
+
+_PAGE_MAX: Final = 1_000
+AnthropicVersion = Annotated[str | None, Header(alias=ANTHROPIC_VERSION)]
+
+MadeModalities = Annotated[
+    str | None,
+    Query(max_length=64, description="Only models that make one of these: `text,rerank`."),
+]
+HandledModalities = Annotated[
+    str | None, Query(max_length=64, description="Only models that take or make one of these.")
+]
+
+
+class ModelsReply(BaseModel):
+    """The models, routes and aliases of the catalog."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelObject]
+    models: list[CodexModel] | None = Field(
+        default=None, description="For Codex, which sends `client_version`: models with tools."
+    )
+
+
+def model_routes(services: Services) -> APIRouter:
+    """Return the routes of all models, one model, and its endpoints."""
+    router = admitted_router(services, prefix="/v1", tag="models")
+
+    async def catalog_of(principal: Principal | None) -> Catalog:
+        return await services.catalogs.for_key(principal.key_id if principal else None)
+
+    @router.get("/models", response_model_exclude_none=True)
+    async def list_models(
+        principal: OptionalCaller,
+        *,
+        anthropic_version: AnthropicVersion = None,
+        client_version: str | None = None,
+        limit: Annotated[int, Query(ge=1, le=_PAGE_MAX)] = _PAGE_MAX,
+        after_id: str | None = None,
+        before_id: str | None = None,
+        output_modalities: MadeModalities = None,
+        modality: HandledModalities = None,
+    ) -> ModelsReply | ClaudeModelsReply:
+        """List all models, routes and aliases, or with a key those that it may use.
+
+        Retired models are left out, unless a successor takes their place.
+        Prices are the current ones of the first endpoint. A request with `anthropic-version` gets
+        Anthropic's list, in pages by `limit`, `after_id` and `before_id`; others get all at once.
+        One with `client_version`, which Codex sends, gets `models` in Codex's shape beside `data`.
+        """
+        catalog, now_s = await catalog_of(principal), services.clock.now_s()
+        usable = {
+            name: list_usable_models(catalog, name, principal)
+            for name in (*catalog.models, *catalog.routes, *catalog.aliases)
+        }
+        shown = [
+            name_object(catalog, name, models, now_s=now_s)
+            for name, models in usable.items()
+            if not all(catalog.models[slug].is_refused_at(now_s) for slug in models)
+        ]
+        shown = _making(parse_modalities(output_modalities, "output_modalities"), shown)
+        shown = _handling(parse_modalities(modality, "modality"), shown)
+        if anthropic_version is not None:
+            chats = _making(frozenset({"text"}), shown)
+            return claude_models(chats, limit=limit, after_id=after_id, before_id=before_id)
+        if client_version is None:
+            return ModelsReply(data=shown)
+        return ModelsReply(data=shown, models=list(codex_models(shown)))
+
+    @router.get("/models/{author}/{slug}/endpoints", response_model_exclude_none=True)
+    async def list_endpoints(author: str, slug: str, principal: OptionalCaller) -> EndpointsReply:
+        """List the endpoints of a model, with prices, cooldowns after failures, and speeds."""
+        catalog = await catalog_of(principal)
+        name = _resolve(catalog, f"{author}/{slug}", principal)
+        return EndpointsReply(data=await _endpoints_of(services, catalog, name))
+
+    @router.get("/models/{name:path}", response_model_exclude_none=True)
+    async def show_model(
+        name: str, principal: OptionalCaller, anthropic_version: AnthropicVersion = None
+    ) -> ModelObject | ClaudeModelObject:
+        """Show one model, route or alias, as OpenAI's or Anthropic's `models.retrieve` does."""
+        catalog = await catalog_of(principal)
+        models = list_usable_models(catalog, name, principal)
+        if not models:
+            raise _unknown(catalog, name, principal)
+        shown = name_object(catalog, name, models, now_s=services.clock.now_s())
+        return shown if anthropic_version is None else claude_model(shown)
+
+    return router
+
+
+async def _endpoints_of(services: Services, catalog: Catalog, slug: str) -> ModelEndpoints:
+    ids = {offer.attempt.target.endpoint_id for offer in offers_of(catalog, slug)}
+    resting, speeds = await asyncio.gather(
+        services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy),
+        services.cooldowns.find_speeds(ids),
+    )
+    now_s = services.clock.now_s()
+    return model_endpoints(catalog, slug, resting=resting, speeds=speeds, now_s=now_s)
+
+
+def _making(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
+    """Return the models that make one of the named modalities; all of them if none is named."""
+    if not modalities:
+        return shown
+    return [each for each in shown if modalities & {*each.architecture.output_modalities}]
+
+
+def _handling(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
+    """Return the models that take or make one of the named modalities; all if none is named."""
+    if not modalities:
+        return shown
+    return [
+        each
+        for each in shown
+        if modalities & {*each.architecture.input_modalities, *each.architecture.output_modalities}
+    ]
+
+
+def _resolve(catalog: Catalog, name: str, principal: Principal | None) -> str:
+    """Return the slug of the model that a name or alias stands for.
+
+    Raises RequestError if there is none, or the caller may not use it.
+    """
+    slug = catalog.target(name)
+    if slug in catalog.models and list_usable_models(catalog, name, principal):
+        return slug
+    raise _unknown(catalog, name, principal)
+
+
+def _unknown(catalog: Catalog, name: str, principal: Principal | None) -> RequestError:
+    hint = " or ".join(
+        near
+        for near in catalog.nearest(name)
+        if near != name and list_usable_models(catalog, near, principal)
+    )
+    return RequestError(
+        ErrorCode.MODEL_NOT_FOUND,
+        f"There is no model {shorten(name)}." + (f" Did you mean {hint}?" if hint else ""),
+        param="model",
+    )

@@ -1,0 +1,369 @@
+"""Models and endpoints as OpenRouter shows them, in OpenAI's list. Prices are USD per token."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, Field
+
+from tollgate.core.routing.speed import Speed
+from tollgate.core.work.kinds import WORK_KINDS
+from tollgate.providers.ports.formats import WIRE_FORMATS
+from tollgate.routing.planning.catalog import Catalog
+from tollgate.routing.planning.offers import Chains, Offer
+from tollgate.routing.price import Price
+from tollgate.routing.price_sections import OverrideSection, RatesSection, Weekday
+from tollgate.routing.schema import EndpointSection, ModelSection
+from tollgate.web.models.modalities import SHOWN_MODALITIES
+
+_OWNER_OF_ROUTES: Final = "tollgate"
+_PER_TOKEN_EXPONENT: Final = -6
+_PER_TEXT_UNIT_EXPONENT: Final = -3
+_BY_CAPABILITY: Final = {
+    "tools": frozenset({"tool_choice", "tools"}),
+    "structured_output": frozenset({"structured_outputs"}),
+    "reasoning": frozenset({"include_reasoning", "reasoning", "reasoning_effort"}),
+}
+# Every endpoint keeps an output limit, and a response format is emulated where it is missing.
+_ALWAYS: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})
+
+
+class Architecture(BaseModel):
+    """Modalities of input and output; `modality` joins both, such as `text+image->text`."""
+
+    modality: str
+    input_modalities: list[str]
+    output_modalities: list[str]
+
+
+class RatesObject(BaseModel):
+    """Rates as decimal strings in USD; null for a class without a price.
+
+    `request`, `image`, `web_search`, `search`, `character` and `text_unit` are per piece,
+    `audio_hour` is per hour, all other rates are per token.
+    """
+
+    prompt: str | None = None
+    completion: str | None = None
+    input_cache_read: str | None = None
+    input_cache_write: str | None = None
+    input_cache_write_1h: str | None = None
+    audio: str | None = None
+    audio_output: str | None = None
+    input_audio_cache: str | None = None
+    request: str | None = None
+    image: str | None = None
+    web_search: str | None = None
+    search: str | None = None
+    input_image: str | None = None
+    output_image: str | None = None
+    audio_hour: str | None = None
+    character: str | None = None
+    text_unit: str | None = None
+
+
+class Pricing(RatesObject):
+    """The rates that apply to a small prompt now."""
+
+    prompt: str
+    completion: str
+
+
+class PricingOverride(BaseModel):
+    """Rates that replace the base rates while all given conditions hold."""
+
+    since: date | None = None
+    until: date | None = None
+    prompt_tokens_over: int | None = None
+    utc_window: str | None = None
+    utc_days: tuple[Weekday, ...] | None = None
+    image_size: str | None = None
+    image_over: str | None = Field(default=None, description="Wider or higher than this.")
+    image_quality: str | None = None
+    pricing: RatesObject
+
+
+class TopProvider(BaseModel):
+    """Limits of the first endpoint."""
+
+    context_length: int
+    max_completion_tokens: int | None
+    is_moderated: bool = False
+
+
+class ModelObject(BaseModel):
+    """A model, an alias or a route, in OpenAI's shape and OpenRouter's.
+
+    An alias has the fields of what it stands for. A route has the prices of its first model, the
+    limits of its largest, and what any of its models takes. Prices are of the first endpoint.
+    """
+
+    id: str
+    canonical_slug: str = Field(description="The model or route that an alias stands for.")
+    object: Literal["model"] = "model"
+    kind: Literal["model", "alias", "route"] = "model"
+    models: list[str] | None = Field(
+        default=None, description="Of a route: the models that may serve, in order."
+    )
+    description: str | None = None
+    created: int = Field(description="Unix time of the release, or since when it is known here.")
+    owned_by: str
+    name: str
+    context_length: int
+    max_completion_tokens: int | None = Field(description="Null for models without answers.")
+    dimensions: int | None = Field(
+        default=None, description="Size of an embedding model's vectors."
+    )
+    architecture: Architecture
+    pricing: Pricing
+    top_provider: TopProvider
+    supported_parameters: list[str]
+    deprecation_date: date | None = Field(
+        default=None, description="The day from which its provider advises against it."
+    )
+    expiration_date: date | None = Field(
+        default=None, description="The UTC day from which no request is sent to it."
+    )
+    successor: str | None = Field(default=None, description="The model to use instead.")
+
+
+class EndpointObject(BaseModel):
+    """A provider's offer of a model; `status` is 0, or -1 during a cooldown after failures."""
+
+    name: str
+    provider_name: str
+    tag: str
+    context_length: int
+    max_completion_tokens: int | None
+    pricing: Pricing
+    pricing_overrides: list[PricingOverride]
+    supported_parameters: list[str]
+    status: Literal[0, -1]
+    latency_ms: int | None = Field(default=None, description="Measured here, to the first token.")
+    tokens_per_s: float | None = Field(default=None, description="Measured here, whole answers.")
+    deprecation_date: date | None = None
+    expiration_date: date | None = None
+
+
+class ModelEndpoints(BaseModel):
+    """A model with every endpoint that may serve it, in order of preference."""
+
+    id: str
+    name: str
+    created: int
+    architecture: Architecture
+    endpoints: list[EndpointObject]
+
+
+class EndpointsReply(BaseModel):
+    """The endpoints of one model."""
+
+    data: ModelEndpoints
+
+
+def offers_of(catalog: Catalog, slug: str) -> tuple[Offer, ...]:
+    """Return the offers of a model, one for each endpoint in order of preference."""
+    chain = Chains(catalog).get(slug)
+    return () if chain is None else chain.offers[slug]
+
+
+def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
+    """Build the object of a model.
+
+    Its supported parameters are those that at least one endpoint accepts.
+    """
+    model = catalog.models[slug]
+    accepted = (_parameters(catalog, offer) for offer in offers_of(catalog, slug))
+    return ModelObject(
+        id=slug,
+        canonical_slug=slug,
+        created=_created_s(model),
+        owned_by=slug.partition("/")[0],
+        name=model.name,
+        context_length=model.context,
+        max_completion_tokens=model.max_output,
+        dimensions=model.vectors.dimensions if model.vectors else None,
+        architecture=_architecture(model),
+        pricing=_pricing(model.endpoints[0], now_s),
+        top_provider=TopProvider(
+            context_length=model.context, max_completion_tokens=model.max_output
+        ),
+        supported_parameters=sorted(frozenset().union(*accepted)),
+        deprecation_date=model.deprecated,
+        expiration_date=model.retires,
+        successor=model.successor,
+    )
+
+
+def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: float) -> ModelObject:
+    """Build the object of a model, a route or an alias, of which a caller may use some models."""
+    target = catalog.target(name)
+    route = catalog.routes.get(target)
+    found = [model_object(catalog, slug, now_s=now_s) for slug in usable]
+    shown = found[0]
+    if route is not None:
+        taken = dict.fromkeys(it for each in found for it in each.architecture.input_modalities)
+        limits = TopProvider(
+            context_length=max(each.context_length for each in found),
+            max_completion_tokens=max(
+                (each.max_completion_tokens for each in found if each.max_completion_tokens),
+                default=None,
+            ),
+        )
+        parameters = frozenset().union(*(each.supported_parameters for each in found))
+        shown = shown.model_copy(
+            update={
+                "canonical_slug": target,
+                "kind": "route",
+                "models": list(usable),
+                "description": route.description,
+                "created": max(each.created for each in found),
+                "owned_by": _OWNER_OF_ROUTES,
+                "name": target,
+                "context_length": limits.context_length,
+                "max_completion_tokens": limits.max_completion_tokens,
+                "architecture": _takes(list(taken), shown.architecture.output_modalities),
+                "top_provider": limits,
+                "supported_parameters": sorted(parameters),
+                # Its first model may end without it.
+                "deprecation_date": None,
+                "expiration_date": None,
+                "successor": None,
+            }
+        )
+    kind = shown.kind if name == target else "alias"
+    return shown.model_copy(update={"id": name, "kind": kind})
+
+
+def model_endpoints(
+    catalog: Catalog,
+    slug: str,
+    *,
+    resting: Collection[str],
+    speeds: Mapping[str, Speed],
+    now_s: float,
+) -> ModelEndpoints:
+    """Build the list of a model's endpoints; `resting` are the ids of endpoints in cooldown."""
+    model = catalog.models[slug]
+    offers = zip(model.endpoints, offers_of(catalog, slug), strict=True)
+    return ModelEndpoints(
+        id=slug,
+        name=model.name,
+        created=_created_s(model),
+        architecture=_architecture(model),
+        endpoints=[
+            EndpointObject(
+                name=f"{endpoint.provider} | {slug}",
+                provider_name=endpoint.provider,
+                tag=endpoint.provider,
+                context_length=model.context,
+                max_completion_tokens=endpoint.max_output or model.max_output,
+                pricing=_pricing(endpoint, now_s),
+                pricing_overrides=[_override(section) for section in endpoint.overrides],
+                supported_parameters=sorted(_parameters(catalog, offer)),
+                status=-1 if offer.attempt.target.endpoint_id in resting else 0,
+                **_measured(speeds.get(offer.attempt.target.endpoint_id)),
+                deprecation_date=endpoint.deprecated,
+                expiration_date=endpoint.retires,
+            )
+            for endpoint, offer in offers
+        ],
+    )
+
+
+def _measured(speed: Speed | None) -> dict[str, Any]:
+    if speed is None:
+        return {}
+    tokens_per_s = speed.tokens_per_s
+    return {
+        "latency_ms": speed.latency_ms,
+        "tokens_per_s": None if tokens_per_s is None else round(tokens_per_s, 1),
+    }
+
+
+def _architecture(model: ModelSection) -> Architecture:
+    taken = [SHOWN_MODALITIES.get(modality, modality) for modality in model.input]
+    return _takes(
+        taken, [*(model.makes if model.kind == "chat" else (WORK_KINDS[model.kind].makes,))]
+    )
+
+
+def _takes(taken: list[str], made: list[str]) -> Architecture:
+    return Architecture(
+        modality=f"{'+'.join(taken)}->{'+'.join(made)}",
+        input_modalities=taken,
+        output_modalities=made,
+    )
+
+
+def _created_s(model: ModelSection) -> int:
+    return int(datetime.combine(model.known_since, time(), UTC).timestamp())
+
+
+def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
+    """Return the parameters that an endpoint accepts, limited to those its format can carry."""
+    target = offer.attempt.target
+    kind = catalog.models[target.model].kind
+    if kind != "chat":
+        return WORK_KINDS[kind].parameters
+    wire_format = WIRE_FORMATS[catalog.providers[target.provider].codec]
+    accepted = wire_format.parameters - set(target.dialect.refuses)
+    if "tools" not in target.supports:
+        accepted -= {"parallel_tool_calls"}
+    able = (_BY_CAPABILITY.get(capability, frozenset()) for capability in target.supports)
+    return accepted.union(_ALWAYS, *able)
+
+
+def _pricing(endpoint: EndpointSection, now_s: float) -> Pricing:
+    return Pricing.model_validate(_rates(endpoint.schedule.at(now_s, 0)))
+
+
+def _override(section: OverrideSection) -> PricingOverride:
+    return PricingOverride(
+        since=section.when.since,
+        until=section.when.until,
+        prompt_tokens_over=section.when.prompt_tokens_over,
+        utc_window=section.when.utc_window,
+        utc_days=section.when.utc_days,
+        image_size=section.when.image_size,
+        image_over=section.when.image_over,
+        image_quality=section.when.image_quality,
+        pricing=RatesObject.model_validate(_rates(section.price)),
+    )
+
+
+def _rates(price: Price | RatesSection) -> dict[str, str | None]:
+    per_token = {
+        "prompt": price.input,
+        "completion": price.output,
+        "input_cache_read": price.cache_read,
+        "input_cache_write": price.cache_write,
+        "input_cache_write_1h": price.cache_write_1h,
+        "audio": price.audio_input,
+        "audio_output": price.audio_output,
+        "input_audio_cache": price.cache_read_audio,
+        "input_image": price.image_input,
+        "output_image": price.image_output,
+        "character": price.characters,
+    }
+    per_piece = {
+        "audio_hour": price.audio_hour,
+        "request": price.request,
+        "image": price.image,
+        "web_search": price.web_search,
+        "search": price.search,
+        "text_unit": price.text_units and price.text_units.scaleb(_PER_TEXT_UNIT_EXPONENT),
+    }
+    return {
+        **{
+            name: None if rate is None else _plain(rate.scaleb(_PER_TOKEN_EXPONENT))
+            for name, rate in per_token.items()
+        },
+        **{name: None if rate is None else _plain(rate) for name, rate in per_piece.items()},
+    }
+
+
+def _plain(amount: Decimal) -> str:
+    text = f"{amount:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,68 @@
+"""The balance of a workspace as the credit and workspace routes show it."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from tollgate.core.money.amounts import usd
+from tollgate.stores.ports.credit import Balance
+from tollgate.stores.rules.credit_lots import Lot
+from tollgate.web.shapes import Usd, moment
+
+WorkspaceId = Annotated[
+    str,
+    Field(max_length=63, pattern=r"^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$", description="a slug"),
+]
+
+
+class ExpiringObject(BaseModel):
+    """The rest of a grant that expires."""
+
+    id: str = Field(description="of the grant")
+    amount: Usd
+    left: Usd = Field(description="not spent; credit that is held is still in it")
+    expires_at: datetime
+
+    @classmethod
+    def of(cls, lot: Lot) -> "ExpiringObject":
+        """Build the object from a lot."""
+        return cls(
+            id=lot.id,
+            amount=usd(lot.granted_nano_usd),
+            left=usd(lot.left_nano_usd),
+            expires_at=moment(lot.expires_s),
+        )
+
+
+class CreditsObject(BaseModel):
+    """A workspace's money in USD: total_credits = available + held + total_usage."""
+
+    total_credits: Usd = Field(description="the credit limit included")
+    total_usage: Usd
+    available: Usd
+    held: Usd
+    credit_limit: Usd = Field(description="lent by the operator; 0 if all is paid in advance")
+    owed: Usd = Field(description="used of the credit limit")
+    expiring: list[ExpiringObject] = Field(
+        description="grants that expire, in the order in which they are spent"
+    )
+
+    @classmethod
+    def of(cls, balance: Balance) -> "CreditsObject":
+        """Build the object from a stored balance."""
+        return cls(
+            total_credits=usd(balance.granted_nano_usd),
+            total_usage=usd(balance.spent_nano_usd),
+            available=usd(balance.available_nano_usd),
+            held=usd(balance.held_nano_usd),
+            credit_limit=usd(balance.credit_limit_nano_usd),
+            owed=usd(balance.owed_nano_usd),
+            expiring=[ExpiringObject.of(lot) for lot in balance.lots],
+        )
+
+
+class CreditsReply(BaseModel):
+    """A workspace's money."""
+
+    data: CreditsObject

@@ -1,0 +1,95 @@
+"""Pages that a person opens: the landing page and the console, static files without data."""
+
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+from msgspec import Struct
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.web.admission import admitted_router
+from tollgate.web.http.paths import has_slash_at_end
+from tollgate.web.services import Services
+
+FOLDER: Final = Path(__file__).parents[2] / "console"
+_TYPES: Final[Mapping[str, str]] = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+# Everything comes from this host, no script or style stands in a page, no page is shown in a frame
+# of another, and a text never becomes markup: `trusted-types 'none'` refuses innerHTML.
+PAGE_HEADERS: Final[Mapping[str, str]] = {
+    "cache-control": "no-cache",
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+class PageFile(Struct, frozen=True):
+    """A static file as it is sent."""
+
+    content: bytes
+    media_type: str
+    etag: str
+
+
+def page_routes(services: Services) -> APIRouter:
+    """Return the routes of the landing page and of the console's files."""
+    router = admitted_router(services, prefix="", tag="pages")
+
+    @router.get("/", include_in_schema=False)
+    async def show_landing_page(request: Request) -> Response:
+        return _reply(request, "landing.html")
+
+    @router.get("/console", include_in_schema=False)
+    async def show_console(request: Request) -> Response:
+        # The page's addresses are relative, because it does not know the stage that it lies under.
+        if not has_slash_at_end(request.scope):
+            return Response(status_code=308, headers={"location": "console/"})
+        return _reply(request, "index.html")
+
+    @router.get("/console/{file}", include_in_schema=False)
+    async def show_console_file(request: Request, file: str) -> Response:
+        return _reply(request, file)
+
+    return router
+
+
+def _reply(request: Request, name: str) -> Response:
+    page = _pages().get(name)
+    if page is None:
+        raise RequestError(ErrorCode.NOT_FOUND, "The console has no such file.")
+    return reply_page(request, page, PAGE_HEADERS)
+
+
+def reply_page(request: Request, page: PageFile, headers: Mapping[str, str]) -> Response:
+    """Return a file, or 304 to a browser that has it."""
+    headers = {**headers, "etag": page.etag}
+    if page.etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(page.content, media_type=page.media_type, headers=headers)
+
+
+def read_page(file: Path) -> PageFile:
+    """Read a file, whose name states its type."""
+    content = file.read_bytes()
+    return PageFile(content, _TYPES[file.suffix], f'"{sha256(content).hexdigest()[:32]}"')
+
+
+@cache
+def _pages() -> Mapping[str, PageFile]:
+    """Return the files by name, read at the first request: other cold starts do not need them."""
+    return {file.name: read_page(file) for file in FOLDER.iterdir()}

@@ -1,0 +1,1 @@
+"""Routes and bodies of teams and members, and of their limits."""

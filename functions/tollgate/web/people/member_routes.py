@@ -1,0 +1,165 @@
+"""Members: people of a workspace, each with a role and with limits of their own."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.principal import Principal
+from tollgate.core.records.audit import Actor
+from tollgate.stores.ports.people import Member
+from tollgate.stores.rules.level_settings import MemberSettings
+from tollgate.web.admission import By, Caller, OwnThings, admitted_router
+from tollgate.web.own import Own
+from tollgate.web.people.given_roles import check_member_change, check_role
+from tollgate.web.people.people_shapes import (
+    MemberChangeBody,
+    MemberObject,
+    MemberReply,
+    MembersQuery,
+    MembersReply,
+    NewMemberBody,
+    RemovedMemberReply,
+)
+from tollgate.web.services import Services
+
+
+def member_routes(services: Services) -> APIRouter:
+    """Return the routes below `/v1/members`."""
+    router = admitted_router(services, prefix="/v1", tag="people")
+
+    @router.post("/members", status_code=201)
+    async def create_member(principal: Caller, by: By, body: NewMemberBody) -> MemberReply:
+        """Add a member; its id never changes and is not used again."""
+        check_role(body.role, principal)
+        return await _create(services, principal.workspace_id, body, by)
+
+    @router.get("/members")
+    async def list_members(
+        own: OwnThings, wanted: Annotated[MembersQuery, Query()]
+    ) -> MembersReply:
+        """List the members by id, with what is left of their limits.
+
+        A page may have fewer members than its limit, or none, and still a next one.
+        """
+        return await _list(services, own, wanted)
+
+    @router.get("/members/{member_id}")
+    async def show_member(own: OwnThings, member_id: str) -> MemberReply:
+        """Show a member, removed or not."""
+        member: Member | None = None
+        if own.has_member(member_id):
+            member = await services.members.get(own.workspace_id, member_id)
+        if member is None:
+            raise _no_such_member()
+        return MemberReply(data=MemberObject.of(member))
+
+    @router.patch("/members/{member_id}")
+    async def change_member(
+        principal: Caller, by: By, member_id: str, body: MemberChangeBody
+    ) -> MemberReply:
+        """Change a member; role and limits hold everywhere within five seconds.
+
+        Only an owner changes owners. Others than owners do not change their own role and limits.
+        """
+        return await _change(
+            services, principal.workspace_id, member_id, body, by=by, principal=principal
+        )
+
+    @router.delete("/members/{member_id}")
+    async def remove_member(principal: Caller, by: By, member_id: str) -> RemovedMemberReply:
+        """Remove a member, whose keys and sessions are refused everywhere within five seconds."""
+        member = await services.members.get(principal.workspace_id, member_id)
+        if member is None:
+            raise _no_such_member()
+        check_role(member.role, principal)
+        removed = await services.members.remove(principal.workspace_id, member_id, by=by)
+        return RemovedMemberReply(id=member_id, removed=bool(removed))
+
+    return router
+
+
+def workspace_member_routes(services: Services) -> APIRouter:
+    """Return the routes by which the operator reaches the members of every workspace."""
+    router = admitted_router(services, prefix="/v1", tag="workspaces")
+
+    @router.post("/workspaces/{workspace_id}/members", status_code=201)
+    async def create_workspace_member(
+        by: By, workspace_id: str, body: NewMemberBody
+    ) -> MemberReply:
+        """Add a member to a workspace, such as its first owner."""
+        await services.find_workspace(workspace_id)
+        return await _create(services, workspace_id, body, by)
+
+    @router.get("/workspaces/{workspace_id}/members")
+    async def list_workspace_members(
+        workspace_id: str, wanted: Annotated[MembersQuery, Query()]
+    ) -> MembersReply:
+        """List the members of a workspace by id."""
+        await services.find_workspace(workspace_id)
+        return await _list(services, Own(workspace_id=workspace_id), wanted)
+
+    @router.patch("/workspaces/{workspace_id}/members/{member_id}")
+    async def change_workspace_member(
+        by: By, workspace_id: str, member_id: str, body: MemberChangeBody
+    ) -> MemberReply:
+        """Change a member of a workspace, as its owners may."""
+        await services.find_workspace(workspace_id)
+        return await _change(services, workspace_id, member_id, body, by=by, principal=None)
+
+    return router
+
+
+async def _create(
+    services: Services, workspace_id: str, body: NewMemberBody, by: Actor
+) -> MemberReply:
+    body.check_tier(await services.key_tiers())
+    member = await services.members.create(workspace_id, body.id, body.settings(), by=by)
+    if member is None:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, f"There is, or was, a member {body.id}.", param="id"
+        )
+    return MemberReply(data=MemberObject.of(member))
+
+
+async def _list(services: Services, own: Own, wanted: MembersQuery) -> MembersReply:
+    page = await services.members.list(own.workspace_id, after=wanted.cursor, limit=wanted.limit)
+    return MembersReply(
+        data=[
+            MemberObject.of(member)
+            for member in page.found
+            if own.has_member(member.id) and wanted.accepts(member)
+        ],
+        next_cursor=page.next,
+        unreadable=list(page.unreadable),
+    )
+
+
+async def _change(
+    services: Services,
+    workspace_id: str,
+    member_id: str,
+    body: MemberChangeBody,
+    *,
+    by: Actor,
+    principal: Principal | None,
+) -> MemberReply:
+    """Change a member; without a `principal` it is the operator who does."""
+    body.check_tier(await services.key_tiers())
+
+    def edit(settings: MemberSettings) -> MemberSettings:
+        new = body.edit(settings)
+        if principal is not None:
+            check_member_change(member_id, settings, new, principal)
+        return new
+
+    member = await services.members.change(workspace_id, member_id, edit, by=by)
+    if member is None:
+        raise _no_such_member()
+    return MemberReply(data=MemberObject.of(member))
+
+
+def _no_such_member() -> RequestError:
+    return RequestError(
+        ErrorCode.NOT_FOUND, "There is no such member in this workspace.", param="member_id"
+    )

@@ -1,0 +1,1 @@
+"""Routes and bodies of generations, activity, stored responses and the audit log."""

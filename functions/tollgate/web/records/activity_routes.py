@@ -1,0 +1,131 @@
+"""Usage and cost of a workspace by day, model, provider and key, or summed over some of them."""
+
+from contextlib import aclosing
+from datetime import datetime
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from tollgate.core.clock import DAY_S
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.money.amounts import usd
+from tollgate.core.records.activity import days_within
+from tollgate.web.admission import OwnThings, admitted_router
+from tollgate.web.http.csv_columns import csv_cells, csv_columns
+from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
+from tollgate.web.own import Own
+from tollgate.web.records.activity_cursor import read_activity_cursor, write_activity_cursor
+from tollgate.web.records.activity_pages import ROWS_MAX, ReplyPage, list_rows, sum_groups
+from tollgate.web.records.activity_shapes import ActivityObject
+from tollgate.web.records.generation_routes import Selection
+from tollgate.web.services import Services
+from tollgate.web.shapes import Usd, moment
+
+_DAYS_MAX = 400
+_DEFAULT_DAYS = 30
+_BY_MAX: Final = 5
+
+
+class ActivityQuery(Selection):
+    """Filter of activity, what it is summed by, and the page to return."""
+
+    by: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=128)]], Field(max_length=_BY_MAX)
+    ] = Field(
+        [],
+        description="sum over all but these: day, model, provider, key, or the name of a label; "
+        "may be repeated",
+    )
+    limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] | None = Field(
+        None, description="rows of a page at most; without it, as many as a reply has room for"
+    )
+    cursor: Annotated[str, Field(max_length=4096)] | None = Field(
+        None, description="the `next_cursor` of the previous page"
+    )
+
+
+class ActivityReply(BaseModel):
+    """Activity by day, oldest first, or sums in the order of their names."""
+
+    data: list[ActivityObject]
+    total: Usd | None = Field(
+        description="the exact sum of the rows of all pages; null where a cursor asks for rows"
+    )
+    next_cursor: str | None = Field(description="the `cursor` of the next page, null on the last")
+    partial_days: list[str] = Field(
+        description="live days of which not every record is counted: too many, or corrupt ones"
+    )
+    closed_days: list[str] = Field(description="days whose sums are final")
+    live_days: list[str] = Field(description="days that are counted from their records")
+    missing_days: list[str] = Field(
+        description="days without final sums whose records have expired: nothing is known of them"
+    )
+    last_record_at: datetime | None = Field(description="latest record of the live days")
+
+
+def activity_routes(services: Services) -> APIRouter:
+    """Return the routes of activity."""
+    router = admitted_router(services, prefix="/v1", tag="generations")
+
+    async def reply(own: Own, query: ActivityQuery, format_: Format) -> Response:
+        key_id = await services.find_key_id(query.key, own)
+        wanted = query.filter(services.now_s(), key_id=key_id, own=own, days=_DEFAULT_DAYS)
+        if wanted.until_s - wanted.since_s > _DAYS_MAX * DAY_S:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"since: at most {_DAYS_MAX} days.", param="since"
+            )
+        by = tuple(dict.fromkeys(query.by))
+        after = read_activity_cursor(query.cursor, by, days_within(wanted.since_s, wanted.until_s))
+        page = ReplyPage(by, query.limit)
+        found = await services.activity.read(
+            own.workspace_id, wanted.since_s, wanted.until_s, after="" if by else "".join(after)
+        )
+        async with aclosing(found.rows):
+            total = (
+                await sum_groups(found, wanted, page, after)
+                if by
+                else await list_rows(found, wanted, page, is_first=not after)
+            )
+        next_ = None if page.next is None else write_activity_cursor(by, page.next)
+        if format_ == "csv":
+            return csv_reply(csv_columns(ActivityObject), map(csv_cells, page.shown), next_=next_)
+        shown = ActivityReply(
+            data=page.shown,
+            total=None if total is None else usd(total),
+            next_cursor=next_,
+            partial_days=list(found.partial_days),
+            closed_days=list(found.closed_days),
+            live_days=list(found.live_days),
+            missing_days=list(found.missing_days),
+            last_record_at=None if found.last_record_s is None else moment(found.last_record_s),
+        )
+        # Written once: a page may be as large as a reply can be.
+        return Response(shown.model_dump_json(), media_type="application/json")
+
+    @router.get("/activity", response_model=ActivityReply, responses=OR_CSV)
+    async def show_activity(
+        own: OwnThings,
+        query: Annotated[ActivityQuery, Query()],
+        format_: Annotated[Format, Depends(wanted_format)],
+    ) -> Response:
+        """List activity of whole UTC days, by default of the last 30.
+
+        Figures of today are at most a minute old.
+        """
+        return await reply(own, query, format_)
+
+    @router.get(
+        "/workspaces/{workspace_id}/activity", response_model=ActivityReply, responses=OR_CSV
+    )
+    async def show_workspace_activity(
+        workspace_id: str,
+        query: Annotated[ActivityQuery, Query()],
+        format_: Annotated[Format, Depends(wanted_format)],
+    ) -> Response:
+        """List activity of whole UTC days of a workspace, by default of the last 30."""
+        await services.find_workspace(workspace_id)
+        return await reply(Own(workspace_id=workspace_id), query, format_)
+
+    return router

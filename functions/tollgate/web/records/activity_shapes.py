@@ -1,0 +1,72 @@
+"""Activity as the api and the export show it."""
+
+from collections.abc import Collection
+
+from pydantic import BaseModel, Field
+
+from tollgate.core.money.amounts import usd
+from tollgate.core.records.activity import ActivityRow
+from tollgate.core.records.activity_groups import GROUP_FIELDS
+from tollgate.web.shapes import Usd
+
+
+class ActivityObject(BaseModel):
+    """Usage of one key, one model and one provider on one UTC day, or its sum over some of them.
+
+    In a sum, what it is not grouped by is null.
+    """
+
+    date: str | None
+    model: str | None = Field(description="null also where no model served")
+    provider_name: str | None
+    key_id: str | None
+    key_name: str | None
+    labels: dict[str, str]
+    requests: int
+    failed: int
+    usage: Usd
+    prompt_tokens: int
+    completion_tokens: int
+    reasoning_tokens: int
+    cached_tokens: int
+    cache_write_tokens: int
+    audio_prompt_tokens: int
+    audio_completion_tokens: int
+    images: int
+    web_searches: int = Field(description="searches that a provider ran by itself")
+    search_units: int = Field(description="units of search that rerankers charged for")
+    image_prompt_tokens: int
+    image_completion_tokens: int
+    audio_seconds: int = Field(description="seconds of sound that were read, where billed so")
+    characters: int = Field(description="characters of text that were spoken, where billed so")
+    text_units: int = Field(description="units of text that guardrails read, where billed so")
+
+    @classmethod
+    def of(cls, row: ActivityRow, by: Collection[str] = GROUP_FIELDS) -> "ActivityObject":
+        """Build the object from a stored row, or from a sum over all but `by`."""
+        return cls(
+            date=row.day if "day" in by else None,
+            model=row.model if "model" in by else None,
+            provider_name=row.provider if "provider" in by else None,
+            key_id=row.key_id if "key" in by else None,
+            key_name=row.key_label if "key" in by else None,
+            labels=dict(row.all_labels),
+            requests=row.requests,
+            failed=row.failed,
+            usage=usd(row.cost_nano_usd),
+            prompt_tokens=row.usage.input_tokens,
+            completion_tokens=row.usage.output_tokens or 0,
+            reasoning_tokens=row.usage.reasoning_tokens or 0,
+            cached_tokens=row.usage.cache_read_input_tokens or 0,
+            cache_write_tokens=row.usage.cache_write_input_tokens,
+            audio_prompt_tokens=row.usage.audio_input_tokens or 0,
+            audio_completion_tokens=row.usage.audio_output_tokens or 0,
+            images=row.usage.images or 0,
+            web_searches=row.usage.web_searches or 0,
+            search_units=row.usage.search_units or 0,
+            image_prompt_tokens=row.usage.image_input_tokens or 0,
+            image_completion_tokens=row.usage.image_output_tokens or 0,
+            audio_seconds=row.usage.audio_seconds or 0,
+            characters=row.usage.characters or 0,
+            text_units=row.usage.text_units or 0,
+        )

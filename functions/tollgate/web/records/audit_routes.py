@@ -1,0 +1,155 @@
+"""The audit log: a workspace reads its own entries, the operator reads all."""
+
+from datetime import datetime
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from tollgate.core.clock import DAY_S
+from tollgate.core.principal import Principal
+from tollgate.core.records.audit import Actor, ActorKind, AuditEntry, AuditFilter
+from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.http.csv_columns import csv_cells, csv_columns
+from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
+from tollgate.web.services import Services
+from tollgate.web.shapes import Moment, Unreadable, moment
+
+_LIMIT_MAX: Final = 1000
+_DEFAULT_S: Final = 30 * DAY_S
+_Word = Annotated[str, Field(max_length=128)]
+
+
+class AuditQuery(BaseModel):
+    """Filter of entries made in [since, until), by default in the last 30 days."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    since: Moment | None = None
+    until: Moment | None = None
+    actor: Annotated[str, Field(max_length=2048)] | None = Field(
+        None,
+        description="id or name of a key, id of a member, ARN of an AWS identity, or name of a "
+        "process",
+    )
+    target: _Word | None = Field(
+        None,
+        description="id or name of a key, id of a team, member, credit entry or workspace, or sha",
+    )
+    workspace: _Word | None = Field(None, description="null is all, for the operator")
+    limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 100
+    cursor: _Word | None = Field(None, description="the `next_cursor` of the previous page")
+
+    def filter(self, now_s: int) -> AuditFilter:
+        """Return the filter for the store."""
+        # No entry is later than now, but clocks differ.
+        end_s = now_s + 60
+        until_s = min(int(self.until.timestamp()), end_s) if self.until else end_s
+        since_s = int(self.since.timestamp()) if self.since else until_s - _DEFAULT_S
+        return AuditFilter(since_s=since_s, until_s=until_s, actor=self.actor, target=self.target)
+
+
+class AuditObject(BaseModel):
+    """One change: its time, actor and target, and the fields that differ, as text."""
+
+    id: str
+    created_at: datetime
+    action: str = Field(description="kind of the target and a verb, such as `key.create`")
+    actor_type: ActorKind
+    actor: str = Field(description="id of a key, ARN of an AWS identity, or name of a process")
+    actor_name: str | None = Field(description="name of the key at that time")
+    actor_member_id: str | None = Field(
+        description="member that the key or session belongs to; null for a key that stands alone"
+    )
+    actor_workspace_id: str | None
+    origin: str | None = Field(
+        description="network address of the request; null for one from another workspace"
+    )
+    request_id: str | None
+    workspace_id: str | None = Field(description="null for a catalog")
+    target: str = Field(
+        description="id of a key, team, member, credit entry or workspace, or sha of a catalog"
+    )
+    target_name: str | None = Field(description="name of the key at that time")
+    before: dict[str, str] = Field(description="fields that changed; absent ones had no value")
+    after: dict[str, str] = Field(description="fields that changed; absent ones have no value")
+
+    @classmethod
+    def of(cls, entry: AuditEntry, *, shows_origin: bool) -> "AuditObject":
+        """Build the object from a stored entry."""
+        actor = entry.actor
+        return cls(
+            id=entry.id,
+            created_at=moment(entry.at_ms // 1_000).replace(
+                microsecond=entry.at_ms % 1_000 * 1_000
+            ),
+            action=entry.action,
+            actor_type=actor.kind,
+            actor=actor.id,
+            actor_name=actor.name,
+            actor_member_id=actor.member_id,
+            actor_workspace_id=actor.workspace_id,
+            origin=actor.origin if shows_origin else None,
+            request_id=actor.request_id,
+            workspace_id=entry.workspace_id,
+            target=entry.target,
+            target_name=entry.target_name,
+            before=dict(entry.before),
+            after=dict(entry.after),
+        )
+
+
+class AuditReply(BaseModel):
+    """Entries, latest first; `next_cursor` requests the next page."""
+
+    data: list[AuditObject]
+    next_cursor: str | None
+    unreadable: Unreadable
+
+
+def audit_routes(services: Services) -> APIRouter:
+    """Return the route `/v1/audit`."""
+    router = admitted_router(services, prefix="/v1", tag="audit")
+
+    @router.get("/audit", response_model=AuditReply, responses=OR_CSV)
+    async def list_changes(
+        principal: Caller,
+        query: Annotated[AuditQuery, Query()],
+        format_: Annotated[Format, Depends(wanted_format)],
+    ) -> AuditReply | Response:
+        """List changes of keys, people, credit, workspaces and catalogs, latest first.
+
+        The operator sees all of them, others those of their own workspace.
+        """
+        page = await services.audit_log.page(
+            _scope(services, principal, query.workspace),
+            query.filter(services.now_s()),
+            limit=query.limit,
+            before=query.cursor,
+        )
+        found = [
+            AuditObject.of(entry, shows_origin=_may_see_origin(services, principal, entry.actor))
+            for entry in page.found
+        ]
+        if format_ == "csv":
+            rows = map(csv_cells, found)
+            columns = csv_columns(AuditObject)
+            return csv_reply(columns, rows, next_=page.next, unreadable=page.unreadable)
+        return AuditReply(data=found, next_cursor=page.next, unreadable=list(page.unreadable))
+
+    return router
+
+
+def _scope(services: Services, principal: Principal, named: str | None) -> str | None:
+    """Return the workspace whose entries a caller sees, None for those of all.
+
+    Raises AccessError where it names one that it may not see.
+    """
+    if named not in (None, principal.workspace_id):
+        services.check_operator(principal)
+    return named if services.is_operator(principal) else principal.workspace_id
+
+
+def _may_see_origin(services: Services, principal: Principal, actor: Actor) -> bool:
+    return services.is_operator(principal) or principal.workspace_id == actor.workspace_id

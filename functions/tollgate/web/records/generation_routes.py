@@ -1,0 +1,197 @@
+"""Records of generations, one by one and in lists."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.responses import Response
+
+from tollgate.core.clock import DAY_S
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import is_id, without_prefix
+from tollgate.core.money.amounts import nano_usd
+from tollgate.core.records.activity import MEMBER_LABEL, TEAM_LABEL, GenerationFilter
+from tollgate.core.records.generation import GenerationRecord, Outcome
+from tollgate.web.admission import OwnThings, admitted_router
+from tollgate.web.http.csv_columns import csv_cells, csv_columns
+from tollgate.web.http.csv_reply import OR_CSV, Format, csv_reply, wanted_format
+from tollgate.web.own import Own
+from tollgate.web.records.generation_shapes import (
+    ContentObject,
+    ContentReply,
+    GenerationObject,
+    GenerationReply,
+    GenerationsReply,
+)
+from tollgate.web.services import Services
+from tollgate.web.shapes import Moment, PositiveUsd
+
+_LIMIT_MAX = 1000
+_Word = Annotated[str, Field(max_length=128)]
+GenerationId = Annotated[str, Query(alias="id", description="with or without its prefix")]
+
+
+class Selection(BaseModel):
+    """Filter of records made in [since, until), by default in the latest period."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    since: Moment | None = None
+    until: Moment | None = None
+    model: _Word | None = Field(
+        None, description="that served; of generations also the requested model, alias or route"
+    )
+    provider: _Word | None = None
+    key: _Word | None = Field(None, description="the name or id of a key")
+    team: _Word | None = Field(None, description="id of the team of the key at that time")
+    member: _Word | None = Field(None, description="id of the member of the key at that time")
+    label: list[_Word] = Field([], max_length=10, description="name:value; every label must match")
+
+    def filter(
+        self,
+        now_s: int,
+        *,
+        key_id: str | None,
+        own: Own,
+        days: int = 1,
+        outcome: Outcome | None = None,
+        cost_min: PositiveUsd | None = None,
+    ) -> GenerationFilter:
+        """Return the filter for the store; `days` is the period if `since` is not given.
+
+        `key_id` is the id of the key that `key` names. Raises RequestError for a label that is not
+        `name:value`, and for one that is named twice.
+        """
+        until_s = _second(self.until) if self.until else now_s + 1
+        return GenerationFilter(
+            since_s=_second(self.since) if self.since else until_s - days * DAY_S,
+            until_s=until_s,
+            model=self.model,
+            provider=self.provider,
+            key_id=key_id,
+            outcome=outcome,
+            cost_min_nano_usd=nano_usd(cost_min) if cost_min else 0,
+            labels=self._labels(),
+            member_id=own.member_id,
+        )
+
+    def _labels(self) -> dict[str, str]:
+        labels = dict(_label(text) for text in self.label)
+        for name, wanted in ((TEAM_LABEL, self.team), (MEMBER_LABEL, self.member)):
+            if wanted is None:
+                continue
+            if labels.setdefault(name, wanted) != wanted:
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, f"{name}: the label {name} is another.", param=name
+                )
+        return labels
+
+
+class GenerationsQuery(Selection):
+    """Filter of records, and the page to return."""
+
+    outcome: Outcome | None = None
+    cost_min: PositiveUsd | None = Field(None, description="USD")
+    limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 50
+    cursor: _Word | None = Field(None, description="the `next_cursor` of the previous page")
+
+
+def generation_routes(services: Services) -> APIRouter:
+    """Return the routes `/v1/generation`, its content and `/v1/generations`."""
+    router = admitted_router(services, prefix="/v1", tag="generations")
+
+    @router.get("/generation")
+    async def show_generation(own: OwnThings, id_: GenerationId) -> GenerationReply:
+        """Show a generation of this workspace, which is readable before its stream has ended."""
+        record = await find_record(services, own, without_prefix(id_))
+        if record is None:
+            raise RequestError(
+                ErrorCode.NOT_FOUND, "There is no such generation in this workspace.", param="id"
+            )
+        return GenerationReply(data=GenerationObject.of(record))
+
+    @router.get("/generation/content")
+    async def show_content(own: OwnThings, id_: GenerationId) -> ContentReply:
+        """Show the request and the answer, for the days that the key keeps content."""
+        bare, content = without_prefix(id_), None
+        is_reached = own.is_all or await find_record(services, own, bare) is not None
+        if is_reached and is_id(bare) and services.contents is not None:
+            content = await services.contents.get(own.workspace_id, bare)
+        if content is None:
+            raise RequestError(
+                ErrorCode.NOT_FOUND, "No content is stored for such a generation.", param="id"
+            )
+        try:
+            return ContentReply(data=ContentObject.model_validate_json(content))
+        except ValidationError as corrupt:
+            raise RequestError(
+                ErrorCode.NOT_FOUND,
+                f"The stored content of gen-{bare} is corrupt.",
+                param="id",
+            ) from corrupt
+
+    @router.get("/generations", response_model=GenerationsReply, responses=OR_CSV)
+    async def list_generations(
+        own: OwnThings,
+        query: Annotated[GenerationsQuery, Query()],
+        format_: Annotated[Format, Depends(wanted_format)],
+    ) -> GenerationsReply | Response:
+        """List the workspace's generations, newest first, as JSON or CSV."""
+        wanted = query.filter(
+            services.now_s(),
+            key_id=await services.find_key_id(query.key, own),
+            own=own,
+            outcome=query.outcome,
+            cost_min=query.cost_min,
+        )
+        page = await services.generations.page(
+            own.workspace_id,
+            wanted,
+            limit=query.limit,
+            before=_cursor(query.cursor),
+        )
+        next_ = None if page.next is None else f"gen-{page.next}"
+        if format_ == "csv":
+            rows = map(csv_cells, map(GenerationObject.of, page.found))
+            columns = csv_columns(GenerationObject)
+            return csv_reply(columns, rows, next_=next_, unreadable=page.unreadable)
+        return GenerationsReply(
+            data=[GenerationObject.of(record) for record in page.found],
+            next_cursor=next_,
+            unreadable=list(page.unreadable),
+        )
+
+    return router
+
+
+async def find_record(services: Services, own: Own, generation_id: str) -> GenerationRecord | None:
+    """Return the record of a generation that the caller reaches, None if there is none."""
+    if not is_id(generation_id):
+        return None
+    record = await services.generations.get(own.workspace_id, generation_id)
+    return record if record is not None and own.has_record(record) else None
+
+
+def _cursor(text: str | None) -> str | None:
+    if text is None:
+        return None
+    bare = without_prefix(text)
+    if not is_id(bare):
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, "cursor: this list has no such cursor.", param="cursor"
+        )
+    return bare
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, "label: write it as name:value.", param="label"
+        )
+    return name, value
+
+
+def _second(moment: datetime) -> int:
+    return int(moment.timestamp())

@@ -1,0 +1,208 @@
+"""Stored responses: read, listed and deleted by the keys of their workspace."""
+
+import logging
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
+from pydantic import BaseModel, Field
+from pydantic_core import to_json
+from starlette.responses import Response
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.principal import Principal
+from tollgate.core.request import JsonObject
+from tollgate.ingress.formats import RESPONSES
+from tollgate.ingress.responses.stored import HOW_TO_STORE, StoredResponse, response_generation
+from tollgate.web.admission import By, Caller, OwnThings, admitted_router
+from tollgate.web.http.paths import STREAMING_PATHS, UNSERVED
+from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
+from tollgate.web.own import Own
+from tollgate.web.records.generation_routes import find_record
+from tollgate.web.services import Services
+
+_log: Final = logging.getLogger(__name__)
+
+_LIMIT_MAX: Final = 100
+_PARAM: Final = "response_id"
+_SHOWN: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "The response as it was sent.",
+        "content": {
+            "application/json": {"schema": {"$ref": "#/components/schemas/ResponseObject"}}
+        },
+    }
+}
+_Include = Annotated[
+    list[Annotated[str, Field(max_length=128)]] | None,
+    Query(alias="include[]", max_length=32, description="accepted; all that is stored is shown"),
+]
+
+
+class DeletedResponse(BaseModel):
+    """A response that was deleted."""
+
+    id: str
+    object: Literal["response"] = "response"
+    deleted: Literal[True] = True
+
+
+class InputItems(BaseModel):
+    """A page of the items of an input, earlier turns included."""
+
+    object: Literal["list"] = "list"
+    data: list[dict[str, Any]]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+async def _read_id(request: Request, response_id: str) -> str:
+    """Return the id of a path, which is not the name of another route that is served elsewhere."""
+    if request.scope["path"] in STREAMING_PATHS | UNSERVED:
+        raise HTTPException(405)
+    return response_id
+
+
+_ResponseId = Annotated[str, Depends(_read_id)]
+
+
+def response_routes(services: Services) -> APIRouter:
+    """Return the routes below `/v1/responses`."""
+    router = admitted_router(services, prefix=RESPONSES.path, tag=RESPONSES.tag)
+
+    @router.get("/{response_id}", responses=_SHOWN, response_class=Response)
+    async def show_response(
+        principal: Caller,
+        own: OwnThings,
+        response_id: _ResponseId,
+        *,
+        include: _Include = None,
+        stream: Annotated[bool | None, Query(description="true is not served")] = None,
+    ) -> Response:
+        """Show a stored response of this workspace."""
+        if stream:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                "stream: a stored response is shown whole; leave it out.",
+                param="stream",
+            )
+        stored = await _find(services, principal, own, response_id)
+        return Response(stored.response, media_type="application/json")
+
+    @router.delete("/{response_id}")
+    async def delete_response(
+        principal: Caller, own: OwnThings, by: By, response_id: _ResponseId
+    ) -> DeletedResponse:
+        """Delete a stored response; a later one that continued it has its items too."""
+        generation_id = response_generation(response_id)
+        if generation_id is None or services.responses is None:
+            raise _not_found(principal)
+        await _check_own(services, principal, own, generation_id)
+        if not await services.responses.delete(principal.workspace_id, generation_id, by=by):
+            raise _not_found(principal)
+        return DeletedResponse(id=response_id)
+
+    @router.get("/{response_id}/input_items")
+    async def list_input_items(
+        principal: Caller,
+        own: OwnThings,
+        response_id: str,
+        *,
+        limit: Annotated[int, Query(ge=1, le=_LIMIT_MAX)] = 20,
+        after: Annotated[str | None, Query(max_length=128, description="the id of an item")] = None,
+        order: Literal["asc", "desc"] = "desc",
+        include: _Include = None,
+    ) -> InputItems:
+        """List the items of a stored response's input, earlier turns included."""
+        stored = await _find(services, principal, own, response_id)
+        items = _after(list(stored.input if order == "asc" else reversed(stored.input)), after)
+        page = _first(items, limit)
+        return InputItems(
+            data=[dict(item) for item in page],
+            first_id=_id_of(page[0]) if page else None,
+            last_id=_id_of(page[-1]) if page else None,
+            has_more=len(items) > len(page),
+        )
+
+    _add_cancel(router, services)
+    return router
+
+
+def _add_cancel(router: APIRouter, services: Services) -> None:
+    """Add the route that cancels a response in the background, which none is."""
+
+    @router.post("/{response_id}/cancel")
+    async def cancel_response(principal: Caller, own: OwnThings, response_id: str) -> None:
+        """Refuse with 400: only a response in the background could be cancelled."""
+        await _find(services, principal, own, response_id)
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            "Cannot cancel a synchronous response: only one with `background: true` could be, "
+            "which is not served.",
+            param=_PARAM,
+        )
+
+
+async def _find(
+    services: Services, principal: Principal, own: Own, response_id: str
+) -> StoredResponse:
+    """Return a stored response that the caller reaches; raise RequestError if there is none."""
+    generation_id = response_generation(response_id)
+    if generation_id is None or services.responses is None:
+        raise _not_found(principal)
+    await _check_own(services, principal, own, generation_id)
+    stored = await services.responses.get(principal.workspace_id, generation_id)
+    if stored is None:
+        raise _not_found(principal)
+    try:
+        return StoredResponse.from_bytes(stored)
+    except ValueError as corrupt:
+        _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
+        raise _not_found(principal) from corrupt
+
+
+async def _check_own(
+    services: Services, principal: Principal, own: Own, generation_id: str
+) -> None:
+    """Raise RequestError for the response of a generation that the caller does not reach.
+
+    A response whose record has expired is the workspace's alone.
+    """
+    if own.is_all:
+        return
+    if await find_record(services, own, generation_id) is None:
+        raise _not_found(principal)
+
+
+def _not_found(principal: Principal) -> RequestError:
+    """Return the refusal of an id; it is the same for one that another workspace has."""
+    if principal.role == "inference" and principal.response_days is None:
+        return RequestError(ErrorCode.INVALID_REQUEST, HOW_TO_STORE, param=_PARAM)
+    return RequestError(
+        ErrorCode.NOT_FOUND, "There is no such stored response in this workspace.", param=_PARAM
+    )
+
+
+def _after(items: list[JsonObject], after: str | None) -> list[JsonObject]:
+    if after is None:
+        return items
+    for place, item in enumerate(items):
+        if _id_of(item) == after:
+            return items[place + 1 :]
+    raise RequestError(
+        ErrorCode.INVALID_REQUEST, "after: the input has no such item.", param="after"
+    )
+
+
+def _first(items: list[JsonObject], limit: int) -> list[JsonObject]:
+    """Return so many items, or fewer that a reply of the platform has room for; at least one."""
+    size = 0
+    for place, item in enumerate(items[:limit]):
+        size += size_in_reply(to_json(item))
+        if place and size > REPLY_BYTES_MAX:
+            return items[:place]
+    return items[:limit]
+
+
+def _id_of(item: JsonObject) -> str:
+    return str(item["id"])

@@ -1,0 +1,222 @@
+"""Stored responses around a generation: the turns before a request, and the response after it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from msgspec.structs import replace
+from pydantic_core import to_json
+
+from tollgate.core.clock import Deadline
+from tollgate.core.errors import ErrorCode, GatewayError, LedgerError, RequestError
+from tollgate.core.events import ChosenGroup
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.request import JsonObject
+from tollgate.core.response import Fold
+from tollgate.engine.gateway import Call, Gateway
+from tollgate.engine.generate import SETTLE_BUDGET_S
+from tollgate.engine.replies.content_log import ContentLog
+from tollgate.engine.replies.sink import EventSink
+from tollgate.ingress.base import Ingress, ParsedCall, ServedBy
+from tollgate.ingress.json_body import decode_object
+from tollgate.ingress.responses.parse import parse_response_object
+from tollgate.ingress.responses.stored import (
+    PREVIOUS,
+    StoredResponse,
+    StoredTurns,
+    encode_stored,
+    numbered,
+    references_of,
+    response_generation,
+)
+from tollgate.stores.ports.base import Hold
+from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
+
+_log: Final = logging.getLogger(__name__)
+
+# With the input behind it. A conversation that is longer is answered, and not stored.
+RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
+# The latest response of a conversation has all of its items, so that one read is the rule.
+_READS_MAX: Final = 8
+_READ_BYTES_MAX: Final = 2 * RESPONSE_BYTES_MAX
+# The answer waits for its store no longer than this.
+_STORE_BUDGET_S: Final = 4.0
+# What is left for the last bytes, before the platform ends the invocation.
+_LAST_BYTES_S: Final = 1.0
+
+
+async def parse_with_turns(
+    responses: ContentLog,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    workspace_id: str,
+    days: int,
+) -> ParsedCall:
+    """Parse a request of a key whose responses are stored, with the stored turns that it takes.
+
+    Raises RequestError with the field at fault.
+    """
+    asked = decode_object(body)
+    turns = await _Reader(responses, workspace_id, days).read(asked)
+    return parse_response_object(asked, headers, size_bytes=len(body), turns=turns)
+
+
+class _Reader:
+    """Reads the stored responses of one request."""
+
+    def __init__(self, responses: ContentLog, workspace_id: str, days: int) -> None:
+        self._responses = responses
+        self._workspace_id = workspace_id
+        self._days = days
+        self._bytes = 0
+
+    async def read(self, asked: JsonObject) -> StoredTurns:
+        """Return the turns that a request names; it is not validated yet."""
+        earlier: tuple[JsonObject, ...] = ()
+        previous = asked.get(PREVIOUS)
+        if isinstance(previous, str):
+            generation_id = response_generation(previous)
+            stored = await self._get(generation_id) if generation_id else None
+            if stored is None:
+                raise _unknown_previous(previous if generation_id else "")
+            earlier = stored.conversation
+        known = {str(item["id"]): item for item in earlier if "id" in item}
+        wanted = dict(references_of(asked.get("input")))
+        named = {generation for generation in wanted.values() if generation}
+        # Ids sort by time.
+        for generation in sorted(named, reverse=True)[:_READS_MAX]:
+            found_all = all(id_ in known for id_, of in wanted.items() if of is not None)
+            if found_all or self._bytes > _READ_BYTES_MAX:
+                break
+            stored = await self._get(generation)
+            if stored is not None:
+                found = {str(it["id"]): it for it in stored.conversation if "id" in it}
+                known = found | known
+        return StoredTurns(earlier=earlier, referenced=known)
+
+    async def _get(self, generation_id: str) -> StoredResponse | None:
+        stored = await self._responses.get(self._workspace_id, generation_id, days=self._days)
+        if stored is None:
+            return None
+        self._bytes += len(stored)
+        try:
+            return StoredResponse.from_bytes(stored)
+        except ValueError as corrupt:
+            _log.error("the stored response resp_%s is corrupt: %s", generation_id, corrupt)
+            return None
+
+
+def _unknown_previous(id_: str) -> RequestError:
+    """Return the refusal by whose code, as OpenAI's, clients send the whole conversation again."""
+    named = f"Previous response with id '{id_}'" if id_ else "Previous response"
+    return RequestError(
+        ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND,
+        f"{named} not found: this workspace has no such stored response. Send the whole "
+        "conversation in `input`.",
+        param=PREVIOUS,
+    )
+
+
+class StoringSink:
+    """Passes a generation on, and stores its response once it is complete.
+
+    A response that cannot be stored is answered and billed all the same; it says `store: false`.
+    """
+
+    def __init__(
+        self,
+        sink: EventSink,
+        *,
+        responses: ContentLog,
+        call: Call,
+        input_: Sequence[JsonObject],
+        gateway: Gateway,
+        ingress: Ingress,
+        days: int,
+    ) -> None:
+        self._sink = sink
+        self._responses = responses
+        self._gateway = gateway
+        self._ingress = ingress
+        self._call = call
+        self._input = input_
+        self._days = days
+        self._fold = Fold()
+        self._served: ServedBy | None = None
+
+    @asynccontextmanager
+    async def open(self, hold: Hold) -> AsyncIterator[None]:
+        async with self._sink.open(hold):
+            yield
+
+    async def begin(self, served: ServedBy) -> None:
+        self._served = served
+        await self._sink.begin(served)
+
+    async def send(self, events: Sequence[ChosenGroup]) -> None:
+        for _, event in events:
+            self._fold.accept(event)
+        await self._sink.send(events)
+
+    async def finish(self, record: GenerationRecord) -> None:
+        # Before the last bytes: a client that has seen the end reads the response at once, and
+        # the platform may freeze the process.
+        try:
+            await self._keep(record)
+        except (GatewayError, TimeoutError) as failure:
+            _log.warning("response %s could not be stored: %s", record.id, failure)
+            record = replace(record, adapted=(*record.adapted, "store"))
+        await self._sink.finish(record)
+
+    async def fail(self, error: GatewayError, record: GenerationRecord) -> None:
+        await self._sink.fail(error, record)
+
+    async def _keep(self, record: GenerationRecord) -> None:
+        call = self._call
+        if self._served is None:
+            raise RuntimeError("finish() before begin()")
+        renderer = self._ingress.renderer(
+            call.parsed, self._served, credits_per_usd=self._gateway.credits_per_usd
+        )
+        content = _encode_readable(
+            renderer.whole([self._fold.response()], record),
+            numbered(self._input, record.id),
+        )
+        # Settlement has its budget behind the deadline, and may have taken all of it.
+        end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
+        left_s = Deadline(call.deadline.clock, end_s).remaining_s()
+        async with asyncio.timeout(min(_STORE_BUDGET_S, left_s)):
+            await self._responses.keep(
+                call.principal.workspace_id, record.id, content, days=self._days
+            )
+
+
+def _encode_readable(response: bytes, items: Sequence[JsonObject]) -> bytes:
+    """Encode what is stored; raise LedgerError if it could not be read or shown again.
+
+    An item of the answer is an item of the next input.
+    """
+    content = encode_stored(response, items)
+    if len(content) > RESPONSE_BYTES_MAX:
+        raise LedgerError(
+            ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"
+        )
+    # A number beyond any (`1e999`) is read as infinite, which JSON has no word for. Text may have.
+    if b"Infinity" in content:
+        try:
+            StoredResponse.from_bytes(content)
+        except ValueError as unreadable:
+            raise LedgerError(
+                ErrorCode.INVALID_REQUEST, "it has a number beyond any"
+            ) from unreadable
+    # In a reply it is at most twice as long.
+    if len(content) > REPLY_BYTES_MAX // 2:
+        shown = (response, *map(to_json, items))
+        if max(map(size_in_reply, shown)) > REPLY_BYTES_MAX:
+            raise LedgerError(
+                ErrorCode.PAYLOAD_TOO_LARGE, "it would not fit in the reply that shows it"
+            )
+    return content

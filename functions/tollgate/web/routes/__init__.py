@@ -1,1 +1,0 @@
-"""The api's routes, a module for each thing they are about."""

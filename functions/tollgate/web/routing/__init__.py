@@ -1,0 +1,1 @@
+"""Routes and bodies of catalogs and of explained plans."""

@@ -1,0 +1,77 @@
+"""The live catalog and its history; catalogs are published with the command line alone."""
+
+from datetime import datetime
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from tollgate.core.routing.publication import Publication
+from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.services import Services
+from tollgate.web.shapes import moment
+
+
+class PublicationObject(BaseModel):
+    """One publication: the catalog that it made live, and the candidate that it began to try."""
+
+    revision: int = Field(description="number of the publication, from 1")
+    live: str = Field(description="sha of the catalog that serves every other key")
+    candidate: str | None = Field(description="sha of the catalog that a share of the keys tries")
+    percent: int = Field(description="that share")
+    published_at: datetime
+    published_by: str | None = Field(description="for keys of the operator's workspace")
+    commit: str | None = Field(description="for keys of the operator's workspace")
+
+    @classmethod
+    def of(cls, publication: Publication, *, shows_author: bool) -> "PublicationObject":
+        """Build the object from a stored publication."""
+        return cls(
+            revision=publication.revision,
+            live=publication.live,
+            candidate=publication.candidate,
+            percent=publication.percent,
+            published_at=moment(publication.moved_s),
+            published_by=publication.by if shows_author else None,
+            commit=publication.commit if shows_author else None,
+        )
+
+
+class CatalogObject(BaseModel):
+    """The catalog that serves, and up to 100 publications, latest first."""
+
+    sha: str = Field(
+        description="of the live catalog, which no publication has where none was made"
+    )
+    models: int
+    routes: list[str]
+    history: list[PublicationObject]
+
+
+class CatalogReply(BaseModel):
+    """The live catalog."""
+
+    data: CatalogObject
+
+
+def catalog_routes(services: Services) -> APIRouter:
+    """Return the route `/v1/catalog`."""
+    router = admitted_router(services, prefix="/v1", tag="models")
+
+    @router.get("/catalog")
+    async def show_catalog(principal: Caller) -> CatalogReply:
+        """Show the live catalog, the candidate with its share of keys, and the history of both."""
+        catalog = await services.catalogs.for_key(None)
+        shows_author = services.is_operator(principal)
+        return CatalogReply(
+            data=CatalogObject(
+                sha=catalog.sha,
+                models=len(catalog.models),
+                routes=sorted(catalog.routes),
+                history=[
+                    PublicationObject.of(each, shows_author=shows_author)
+                    for each in await services.publications.history()
+                ],
+            )
+        )
+
+    return router

@@ -1,0 +1,103 @@
+"""The route that explains the routing of a request before it is sent."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.principal import Principal
+from tollgate.core.request import GenerationRequest
+from tollgate.core.routing.speed import Speed
+from tollgate.core.work.base import Work
+from tollgate.engine.files.named_files import find_named_files
+from tollgate.engine.rounds.server_tools import plan_rounds
+from tollgate.engine.routing.simulation import Fault
+from tollgate.ingress.base import Ingress
+from tollgate.ingress.formats import CHAT_COMPLETIONS, FORMATS
+from tollgate.routing.planning.planner import Planner
+from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.web.admission import Caller, admitted_router
+from tollgate.web.http.request_id import request_id_of
+from tollgate.web.openapi import ANY_FORMAT
+from tollgate.web.routing.explanation_shapes import ExplanationObject, answer_time_s, explain_plan
+from tollgate.web.services import Services
+
+_FAULTS_MAX: Final = 16
+# The schema of the body is filled in by `web/openapi.py`.
+_ANY_FORMAT: Final = {ANY_FORMAT: True}
+_NAMES: Final = {"enum": [each.name for each in FORMATS]}
+_Fault = Annotated[str, Query(max_length=256)]
+
+
+def explanation_routes(services: Services) -> APIRouter:
+    """Build the router of `/v1/route/explain`."""
+    router = admitted_router(services, prefix="/v1", tag="models")
+
+    @router.post("/route/explain", openapi_extra=_ANY_FORMAT)
+    async def explain_route(
+        principal: Caller,
+        request: Request,
+        simulate: Annotated[
+            list[_Fault],
+            Query(max_length=_FAULTS_MAX, description="failures to simulate: `429@openai`"),
+        ] = [],  # noqa: B006 - FastAPI copies it
+        format: Annotated[  # noqa: A002 - the name of the parameter
+            str, Query(description="the client format of the body", json_schema_extra=_NAMES)
+        ] = CHAT_COMPLETIONS.name,
+    ) -> ExplanationObject:
+        """Explain the candidates of a request, their exclusions and draws, at no cost."""
+        faults = [Fault.parse(fault) for fault in simulate]
+        parsed = _ingress(services, format).parse(await request.body(), request.headers)
+        work = await _with_files(services, principal, parsed.request)
+        catalog = await services.catalogs.for_key(principal.key_id)
+        planner = Planner(catalog)
+        work, tools = plan_rounds(services.make_tools, planner, work, principal)
+        wanted = PlanningRequest.of(
+            work,
+            principal=principal,
+            request_id=request_id_of(request.scope),
+            fallbacks=request.headers.get("x-disable-fallback", "").lower() != "true",
+            rounds=tools.bound if tools else None,
+        )
+        survey = planner.survey(wanted, now_s=services.clock.now_s())
+        resting: Mapping[str, float] = {}
+        speeds: Mapping[str, Speed] = {}
+        if survey.plan is not None:
+            ids = survey.plan.endpoint_ids
+            resting, speeds = await asyncio.gather(
+                services.cooldowns.find_resting(ids, catalog.defaults.cooldown.policy),
+                services.cooldowns.find_speeds(ids),
+            )
+        return explain_plan(
+            survey,
+            wanted,
+            catalog.sha,
+            faults=faults,
+            time_s=answer_time_s(parsed, catalog.defaults.timeouts),
+            resting=resting,
+            speeds=speeds,
+            tools=tools,
+        )
+
+    return router
+
+
+async def _with_files(services: Services, principal: Principal, asked: Work) -> Work:
+    """Return a request whose uploaded files are found: their kinds decide what can serve it."""
+    if not isinstance(asked, GenerationRequest) or not asked.names_files:
+        return asked
+    return await find_named_files(services.named_files, principal.workspace_id, asked)
+
+
+def _ingress(services: Services, name: str) -> Ingress:
+    if all(name != each.name for each in FORMATS):
+        *others, last = (f"'{each.name}'" for each in FORMATS)
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST,
+            f"format must be {', '.join(others)} or {last}.",
+            param="format",
+        )
+    return services.formats[name]

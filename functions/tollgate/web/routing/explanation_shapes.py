@@ -1,0 +1,275 @@
+"""The JSON of an explained plan, for the api and the command line."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Self
+
+from pydantic import BaseModel, Field
+
+from tollgate.core.content import ServerToolId
+from tollgate.core.errors import GatewayError
+from tollgate.core.money.amounts import usd
+from tollgate.core.records.generation import RoundsBound
+from tollgate.core.routing.speed import Speed
+from tollgate.engine.generate import SETTLE_BUDGET_S
+from tollgate.engine.rounds.tool_injection import Injected, InjectedTools
+from tollgate.engine.routing.simulation import Fault, SimulatedAttempt, simulate
+from tollgate.ingress.base import ParsedWork
+from tollgate.routing.defaults_sections import TimeoutsSection
+from tollgate.routing.planning.exclusions import Cause, Exclusion
+from tollgate.routing.planning.plan import Attempt, Plan
+from tollgate.routing.planning.planner import Candidate, Survey
+from tollgate.routing.planning.planning_request import PlanningRequest
+from tollgate.routing.planning.rules import SkippedRule
+from tollgate.tools.ports.base import RequestTools
+from tollgate.web.http.cors import WebLimits
+from tollgate.web.shapes import Usd, moment
+
+
+class SkippedRuleObject(BaseModel):
+    """A rule that does not apply."""
+
+    rule: int
+    reason: str
+
+    @classmethod
+    def of(cls, skipped: SkippedRule) -> Self:
+        """Convert a skipped rule to its JSON."""
+        return cls(rule=skipped.number, reason=skipped.reason)
+
+
+class CandidateObject(BaseModel):
+    """An endpoint that was considered, in the order of trying."""
+
+    attempt: int | None = Field(description="its place in the plan, from 1; null if it is excluded")
+    model: str
+    provider: str
+    upstream: str = Field(description="the provider's own name of the model")
+    model_weight: int | None = Field(description="percent, where models are drawn")
+    model_draw: float | None = Field(description="score of the model's draw; the highest is first")
+    weight: int | None = Field(description="percent, where endpoints of the model are drawn")
+    draw: float | None = Field(description="score of the endpoint's draw")
+    cost_max: Usd = Field(description="highest cost of the request here")
+    reads: bool = Field(
+        description="whether the gateway reads the request's documents for it, which it does not "
+        "to explain: their text, pictures and fees are not in `cost_max` and `hold`"
+    )
+    removed: str | None = Field(description="the reason for which it is excluded")
+    resting_until: datetime | None = Field(description="it failed; until then it is tried last")
+    latency_ms: int | None = Field(description="measured here, to the first token")
+    tokens_per_s: float | None = Field(description="measured here, of whole answers")
+
+
+class ExplainedError(BaseModel):
+    """The error that the caller would get."""
+
+    code: str
+    message: str
+    param: str | None
+
+    @classmethod
+    def of(cls, error: GatewayError) -> Self:
+        """Convert an error to its JSON."""
+        return cls(code=error.code.value, message=error.message, param=error.param)
+
+
+class SimulatedAttemptObject(BaseModel):
+    """One simulated attempt; `error` is null for the one that serves."""
+
+    model: str
+    provider: str
+    upstream: str
+    error: str | None
+    took_s: float
+    pause_s: float = Field(description="before the next attempt")
+
+    @classmethod
+    def of(cls, made: SimulatedAttempt) -> Self:
+        """Convert a simulated attempt to its JSON."""
+        target = made.attempt.target
+        return cls(
+            model=target.model,
+            provider=target.provider,
+            upstream=target.upstream_model,
+            error=made.error.value if made.error else None,
+            took_s=round(made.took_s, 3),
+            pause_s=round(made.pause_s, 3),
+        )
+
+
+class SimulationObject(BaseModel):
+    """The attempts if endpoints failed as stated; `error` is null if one serves."""
+
+    faults: list[str]
+    attempts: list[SimulatedAttemptObject]
+    error: str | None
+
+    @classmethod
+    def of(cls, plan: Plan, faults: Sequence[Fault], time_s: float) -> Self:
+        """Simulate the engine's attempts within `time_s`."""
+        made = simulate(plan, faults, time_s=time_s)
+        return cls(
+            faults=[f"{fault.kind}@{fault.where}" for fault in faults],
+            attempts=[SimulatedAttemptObject.of(each) for each in made.attempts],
+            error=made.error.value if made.error else None,
+        )
+
+
+class ExplainedTool(BaseModel):
+    """A tool that the gateway runs for a model, and the engine behind it."""
+
+    id: ServerToolId
+    engine: str
+    by_provider: bool = Field(description="whether a provider that can runs it by itself")
+    uses_max: int
+    fees: Usd = Field(description="of all its runs, by the engine")
+
+    @classmethod
+    def of(cls, injected: Injected, tools: RequestTools) -> Self:
+        """Convert a tool to its JSON."""
+        return cls(
+            id=injected.tool.id,
+            engine=injected.bound.engine,
+            by_provider=tools.native(injected.tool) is not None,
+            uses_max=injected.bound.uses_max,
+            fees=usd(injected.bound.fees_nano_usd),
+        )
+
+
+class ExplainedRounds(BaseModel):
+    """The most that rounds can be: every later prompt may have all results."""
+
+    rounds_max: int
+    result_tokens: int = Field(description="of all runs together")
+    fees: Usd = Field(description="of all runs together")
+    tools: list[ExplainedTool]
+
+    @classmethod
+    def of(cls, bound: RoundsBound, injected: InjectedTools | None) -> Self:
+        """Convert a bound to its JSON."""
+        return cls(
+            tools=[ExplainedTool.of(tool, injected.tools) for tool in injected.by_name.values()]
+            if injected
+            else [],
+            rounds_max=bound.rounds_max,
+            result_tokens=bound.result_tokens,
+            fees=usd(bound.fees_nano_usd),
+        )
+
+
+class ExplanationObject(BaseModel):
+    """The routing of a request, with reasons; nothing is sent, held or recorded."""
+
+    requested: str
+    route: str | None
+    rule: int | None = Field(description="the one that applies, from 1; null if there are no rules")
+    skipped: list[SkippedRuleObject]
+    catalog_sha: str
+    drawn_by: str = Field(description="the hash of the session's id, else of the request's")
+    prompt_tokens: int = Field(description="as estimated for rules")
+    prompt_tokens_max: int = Field(description="as costs are bounded by")
+    candidates: list[CandidateObject]
+    hold: Usd | None = Field(description="dollars that would be held; null if it is refused")
+    rounds: ExplainedRounds | None = Field(
+        description="bounds of the rounds in which the gateway runs tools; null without such tools"
+    )
+    next_on: list[str] = Field(description="the errors on which the next attempt is made")
+    unmet: list[str] = Field(
+        description="preferences that have no effect, for want of measurements"
+    )
+    error: ExplainedError | None = Field(description="the refusal; null if the request is planned")
+    simulation: SimulationObject | None
+
+    @property
+    def serves(self) -> bool:
+        """True if some endpoint would serve it."""
+        return self.error is None and not (self.simulation and self.simulation.error)
+
+
+def explain_plan(
+    survey: Survey,
+    wanted: PlanningRequest,
+    catalog_sha: str,
+    *,
+    faults: Sequence[Fault] = (),
+    time_s: float,
+    resting: Mapping[str, float],
+    speeds: Mapping[str, Speed],
+    tools: InjectedTools | None = None,
+) -> ExplanationObject:
+    """Explain a survey. `resting` endpoints are tried last, each until its Unix second.
+
+    A request that sorts by speed goes by `speeds`. `time_s` is the time for the whole answer.
+    Raises the refusal of a request whose name leads nowhere, and RequestError for a fault that
+    matches nothing in the plan.
+    """
+    if survey.trace is None and survey.refusal is not None:
+        raise survey.refusal
+    plan = survey.plan.fastest_first(speeds).resting_last(resting) if survey.plan else None
+    attempts = plan.attempts if plan else ()
+    places = {_place_of(attempt): place for place, attempt in enumerate(attempts, start=1)}
+    return ExplanationObject(
+        requested=wanted.model,
+        route=survey.trace.route if survey.trace else None,
+        rule=survey.trace.rule if survey.trace else None,
+        skipped=[SkippedRuleObject.of(skipped) for skipped in survey.skipped_rules],
+        catalog_sha=catalog_sha,
+        drawn_by=wanted.draw_key_hash,
+        prompt_tokens=wanted.input_tokens,
+        prompt_tokens_max=wanted.input_tokens_max,
+        candidates=[
+            _candidate(
+                each,
+                place=places.get(_place_of(each.attempt)),
+                until_s=resting.get(each.attempt.target.endpoint_id),
+                speed=speeds.get(each.attempt.target.endpoint_id),
+            )
+            for each in survey.candidates
+        ],
+        hold=usd(plan.cost_max_nano_usd) if plan else None,
+        rounds=ExplainedRounds.of(wanted.rounds, tools) if wanted.rounds else None,
+        next_on=sorted(plan.next_on) if plan else [],
+        unmet=list(plan.unmet) if plan else [],
+        error=ExplainedError.of(survey.refusal) if survey.refusal else None,
+        simulation=SimulationObject.of(plan, faults, time_s) if plan and faults else None,
+    )
+
+
+def answer_time_s(parsed: ParsedWork, timeouts: TimeoutsSection) -> float:
+    """Return the seconds that an answer may take if no platform ends the invocation."""
+    if not parsed.stream:
+        return timeouts.non_streamed_total_s
+    return WebLimits().stream_total_s - SETTLE_BUDGET_S
+
+
+_Place = tuple[str, str]
+
+
+def _place_of(attempt: Attempt) -> _Place:
+    return attempt.target.model, attempt.target.endpoint_id
+
+
+def _candidate(
+    candidate: Candidate, *, place: int | None, until_s: float | None, speed: Speed | None
+) -> CandidateObject:
+    attempt, excluded = candidate.attempt, candidate.exclusion
+    if place is None and excluded is None:
+        # The plan keeps the fastest one alone.
+        excluded = Exclusion(Cause.FALLBACKS_OFF)
+    tokens_per_s = None if speed is None else speed.tokens_per_s
+    return CandidateObject(
+        attempt=place,
+        model=attempt.target.model,
+        provider=attempt.target.provider,
+        upstream=attempt.target.upstream_model,
+        model_weight=candidate.model_weight,
+        model_draw=candidate.model_draw,
+        weight=candidate.weight,
+        draw=candidate.draw,
+        cost_max=usd(candidate.cost_max_nano_usd),
+        reads=candidate.reads,
+        removed=excluded.reason if excluded else None,
+        resting_until=None if until_s is None else moment(int(until_s)),
+        latency_ms=None if speed is None else speed.latency_ms,
+        tokens_per_s=None if tokens_per_s is None else round(tokens_per_s, 1),
+    )

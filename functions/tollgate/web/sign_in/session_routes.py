@@ -1,0 +1,166 @@
+"""Sessions for identity tokens, and what Claude Code asks of a gateway that signs people in."""
+
+import hashlib
+import logging
+import uuid
+from typing import Any, Final
+
+import msgspec
+from pydantic import ValidationError
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import AccessError, ErrorCode, RequestError
+from tollgate.core.principal import Principal
+from tollgate.ingress.validation import field_error
+from tollgate.sign_in.identity import Identity, refused_token
+from tollgate.stores.ports.people import SESSION_S_MAX
+from tollgate.web.http.reply import read_body
+from tollgate.web.sign_in.session_shapes import (
+    ClosedSessionReply,
+    IdentityTokenBody,
+    NewSessionReply,
+    SessionObject,
+    SessionReply,
+)
+from tollgate.web.sign_in.sign_in_services import LoginServices, person, presented_secret
+
+_BODY_BYTES_MAX: Final = 64 * 1024
+_TELEMETRY_BYTES_MAX: Final = 4 * 1024 * 1024
+_LOGGER: Final = logging.getLogger("tollgate.telemetry")
+_NO_STORE: Final = {"cache-control": "no-store"}
+_JSON: Final = "application/json"
+
+
+class SessionRoutes:
+    """The handlers of `/v1/session` and of the paths of Claude Code's Cloud gateway."""
+
+    def __init__(self, services: LoginServices) -> None:
+        self._services = services
+
+    async def open(self, request: Request) -> Response:
+        """Open a session for an identity token; it ends an hour after the token was issued."""
+        login = self._services.configured()
+        body = _parse(await self._services.read_body(request, _BODY_BYTES_MAX))
+        identity = await login.issuer.identify(body.token)
+        lifetime_s = _lifetime_s(identity, login.sign_in.session_s, self._services.clock)
+        by = person(request)
+        member = await login.people.admit(identity, by=by)
+        opened = await login.sessions.open(
+            member.workspace_id, member.id, lifetime_s=lifetime_s, by=by
+        )
+        if opened is None:
+            raise AccessError(ErrorCode.PERMISSION_DENIED, "The member was removed.")
+        reply = NewSessionReply(
+            data=SessionObject(
+                workspace_id=member.workspace_id,
+                member_id=member.id,
+                team_id=member.team_id,
+                role=member.role,
+            ),
+            key=opened.secret,
+            expires_in=max(0, opened.expires_s - int(self._services.clock.now_s())),
+        )
+        return Response(to_json(reply), 201, _NO_STORE, _JSON)
+
+    async def show(self, request: Request) -> Response:
+        """Show as whom the caller is signed in."""
+        shown = _session_of(await self._services.admit(request))
+        return Response(to_json(SessionReply(data=shown)), 200, _NO_STORE, _JSON)
+
+    async def close(self, request: Request) -> Response:
+        """Sign out: the session is refused within five seconds."""
+        login = self._services.configured()
+        await self._services.admit(request)
+        closed = await login.sessions.close(presented_secret(request.headers), by=person(request))
+        return Response(to_json(ClosedSessionReply(closed=closed)), 200, _NO_STORE, _JSON)
+
+    async def show_settings(self, request: Request) -> Response:
+        """Show Claude Code's settings of the caller's team and role; 404 without any."""
+        login = self._services.configured()
+        session = _session_of(await self._services.admit(request))
+        settings = login.sign_in.settings_of(session.role, session.team_id)
+        if settings is None:
+            raise RequestError(ErrorCode.NOT_FOUND, "There are no managed settings for you.")
+        return _settings_reply(settings, request.headers.get("if-none-match"))
+
+    async def take_telemetry(self, request: Request) -> Response:
+        """Take what Claude Code measures (OTLP), count it, and keep nothing of it."""
+        self._services.configured()
+        principal = await self._services.admit(request)
+        content = await read_body(request.receive, _TELEMETRY_BYTES_MAX)
+        fields = {
+            "signal": request.url.path.rpartition("/")[2],
+            "bytes": len(content),
+            "workspace_id": principal.workspace_id,
+            "member_id": principal.member_id,
+            "team_id": principal.team_id,
+        }
+        _LOGGER.info("telemetry was taken", extra={"fields": fields})
+        if content[:1] == b"{":
+            return JSONResponse({})
+        # Of protobuf, in which an empty message has no bytes.
+        return Response(b"", 200, media_type="application/x-protobuf")
+
+    async def is_alive(self, _: Request) -> Response:
+        """Answer without the store: the process runs."""
+        return PlainTextResponse("ok")
+
+    async def is_ready(self, _: Request) -> Response:
+        """Answer after a read of the store."""
+        await self._services.configured().codes.read("attempt", "-")
+        return PlainTextResponse("ok")
+
+
+def _parse(content: bytes) -> IdentityTokenBody:
+    try:
+        return IdentityTokenBody.model_validate_json(content)
+    except ValidationError as invalid:
+        first = invalid.errors()[0]
+        if not first["loc"]:
+            raise RequestError(ErrorCode.INVALID_REQUEST, "The body is no JSON object.") from None
+        raise field_error(first, first["loc"]) from None
+
+
+def _lifetime_s(identity: Identity, most_s: int, clock: Clock) -> int:
+    """Return the seconds that a session for a token may last.
+
+    It ends an hour after the issuer last vouched for the person: a longer token opens none later.
+    """
+    ends_s = min(identity.issued_s + SESSION_S_MAX, identity.expires_s)
+    left_s = min(most_s, ends_s - int(clock.now_s()))
+    if left_s <= 0:
+        raise refused_token("it is older than an hour")
+    return left_s
+
+
+def _session_of(principal: Principal) -> SessionObject:
+    if principal.member_id is None:
+        raise RequestError(ErrorCode.NOT_FOUND, "This key belongs to no member.")
+    return SessionObject.model_validate(
+        {
+            "workspace_id": principal.workspace_id,
+            "member_id": principal.member_id,
+            "team_id": principal.team_id,
+            "role": principal.role,
+        }
+    )
+
+
+def _settings_reply(settings: dict[str, Any], known: str | None) -> Response:
+    content = msgspec.json.encode(settings, order="deterministic")
+    # As Claude Code makes it of the settings that it has, and sends it (measured with 2.1.197).
+    checksum = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    etag = f'"{checksum}"'
+    headers = {"etag": etag, "cache-control": "private, no-cache"}
+    if known is not None and etag in (each.strip().removeprefix("W/") for each in known.split(",")):
+        return Response(status_code=304, headers=headers)
+    body = {
+        # The same settings have the same id, on every instance.
+        "uuid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"tollgate:settings:{checksum}")),
+        "checksum": checksum,
+        "settings": settings,
+    }
+    return Response(to_json(body), 200, headers, _JSON)

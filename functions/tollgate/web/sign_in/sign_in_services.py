@@ -1,0 +1,96 @@
+"""The services behind the routes that sign people in."""
+
+import asyncio
+from collections.abc import Mapping
+
+from msgspec import Struct
+from starlette.requests import Request
+
+from tollgate.core.clock import Clock
+from tollgate.core.errors import ErrorCode, RequestError
+from tollgate.core.ids import IdSource
+from tollgate.core.principal import Principal
+from tollgate.core.records.audit import Actor
+from tollgate.engine.gateway import Journal
+from tollgate.sign_in.browser import BrowserSignIn
+from tollgate.sign_in.configuration import SignIn
+from tollgate.sign_in.grants import Grants
+from tollgate.sign_in.issuer import Issuer
+from tollgate.sign_in.people import People
+from tollgate.stores.ports.base import KeyDirectory
+from tollgate.stores.ports.people import CodeStore, MemberStore, SessionStore
+from tollgate.web.access import ACCESS
+from tollgate.web.auth import authenticate
+from tollgate.web.http.reply import read_body
+from tollgate.web.http.request_id import request_id_of
+
+
+class Login(Struct, frozen=True, kw_only=True):
+    """The parts that sign people in by the configured issuer."""
+
+    sign_in: SignIn
+    issuer: Issuer
+    people: People
+    browser: BrowserSignIn
+    grants: Grants
+    codes: CodeStore
+    members: MemberStore
+    sessions: SessionStore
+
+
+class LoginServices(Struct, frozen=True, kw_only=True):
+    """The services of the app that signs people in."""
+
+    # None where no issuer is configured.
+    login: Login | None
+    keys: KeyDirectory
+    ids: IdSource
+    journal: Journal
+    clock: Clock
+    # Seconds for a body that is read before its sender is known: it holds a connection meanwhile.
+    body_s: float = 10.0
+
+    def configured(self) -> Login:
+        """Return what signs people in; raise RequestError(not_found) where no issuer is."""
+        if self.login is None:
+            raise RequestError(
+                ErrorCode.NOT_FOUND,
+                "Sign-in is not configured here: callers use API keys. The operator may set "
+                "TOLLGATE_SIGN_IN_FILE.",
+            )
+        return self.login
+
+    async def admit(self, request: Request) -> Principal:
+        """Return the caller of a route, as the table of access says; raise AccessError."""
+        access = ACCESS[request.method, request.scope["path"]]
+        return await authenticate(self.keys, request.headers, access.roles)
+
+    async def read_body(self, request: Request, bytes_max: int) -> bytes:
+        """Return the body of any caller; raise RequestError if it is too large, or too slow."""
+        try:
+            async with asyncio.timeout(self.body_s):
+                return await read_body(request.receive, bytes_max)
+        except TimeoutError as slow:
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, f"The body did not arrive within {self.body_s:g} s."
+            ) from slow
+
+
+def person(request: Request) -> Actor:
+    """Return the actor of what a sign-in changes, before the member is known."""
+    return Actor(
+        kind="process",
+        id="sign-in",
+        origin=address_of(request),
+        request_id=request_id_of(request.scope),
+    )
+
+
+def address_of(request: Request) -> str | None:
+    """Return the network address that a request came from."""
+    return request.client.host if request.client else None
+
+
+def presented_secret(headers: Mapping[str, str]) -> str:
+    """Return the secret of a request that was authenticated."""
+    return headers.get("authorization", "").partition(" ")[2].strip() or headers["x-api-key"]

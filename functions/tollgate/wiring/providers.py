@@ -1,0 +1,106 @@
+"""Providers made of the rows of routing.yaml: a format and a transport, each looked up by name.
+
+Transports are imported with their first row: without an AWS provider nothing is imported for one.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
+
+from msgspec import Struct, field
+
+from tollgate.core.dotted_names import DottedName
+from tollgate.core.errors import LedgerError, MissingCredentials
+from tollgate.core.secret import CredentialPlace
+from tollgate.providers.ports.base import Provider, ProviderRow, Transport
+from tollgate.providers.ports.formats import AWS_TRANSPORTS, TRANSPORT_NEEDS, WIRE_FORMATS
+from tollgate.providers.transports.authorization import AWS_IDENTITY, GOOGLE_FILE, secret_of
+from tollgate.providers.transports.provider_services import ProviderServices
+from tollgate.routing.planning.catalog import Catalog
+
+_Entry = TypeVar("_Entry")
+
+
+class RowError(ValueError):
+    """A provider row names an unknown format or transport, or lacks a field of its transport."""
+
+
+TRANSPORTS: Final[
+    Mapping[str, DottedName[Callable[[ProviderRow, ProviderServices], Transport]]]
+] = {
+    "http_sse": DottedName("tollgate.providers.transports.http_sse:make_http_sse"),
+    "bedrock_runtime": DottedName(
+        "tollgate.providers.transports.bedrock_runtime:make_bedrock_runtime"
+    ),
+    "sagemaker_runtime": DottedName(
+        "tollgate.providers.transports.sagemaker_runtime:make_sagemaker_runtime"
+    ),
+    "bedrock_invoke": DottedName("tollgate.providers.transports.invoke_frames:make_bedrock_invoke"),
+    "simulator": DottedName("tollgate.providers.simulator.simulator:make_simulator"),
+}
+
+
+class Registry:
+    """Makes providers of rows, each once."""
+
+    def __init__(self, services: ProviderServices) -> None:
+        self._services = services
+        self._made: dict[ProviderRow, Provider] = {}
+
+    def provider(self, row: ProviderRow) -> Provider:
+        """Return the provider of a row; RowError for a row that cannot be made."""
+        made = self._made.get(row)
+        if made is None:
+            wire_format = _named(WIRE_FORMATS, row.codec, f"codec of provider {row.slug}")
+            transport = _named(TRANSPORTS, row.transport, f"transport of provider {row.slug}")
+            _check_needs(row)
+            made = self._made[row] = Provider(
+                wire_format.make_codec(),
+                transport()(row, self._services),
+                wire_format.batch_codecs,
+                wire_format.stream_codecs,
+            )
+        return made
+
+    async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
+        """Return where a row's credentials are missing; None if it has some or needs none."""
+        if row.transport in AWS_TRANSPORTS:
+            return AWS_IDENTITY if self._services.credentials() is None else None
+        if row.key is None:
+            return self._find_missing_file() if row.auth == "google" else None
+        try:
+            await secret_of(row, self._services.secrets)
+        except (MissingCredentials, LedgerError):
+            return self._services.secrets.place(row.key)
+        return None
+
+    def _find_missing_file(self) -> CredentialPlace | None:
+        file = self._services.google_file
+        return None if file is not None and file.is_file() else GOOGLE_FILE
+
+
+def _named(table: Mapping[str, _Entry], name: str, what: str) -> _Entry:
+    if name not in table:
+        raise RowError(f"{what}: {name!r} is none of {', '.join(sorted(table))}")
+    return table[name]
+
+
+def _check_needs(row: ProviderRow) -> None:
+    need = TRANSPORT_NEEDS.get(row.transport)
+    if need is not None and getattr(row, need) is None:
+        raise RowError(f"provider {row.slug}: transport {row.transport} needs {need}")
+
+
+class CatalogProviders(Struct, frozen=True):
+    """The providers of one catalog."""
+
+    catalog: Catalog
+    registry: Registry
+    # By slug, for a row is hashed field by field, at every request.
+    _found: dict[str, Provider] = field(default_factory=dict)
+
+    def provider(self, slug: str) -> Provider:
+        """Return the provider; raise KeyError if the catalog has none of that slug."""
+        found = self._found.get(slug)
+        if found is None:
+            found = self._found[slug] = self.registry.provider(self.catalog.providers[slug])
+        return found

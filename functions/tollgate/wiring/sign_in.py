@@ -1,0 +1,82 @@
+"""Wires what signs people in; nothing of it is made where no issuer is configured."""
+
+from tollgate.core.clock import Clock
+from tollgate.core.ids import IdSource
+from tollgate.core.secret import KeyVariables
+from tollgate.engine.gateway import Journal
+from tollgate.settings import Settings, environment_variable
+from tollgate.sign_in.browser import BrowserSignIn
+from tollgate.sign_in.configuration import InvalidSignIn, read_sign_in
+from tollgate.sign_in.fetching import fetch_from_issuer
+from tollgate.sign_in.grants import Grants
+from tollgate.sign_in.issuer import Issuer
+from tollgate.sign_in.people import People
+from tollgate.stores.aws.secrets import AwsSecretStore
+from tollgate.stores.sign_in.codes import DynamoCodeStore
+from tollgate.web.sign_in.sign_in_services import Login, LoginServices
+from tollgate.wiring.administration import Administration
+from tollgate.wiring.aws import aws_json, rotating_credentials
+from tollgate.wiring.stores import Stores
+
+
+def wire_login_services(
+    settings: Settings,
+    stores: Stores,
+    administration: Administration,
+    *,
+    clock: Clock,
+    journal: Journal,
+) -> LoginServices:
+    """Make the services of the app that signs people in; raise InvalidSignIn for a broken file."""
+    ids = IdSource(clock)
+    return LoginServices(
+        login=_wire_login(settings, stores, administration, clock=clock, ids=ids),
+        keys=stores.keys,
+        ids=ids,
+        journal=journal,
+        clock=clock,
+    )
+
+
+def _wire_login(
+    settings: Settings,
+    stores: Stores,
+    administration: Administration,
+    *,
+    clock: Clock,
+    ids: IdSource,
+) -> Login | None:
+    if settings.sign_in_file is None:
+        return None
+    try:
+        sign_in = read_sign_in(settings.sign_in_file.read_bytes())
+    except (OSError, InvalidSignIn) as unusable:
+        raise InvalidSignIn(f"{settings.sign_in_file}: {unusable}") from unusable
+    endpoint_url, secrets = settings.secretsmanager_endpoint_url, None
+    if endpoint_url or settings.aws_access_key_id or rotating_credentials(settings):
+        secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
+    named = sign_in.client_secret
+    # The reviewed file names the variable; those of platforms are refused all the same.
+    variables = KeyVariables((named.env,) if named is not None and named.env else ())
+    secret_store = AwsSecretStore(secrets, environment_variable, clock, variables=variables)
+    issuer = Issuer(sign_in, fetch_from_issuer, secret_store, clock=clock)
+    codes = DynamoCodeStore(stores.client, stores.tables.core, clock)
+    people = People(sign_in, administration.members)
+    return Login(
+        sign_in=sign_in,
+        issuer=issuer,
+        people=people,
+        browser=BrowserSignIn(sign_in, issuer, people, codes, ids=ids),
+        grants=Grants(
+            issuer,
+            people,
+            administration.sessions,
+            codes,
+            session_s=sign_in.session_s,
+            ids=ids,
+            clock=clock,
+        ),
+        codes=codes,
+        members=administration.members,
+        sessions=administration.sessions,
+    )
