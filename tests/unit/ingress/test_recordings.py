@@ -25,7 +25,7 @@ from tests.unit.ingress.recordings import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.work.recording import RECORDING_BYTES_MAX, RECORDING_SECONDS_MAX, RecordingFormat
-from tollgate.ingress.work.transcription.parse import parse_transcription
+from tollgate.ingress.work.transcription.format import parse_transcription
 from tollgate.ingress.work.transcription.recordings import read_recording
 
 

@@ -1,27 +1,25 @@
-"""Parses a request to judge texts and pictures."""
+"""OpenAI's moderations as a client format."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Final
+
+from pydantic_core import to_json
 
 from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
 from tollgate.core.files.media_types import decode_base64
 from tollgate.core.files.picture_files import find_picture_fault
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.response import GenerationResponse
 from tollgate.core.work.moderation import ModerationRequest, Subject
-from tollgate.ingress.base import ParsedWork
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed, ServedBy
+from tollgate.ingress.errors import tollgate_metadata
 from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.media import (
-    DATA_URL,
-    field_refusal,
-    parse_address,
-    parse_inline,
-)
+from tollgate.ingress.shared.media import DATA_URL, field_refusal, parse_address, parse_inline
 from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
+from tollgate.ingress.shared.whole_replies import WholeReplies, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
-from tollgate.ingress.work.moderations.wire.moderation_request import (
-    ModerationBody,
-    PicturePart,
-    TextPart,
-)
+from tollgate.ingress.work.moderations.models import ModerationBody, PicturePart, TextPart
 
 PICTURES_MAX: Final = 16
 
@@ -79,3 +77,34 @@ def _unknown(asked: ModerationBody) -> Iterator[str]:
         yield from extra_fields(each, f"input[{index}].")
         if isinstance(each, PicturePart):
             yield from extra_fields(each.image_url, f"input[{index}].image_url.")
+
+
+class ModerationRenderer(WholeReplyRenderer):
+    """Renders one reply."""
+
+    def __init__(self, call: ParsedWork, served: ServedBy) -> None:
+        self._call = call
+        self._served = served
+
+    def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
+        """Render the body, with the judgements in the order of the texts."""
+        head = {"id": f"modr-{self._served.generation_id}", "model": self._served.model}
+        told = b""
+        if self._call.tells_routing:
+            told = b',"tollgate_metadata":' + to_json(tollgate_metadata(Routed.of(record)))
+        results = b",".join(responses[0].output)
+        return b'%b,"results":[%b]%b}' % (to_json(head)[:-1], results, told)
+
+
+class Moderations(WholeReplies):
+    """The format of POST /v1/moderations."""
+
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
+        """Parse a request; raise RequestError with the field at fault. No header is read."""
+        return parse_moderation(body)
+
+    def renderer(
+        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
+    ) -> ModerationRenderer:
+        """Return a new renderer for one reply; its headers have what it cost."""
+        return ModerationRenderer(call, served)

@@ -1,21 +1,64 @@
-"""Renders sound: as it is, or in OpenAI's events."""
+"""OpenAI's speech as a client format."""
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Final
 
 from pydantic_core import to_json
 from typing_extensions import override
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Output, StreamEvent
+from tollgate.core.ids import IdSource
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.request import SoundFormat
 from tollgate.core.response import GenerationResponse
-from tollgate.ingress.base import ParsedWork, ServedBy
+from tollgate.core.work.speech import SpeechRequest
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, Renderer, ServedBy
 from tollgate.ingress.errors import openai_error
 from tollgate.ingress.shared.accounts import render_accounts
-from tollgate.ingress.shared.whole_replies import WholeReplyRenderer
+from tollgate.ingress.shared.ignored_fields import printable_names
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
+from tollgate.ingress.shared.whole_replies import WholeReplies, WholeReplyRenderer
+from tollgate.ingress.validation import validate_body
+from tollgate.ingress.work.speech.models import OwnVoice, SpeechBody
+
+MEDIA_TYPES: Final[Mapping[SoundFormat, str]] = {
+    "mp3": "audio/mpeg",
+    "opus": "audio/opus",
+    "aac": "audio/aac",
+    "flac": "audio/flac",
+    "wav": "audio/wav",
+    "pcm": "audio/pcm",
+}
+
+
+def parse_speech(body: bytes) -> ParsedWork:
+    """Parse a request; raise RequestError with the field at fault."""
+    asked = validate_body(SpeechBody, body)
+    sound = asked.response_format or "mp3"
+    request = SpeechRequest(
+        model=asked.model,
+        text=asked.input,
+        voice=asked.voice.id if isinstance(asked.voice, OwnVoice) else asked.voice,
+        is_own_voice=isinstance(asked.voice, OwnVoice),
+        instructions=asked.instructions or None,
+        sound=sound,
+        speed=asked.speed,
+        stream=True,
+        user=asked.user,
+        metadata=asked.metadata or {},
+        preferences=parse_preferences(asked),
+    )
+    return ParsedWork(
+        request=request,
+        # The sound leaves as it comes, in events or as it is.
+        stream=True,
+        media_type="" if asked.stream_format == "sse" else MEDIA_TYPES[sound],
+        ignored=printable_names(unknown_fields(asked)),
+    )
 
 
 class SoundRenderer(WholeReplyRenderer):
@@ -74,3 +117,20 @@ class SpeechEventsRenderer:
 
 def _delta(piece: bytes) -> bytes:
     return b'data: {"type":"speech.audio.delta","audio":"%b"}\n\n' % b64encode(piece)
+
+
+class Speech(WholeReplies):
+    """The format of POST /v1/audio/speech; its replies are sound, or events with sound."""
+
+    def __init__(self, ids: IdSource) -> None:
+        self._ids = ids
+
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
+        """Parse a request; raise RequestError with the field at fault. No header is read."""
+        return parse_speech(body)
+
+    def renderer(self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
+        """Return a new renderer for one reply, in the form that its caller requested."""
+        if call.media_type:
+            return SoundRenderer()
+        return SpeechEventsRenderer(call, served, credits_per_usd=credits_per_usd)

@@ -1,7 +1,9 @@
-"""The requests for pictures as clients send them.
+"""The requests for pictures and their replies, as clients see them.
 
 https://developers.openai.com/api/reference/resources/images/methods/generate and `/edit`, as
 openai-python 3.52.0 has them (2026-11-22).
+https://developers.openai.com/api/reference/resources/images, as openai-python 3.52.0 has it
+(2026-11-22).
 """
 
 import re
@@ -18,6 +20,7 @@ from tollgate.core.work.images import (
     PictureFormat,
     Style,
 )
+from tollgate.ingress.shared.wire.reply_models import Accounts, Answer, ErrorObject
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import Wire
 
@@ -104,3 +107,70 @@ class EditBody(EditOptions):
     mask: PictureReference | None = Field(
         default=None, description="Transparent where the first picture is to be changed."
     )
+
+
+class PictureTokens(Answer):
+    """The tokens of texts and of pictures."""
+
+    text_tokens: int
+    image_tokens: int
+
+
+class ImageUsage(Answer):
+    """The tokens of all pictures; 0 where a provider charges for pictures alone."""
+
+    input_tokens: int
+    input_tokens_details: PictureTokens
+    output_tokens: int
+    output_tokens_details: PictureTokens
+    total_tokens: int
+    cost: float | None = Field(default=None, description="US dollars, exact to a billionth.")
+
+
+class ImageObject(Answer):
+    """One picture, as base64 or behind a URL of its provider's."""
+
+    b64_json: str | None = None
+    url: str | None = None
+    revised_prompt: str | None = None
+
+
+class ImagesReply(Accounts):
+    """The pictures, and what all of them have in common."""
+
+    created: int
+    data: list[ImageObject]
+    background: Literal["transparent", "opaque"] | None = None
+    output_format: str | None = None
+    quality: str | None = None
+    size: str | None = Field(default=None, description="`WIDTHxHEIGHT` of the first.")
+    usage: ImageUsage
+
+
+class ImageEvent(ImageObject):
+    """A preview of a picture, or a picture; the last one has the price of all."""
+
+    type: Literal[
+        "image_generation.partial_image",
+        "image_generation.completed",
+        "image_edit.partial_image",
+        "image_edit.completed",
+    ]
+    created_at: int
+    background: str
+    output_format: str
+    quality: str
+    size: str
+    partial_image_index: int | None = None
+    usage: ImageUsage | None = None
+    credits_used: float | None = None
+    model_used: str | None = None
+    provider_used: str | None = None
+
+
+class ImageFailure(Accounts):
+    """The event that ends a broken stream."""
+
+    type: Literal["error"]
+    error: ErrorObject
+    usage: ImageUsage
