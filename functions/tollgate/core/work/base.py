@@ -35,8 +35,6 @@ class InputWork(Struct, frozen=True, kw_only=True):
     has_documents: ClassVar[bool] = False
     leaves_documents: ClassVar[bool] = False
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
-    field_of_inputs: ClassVar[str] = "inputs"
-    """The field of the request that a refusal of an input names."""
 
     model: str
     user: str | None = None

@@ -37,7 +37,6 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     """A description of pictures, and the pictures that they are made of."""
 
     kind: ClassVar[WorkKind] = "image"
-    field_of_inputs: ClassVar[str] = "images"
 
     prompt: str
     images: tuple[Image, ...] = ()

@@ -22,7 +22,6 @@ class ModerationRequest(InputWork, frozen=True, kw_only=True):
     """Inputs, each of which is judged by itself."""
 
     kind: ClassVar[WorkKind] = "moderation"
-    field_of_inputs: ClassVar[str] = "input"
 
     subjects: tuple[Subject, ...]
     """The parts of each input, which get one judgement together."""
