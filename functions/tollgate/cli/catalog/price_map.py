@@ -19,8 +19,8 @@ from zipfile import BadZipFile, ZipFile
 from msgspec import Struct
 
 from tollgate.cli.catalog.facts import PublishedFacts, PublishedOverride
-from tollgate.core.request import Capability, Modality, WorkKind
-from tollgate.core.work.kinds import WORK_KINDS
+from tollgate.core.request import Capability, Modality
+from tollgate.core.work.kinds import WORK_KINDS, WorkKind
 from tollgate.routing.price_sections import WEEKDAYS
 from tollgate.routing.schema import ProviderSection
 

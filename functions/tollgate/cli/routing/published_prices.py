@@ -22,8 +22,7 @@ from genai_prices.types import (
 )
 from msgspec import Struct
 
-from tollgate.core.request import WorkKind
-from tollgate.core.work.kinds import WORK_KINDS
+from tollgate.core.work.kinds import WORK_KINDS, WorkKind
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import ProviderSection
 

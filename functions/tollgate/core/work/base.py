@@ -11,15 +11,9 @@ from msgspec import Struct, field
 
 from tollgate.core.content import FileReference, InlineMedia
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    Capability,
-    GenerationRequest,
-    Modality,
-    Need,
-    RoutingPreferences,
-    WorkKind,
-)
+from tollgate.core.request import Capability, GenerationRequest, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units, Usage
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 
 

@@ -9,9 +9,10 @@ from typing_extensions import override
 
 from tollgate.core.content import FileReference, Image, InlineMedia, MediaUrl
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.request import Modality, WorkKind
+from tollgate.core.request import Modality
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX, Picture
 
 MASK_TYPE: Final = "image/png"

@@ -1,11 +1,12 @@
 """The one table of kinds of work, with the facts that other packages read about each kind."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
-from tollgate.core.request import WorkKind
+# A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.
+WorkKind = Literal["chat", "embedding", "rerank", "moderation", "image", "speech", "transcription"]
 
 # The keys that a price of every kind may have: two rates, and two notes on where they come from.
 _COMMON: Final = frozenset({"input", "request", "source", "checked"})

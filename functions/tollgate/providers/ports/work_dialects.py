@@ -264,3 +264,8 @@ class WorkDialects(BaseModel):
     transcription: TranscriptionDialect = Field(
         default_factory=TranscriptionDialect, description="For models of the kind transcription."
     )
+
+    @property
+    def met_by_work(self) -> frozenset[Need]:
+        """The needs of work other than chat that the server meets."""
+        return self.transcription.met | frozenset(self.speech.sounds)

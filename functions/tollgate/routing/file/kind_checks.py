@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from tollgate.core.request import WorkKind
-from tollgate.core.work.kinds import WORK_KINDS
+from tollgate.core.work.kinds import WORK_KINDS, WorkKind
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.wire_format import WireFormat
 from tollgate.routing.chains import RouteSection

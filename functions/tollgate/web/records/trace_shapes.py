@@ -4,7 +4,8 @@ from decimal import Decimal
 
 from pydantic import BaseModel, ConfigDict
 
-from tollgate.core.request import Capability, Modality, Need, ProviderSort, WorkKind
+from tollgate.core.request import Capability, Modality, Need, ProviderSort
+from tollgate.core.work.kinds import WorkKind
 
 
 class _Mirror(BaseModel):
