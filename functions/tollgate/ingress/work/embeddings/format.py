@@ -18,7 +18,7 @@ from tollgate.ingress.shared.whole_replies import WholeReplies, WholeReplyRender
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.embeddings.models import EmbeddingsRequest, Input, StatedInputType
 
-# Cohere's and NVIDIA's words.
+# The last three names are Cohere's and NVIDIA's.
 _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
     "query": "query",
     "document": "document",
@@ -32,24 +32,24 @@ _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
 
 def parse_embeddings(body: bytes) -> ParsedWork:
     """Parse a request; raise RequestError with the field at fault."""
-    asked = validate_body(EmbeddingsRequest, body)
-    texts, token_lists = _inputs(asked.input)
+    fields = validate_body(EmbeddingsRequest, body)
+    texts, token_lists = _inputs(fields.input)
     request = EmbeddingRequest(
-        model=asked.model,
+        model=fields.model,
         texts=texts,
         token_lists=token_lists,
-        encoding=asked.encoding_format or "float",
-        dimensions=asked.dimensions,
-        input_type=None if asked.input_type is None else _INPUT_TYPES[asked.input_type],
-        user=asked.user,
-        metadata=asked.metadata or {},
-        preferences=parse_preferences(asked),
+        encoding=fields.encoding_format or "float",
+        dimensions=fields.dimensions,
+        input_type=None if fields.input_type is None else _INPUT_TYPES[fields.input_type],
+        user=fields.user,
+        metadata=fields.metadata or {},
+        preferences=parse_preferences(fields),
     )
-    return ParsedWork(request=request, ignored=printable_names(unknown_fields(asked)))
+    return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))
 
 
 def _inputs(stated: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """Return the inputs that are text, and those that are token ids; one of both is empty."""
+    """Return the texts and the lists of token ids of an input; one of the two is empty."""
     if isinstance(stated, str):
         return (stated,), ()
     texts = tuple(each for each in stated if isinstance(each, str))
@@ -59,14 +59,14 @@ def _inputs(stated: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]
 
 
 class EmbeddingsRenderer(WholeReplyRenderer):
-    """Renders one reply; vectors are copied as they come."""
+    """Renders vectors in OpenAI's list; each vector is copied as the provider's codec wrote it."""
 
     def __init__(self, call: ParsedWork, served: ServedBy) -> None:
         self._call = call
         self._served = served
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body, with the tokens of all inputs."""
+        """Return the body, whose usage counts the tokens of all inputs."""
         return b"".join(self._pieces(responses[0].output, record))
 
     def _pieces(self, vectors: Sequence[bytes], record: GenerationRecord) -> Iterator[bytes]:
@@ -96,5 +96,5 @@ class Embeddings(WholeReplies):
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
     ) -> EmbeddingsRenderer:
-        """Return a new renderer for one reply; its headers have what it cost."""
+        """Return a new renderer for one reply; the cost is in the reply's headers."""
         return EmbeddingsRenderer(call, served)

@@ -14,15 +14,15 @@ from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import shape
 
 INPUTS_MAX: Final = 2_048
-# Of one input: larger than the context of any model.
 TOKEN_IDS_MAX: Final = 131_072
-# Larger than any vocabulary.
+"""The most token ids of one input: more than the context of any model."""
 TOKEN_ID_MAX: Final = 1_048_575
+"""The largest token id: above the ids of any vocabulary."""
 DIMENSIONS_MAX: Final = 65_536
 
 
 def _shape(value: object) -> str | None:
-    """Return the tag of an input; an array is of what its first entry is."""
+    """Return the tag of an input; the first entry of an array decides the tag."""
     first = value[0] if isinstance(value, list) and value else None
     if type(first) is int:
         return "<ids>"

@@ -49,34 +49,34 @@ _Body = TypeVar("_Body", bound=ImageOptions)
 
 
 def parse_generation(body: bytes) -> ParsedWork:
-    """Parse a request for pictures made of a text; raise RequestError with the field at fault."""
-    asked = _checked(validate_body(GenerationBody, body))
+    """Parse a request for pictures from a text; raise RequestError with the field at fault."""
+    fields = _checked(validate_body(GenerationBody, body))
     return _parsed(
-        asked, ImageRequest(**_options(asked), moderation=asked.moderation, style=asked.style)
+        fields, ImageRequest(**_options(fields), moderation=fields.moderation, style=fields.style)
     )
 
 
 def parse_edit(body: bytes, content_type: str) -> ParsedWork:
-    """Parse a request for pictures made of others; raise RequestError with the field at fault."""
+    """Parse a request to edit pictures; raise RequestError with the field at fault."""
     if is_form(content_type):
         return _parse_form_edit(parse_form(body, content_type))
-    asked = _checked(validate_body(EditBody, body))
+    fields = _checked(validate_body(EditBody, body))
     request = ImageRequest(
-        **_options(asked),
+        **_options(fields),
         images=tuple(
-            _referenced(each, f"images[{index}]") for index, each in enumerate(asked.images)
+            _referenced(each, f"images[{index}]") for index, each in enumerate(fields.images)
         ),
-        mask=None if asked.mask is None else _mask(asked.mask),
-        fidelity=asked.input_fidelity,
+        mask=None if fields.mask is None else _mask(fields.mask),
+        fidelity=fields.input_fidelity,
     )
-    return _parsed(asked, request)
+    return _parsed(fields, request)
 
 
 def _parse_form_edit(form: Form) -> ParsedWork:
     if any(name.partition("[")[0] == "image" for name in form.texts):
         raise field_refusal("image", "must be a file")
     lists, objects = frozenset({"models"}), frozenset({"metadata", "provider"})
-    asked = _checked(validate_texts(EditOptions, form.values(lists=lists, objects=objects)))
+    fields = _checked(validate_texts(EditOptions, form.values(lists=lists, objects=objects)))
     files = form.files.get("image", ())
     if not files:
         raise field_refusal("image", "is required")
@@ -84,12 +84,12 @@ def _parse_form_edit(form: Form) -> ParsedWork:
         raise field_refusal("image", f"must have at most {PICTURES_MAX} files")
     mask = form.file("mask")
     request = ImageRequest(
-        **_options(asked),
+        **_options(fields),
         images=tuple(_uploaded(content, "image") for content in files),
         mask=None if mask is None else _check_mask(_uploaded(mask, "mask"), "mask"),
-        fidelity=asked.input_fidelity,
+        fidelity=fields.input_fidelity,
     )
-    parsed = _parsed(asked, request)
+    parsed = _parsed(fields, request)
     unread = printable_names(form.unread_files("image", "mask"))
     return replace(parsed, ignored=(*parsed.ignored, *unread), described=form.described())
 
@@ -107,37 +107,37 @@ def _uploaded(content: bytes, path: str) -> Image:
     )
 
 
-def _checked(asked: _Body) -> _Body:
-    if asked.partial_images and not asked.stream:
+def _checked(fields: _Body) -> _Body:
+    if fields.partial_images and not fields.stream:
         raise field_refusal("partial_images", "must be 0 unless stream is true")
-    if asked.background == "transparent" and asked.output_format == "jpeg":
+    if fields.background == "transparent" and fields.output_format == "jpeg":
         raise field_refusal("background", "must not be transparent in a jpeg")
-    return asked
+    return fields
 
 
-def _options(asked: ImageOptions) -> dict[str, Any]:
-    """Return the options of a request, without those that leave the choice to the model."""
+def _options(fields: ImageOptions) -> dict[str, Any]:
+    """Return the options as fields of ImageRequest; `auto`, the model's own choice, is None."""
     return {
-        "model": asked.model,
-        "prompt": asked.prompt,
-        "count": asked.n or 1,
-        "size": None if asked.size == "auto" else asked.size,
-        "quality": None if asked.quality == "auto" else asked.quality,
-        "background": asked.background,
-        "output_format": asked.output_format,
-        "output_compression": asked.output_compression,
-        "delivery": asked.response_format,
-        "partial_images": asked.partial_images or 0,
-        "stream": asked.stream or False,
-        "user": asked.user,
-        "metadata": asked.metadata or {},
-        "preferences": parse_preferences(asked),
+        "model": fields.model,
+        "prompt": fields.prompt,
+        "count": fields.n or 1,
+        "size": None if fields.size == "auto" else fields.size,
+        "quality": None if fields.quality == "auto" else fields.quality,
+        "background": fields.background,
+        "output_format": fields.output_format,
+        "output_compression": fields.output_compression,
+        "delivery": fields.response_format,
+        "partial_images": fields.partial_images or 0,
+        "stream": fields.stream or False,
+        "user": fields.user,
+        "metadata": fields.metadata or {},
+        "preferences": parse_preferences(fields),
     }
 
 
-def _parsed(asked: ImageOptions, request: ImageRequest) -> ParsedWork:
+def _parsed(fields: ImageOptions, request: ImageRequest) -> ParsedWork:
     return ParsedWork(
-        request=request, stream=request.stream, ignored=printable_names(unknown_fields(asked))
+        request=request, stream=request.stream, ignored=printable_names(unknown_fields(fields))
     )
 
 
@@ -170,7 +170,7 @@ def _source(url: str, path: str) -> InlineMedia | MediaUrl:
 
 
 def check_picture(source: InlineMedia, path: str) -> None:
-    """Raise RequestError for content that is no picture, or one of too many pixels."""
+    """Raise RequestError unless the content is a picture of few enough pixels."""
     fault = find_picture_fault(decode_base64(source.base64))
     if fault is not None:
         raise field_refusal(path, fault)
@@ -193,36 +193,36 @@ class ImageRenderer:
     ) -> None:
         if not isinstance(call.request, ImageRequest):
             raise TypeError("no request for pictures")
-        self._asked = call.request
+        self._request = call.request
         self._tells_routing = call.tells_routing
         self._served = served
         self._events = events
         self._credits_per_usd = credits_per_usd
-        self._made: list[ImagePiece] = []
+        self._pictures: list[ImagePiece] = []
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render a preview; a picture is rendered with the bill."""
+        """Return the event of a preview; pictures wait for `close`, which knows the price."""
         match event:
             case Partial(piece=piece):
-                made = decode_json(piece, type=ImagePiece)
+                picture = decode_json(piece, type=ImagePiece)
                 return self._frame(
-                    "partial_image", made, {"partial_image_index": made.preview or 0}
+                    "partial_image", picture, {"partial_image_index": picture.preview or 0}
                 )
             case Output(pieces=pieces):
-                self._made += (decode_json(piece, type=ImagePiece) for piece in pieces)
+                self._pictures += (decode_json(piece, type=ImagePiece) for piece in pieces)
             case _:
                 pass
         return b""
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Render each picture; the last event has the usage and the price of them all."""
+        """Return an event for each picture; the last event has the usage and price of all."""
         nothing: dict[str, JsonValue] = {"usage": _usage(Usage())}
-        *before, last = self._made
-        frames = [self._frame("completed", made, nothing) for made in before]
+        *before, last = self._pictures
+        frames = [self._frame("completed", picture, nothing) for picture in before]
         return b"".join([*frames, self._frame("completed", last, {}, self._accounts(record))])
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the event that ends a stream which failed after the commit point."""
+        """Return the event that ends a stream which failed after its first bytes were sent."""
         broken = to_json(openai_error(error, self._served.generation_id))
         return b'event: error\ndata: {"type":"error","error":%b,%b}\n\n' % (
             broken,
@@ -230,40 +230,40 @@ class ImageRenderer:
         )
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed."""
-        made = [decode_json(piece, type=ImagePiece) for piece in responses[0].output]
+        """Return the body of a reply that is not streamed."""
+        pictures = [decode_json(piece, type=ImagePiece) for piece in responses[0].output]
         body: dict[str, JsonValue] = {
             "created": self._served.created_s,
-            "data": [_shown(each) for each in made],
-            **self._stated(made[0]),
+            "data": [_shown(picture) for picture in pictures],
+            **self._stated(pictures[0]),
         }
         return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
 
-    def _stated(self, made: ImagePiece) -> dict[str, JsonValue]:
-        """Return what OpenAI states of all pictures at once, as far as it is known."""
-        background = made.background or self._asked.background
-        quality = made.quality or self._asked.quality
+    def _stated(self, picture: ImagePiece) -> dict[str, JsonValue]:
+        """Return the properties that OpenAI states once for all pictures, if they are known."""
+        background = picture.background or self._request.background
+        quality = picture.quality or self._request.quality
         stated = {
             "background": background if background in _BACKGROUNDS else None,
-            "output_format": made.output_format,
+            "output_format": picture.output_format,
             "quality": quality if quality in _QUALITIES else None,
-            "size": made.size,
+            "size": picture.size,
         }
         return {name: value for name, value in stated.items() if value is not None}
 
     def _frame(
-        self, name: str, made: ImagePiece, more: dict[str, JsonValue], accounts: bytes = b""
+        self, name: str, picture: ImagePiece, more: dict[str, JsonValue], accounts: bytes = b""
     ) -> bytes:
         kind = f"{self._events}.{name}"
         event: dict[str, JsonValue] = {
             "type": kind,
-            **_shown(made),
+            **_shown(picture),
             "created_at": self._served.created_s,
             "background": "auto",
-            "output_format": self._asked.output_format or "png",
+            "output_format": self._request.output_format or "png",
             "quality": "auto",
-            "size": self._asked.size or "auto",
-            **self._stated(made),
+            "size": self._request.size or "auto",
+            **self._stated(picture),
             **more,
         }
         written = to_json(event)
@@ -281,11 +281,11 @@ class ImageRenderer:
         )
 
 
-def _shown(made: ImagePiece) -> dict[str, JsonValue]:
+def _shown(picture: ImagePiece) -> dict[str, JsonValue]:
     shown = {
-        "b64_json": made.b64_json,
-        "url": made.url,
-        "revised_prompt": made.revised_prompt,
+        "b64_json": picture.b64_json,
+        "url": picture.url,
+        "revised_prompt": picture.revised_prompt,
     }
     return {name: value for name, value in shown.items() if value is not None}
 

@@ -26,8 +26,8 @@ from tollgate.ingress.shared.wire.request_model import Wire
 
 PROMPT_LENGTH_MAX: Final = 32_000
 IMAGES_MAX: Final = 10
-# OpenAI's limit of the pictures of one edit.
 PICTURES_MAX: Final = 16
+"""OpenAI's limit on the pictures of one edit."""
 PARTIAL_IMAGES_MAX: Final = 3
 
 _SIZE: Final = re.compile(r"auto|[1-9][0-9]{1,4}x[1-9][0-9]{1,4}")
@@ -40,7 +40,7 @@ def _check_size(size: str) -> str:
 
 
 _Size = Annotated[str, AfterValidator(_check_size)]
-# `standard` and `hd` are those of older models, and of some of OpenAI's imitators.
+# Older models and some servers that imitate OpenAI know `standard` and `hd`.
 Quality = Literal["auto", "low", "medium", "high", "xhigh", "max", "standard", "hd"]
 
 
@@ -75,7 +75,7 @@ class GenerationBody(ImageOptions):
 
 
 class PictureReference(Wire):
-    """A picture by its address, its content or the id of its file."""
+    """A picture by its URL, its content or the id of its file."""
 
     image_url: str | None = Field(default=None, description="An http(s) URL, or a data URL.")
     file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
@@ -84,7 +84,7 @@ class PictureReference(Wire):
 
 
 class EditOptions(ImageOptions):
-    """The fields of POST /v1/images/edits that are no pictures; a form has those as files."""
+    """The fields of POST /v1/images/edits other than pictures, which are files in a form."""
 
     input_fidelity: Fidelity | None = None
 
@@ -110,14 +110,14 @@ class EditBody(EditOptions):
 
 
 class PictureTokens(Answer):
-    """The tokens of texts and of pictures."""
+    """Tokens, split into those of texts and those of pictures."""
 
     text_tokens: int
     image_tokens: int
 
 
 class ImageUsage(Answer):
-    """The tokens of all pictures; 0 where a provider charges for pictures alone."""
+    """The tokens of all pictures; 0 where a provider charges by the picture."""
 
     input_tokens: int
     input_tokens_details: PictureTokens
@@ -128,7 +128,7 @@ class ImageUsage(Answer):
 
 
 class ImageObject(Answer):
-    """One picture, as base64 or behind a URL of its provider's."""
+    """One picture, as base64 or at a URL of the provider."""
 
     b64_json: str | None = None
     url: str | None = None
@@ -136,7 +136,7 @@ class ImageObject(Answer):
 
 
 class ImagesReply(Accounts):
-    """The pictures, and what all of them have in common."""
+    """The pictures, with the properties that all of them share."""
 
     created: int
     data: list[ImageObject]
@@ -148,7 +148,7 @@ class ImagesReply(Accounts):
 
 
 class ImageEvent(ImageObject):
-    """A preview of a picture, or a picture; the last one has the price of all."""
+    """A preview of a picture, or a picture; the last event has the price of all pictures."""
 
     type: Literal[
         "image_generation.partial_image",
@@ -169,7 +169,7 @@ class ImageEvent(ImageObject):
 
 
 class ImageFailure(Accounts):
-    """The event that ends a broken stream."""
+    """The event that ends a stream which failed."""
 
     type: Literal["error"]
     error: ErrorObject

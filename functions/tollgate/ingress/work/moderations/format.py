@@ -26,28 +26,30 @@ PICTURES_MAX: Final = 16
 
 def parse_moderation(body: bytes) -> ParsedWork:
     """Parse a request; raise RequestError with the field at fault."""
-    asked = validate_body(ModerationBody, body)
+    fields = validate_body(ModerationBody, body)
     request = ModerationRequest(
-        model=asked.model,
-        subjects=_subjects([asked.input] if isinstance(asked.input, str) else asked.input),
-        user=asked.user,
-        metadata=asked.metadata or {},
-        preferences=parse_preferences(asked),
+        model=fields.model,
+        subjects=_subjects([fields.input] if isinstance(fields.input, str) else fields.input),
+        user=fields.user,
+        metadata=fields.metadata or {},
+        preferences=parse_preferences(fields),
     )
     if len(request.pictures) > PICTURES_MAX:
         raise field_refusal("input", f"must have at most {PICTURES_MAX} pictures")
-    return ParsedWork(request=request, ignored=printable_names(_unknown(asked)))
+    return ParsedWork(request=request, ignored=printable_names(_unknown(fields)))
 
 
 def _subjects(stated: list[str | TextPart | PicturePart]) -> tuple[Subject, ...]:
-    """Return a text as an input of its own, and parts as one input together."""
+    """Return one subject for each text, or one subject for all parts together."""
     texts = [each for each in stated if isinstance(each, str)]
     if not texts:
         parts = [each for each in stated if not isinstance(each, str)]
         return (tuple(_part(each, f"input[{index}]") for index, each in enumerate(parts)),)
     for index, each in enumerate(stated):
         if isinstance(each, str) != isinstance(stated[0], str):
-            raise field_refusal(f"input[{index}]", "must be a string or a part as those before it")
+            raise field_refusal(
+                f"input[{index}]", "must be a string or a part, like the entries before it"
+            )
     return tuple((Text(text=text),) for text in texts)
 
 
@@ -69,9 +71,9 @@ def _source(url: str, path: str) -> InlineMedia | MediaUrl:
     return source
 
 
-def _unknown(asked: ModerationBody) -> Iterator[str]:
-    yield from unknown_fields(asked)
-    for index, each in enumerate(() if isinstance(asked.input, str) else asked.input):
+def _unknown(fields: ModerationBody) -> Iterator[str]:
+    yield from unknown_fields(fields)
+    for index, each in enumerate(() if isinstance(fields.input, str) else fields.input):
         if isinstance(each, str):
             continue
         yield from extra_fields(each, f"input[{index}].")
@@ -80,20 +82,20 @@ def _unknown(asked: ModerationBody) -> Iterator[str]:
 
 
 class ModerationRenderer(WholeReplyRenderer):
-    """Renders one reply."""
+    """Renders judgements, each as the provider's codec wrote it."""
 
     def __init__(self, call: ParsedWork, served: ServedBy) -> None:
         self._call = call
         self._served = served
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body, with the judgements in the order of the texts."""
+        """Return the body, with the judgements in the order of the inputs."""
         head = {"id": f"modr-{self._served.generation_id}", "model": self._served.model}
-        told = b""
+        metadata = b""
         if self._call.tells_routing:
-            told = b',"tollgate_metadata":' + to_json(tollgate_metadata(Routed.of(record)))
+            metadata = b',"tollgate_metadata":' + to_json(tollgate_metadata(Routed.of(record)))
         results = b",".join(responses[0].output)
-        return b'%b,"results":[%b]%b}' % (to_json(head)[:-1], results, told)
+        return b'%b,"results":[%b]%b}' % (to_json(head)[:-1], results, metadata)
 
 
 class Moderations(WholeReplies):
@@ -106,5 +108,5 @@ class Moderations(WholeReplies):
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ModerationRenderer:
-        """Return a new renderer for one reply; its headers have what it cost."""
+        """Return a new renderer for one reply; the cost is in the reply's headers."""
         return ModerationRenderer(call, served)

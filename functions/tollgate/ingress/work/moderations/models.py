@@ -63,7 +63,7 @@ class ModerationBody(EndUser, RoutingFields):
 
 
 class Judgement(BaseModel):
-    """The judgement of one text; its categories are those of the model."""
+    """The judgement of one input, in the categories that the model has."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -73,7 +73,7 @@ class Judgement(BaseModel):
 
 
 class ModerationReply(Answer):
-    """The judgements, in the order of the texts."""
+    """The judgements, in the order of the inputs."""
 
     id: str
     model: str

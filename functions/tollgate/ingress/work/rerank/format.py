@@ -20,29 +20,29 @@ from tollgate.ingress.work.rerank.models import RerankBody
 
 def parse_rerank(body: bytes) -> ParsedWork:
     """Parse a request; raise RequestError with the field at fault."""
-    asked = validate_body(RerankBody, body)
+    fields = validate_body(RerankBody, body)
     request = RerankRequest(
-        model=asked.model,
-        query=asked.query,
-        documents=tuple(each if isinstance(each, str) else each.text for each in asked.documents),
-        results_max=asked.top_n,
-        shows_documents=bool(asked.return_documents),
-        user=asked.user,
-        metadata=asked.metadata or {},
-        preferences=parse_preferences(asked),
+        model=fields.model,
+        query=fields.query,
+        documents=tuple(each if isinstance(each, str) else each.text for each in fields.documents),
+        results_max=fields.top_n,
+        shows_documents=bool(fields.return_documents),
+        user=fields.user,
+        metadata=fields.metadata or {},
+        preferences=parse_preferences(fields),
     )
-    return ParsedWork(request=request, ignored=printable_names(unknown_fields(asked)))
+    return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))
 
 
 class RerankRenderer(WholeReplyRenderer):
-    """Renders one reply; documents are repeated from the request."""
+    """Renders one reply, with the request's documents if the request wants them repeated."""
 
     def __init__(self, call: ParsedWork, served: ServedBy) -> None:
         self._call = call
         self._served = served
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body, the most relevant document first."""
+        """Return the body, with the most relevant document first."""
         reply: dict[str, JsonValue] = {
             "id": f"gen-{self._served.generation_id}",
             "model": self._served.model,
@@ -72,5 +72,5 @@ class Rerank(WholeReplies):
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
     ) -> RerankRenderer:
-        """Return a new renderer for one reply; its headers have what it cost."""
+        """Return a new renderer for one reply; the cost is in the reply's headers."""
         return RerankRenderer(call, served)

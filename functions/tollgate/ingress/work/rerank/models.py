@@ -42,13 +42,13 @@ class RerankBody(EndUser, RoutingFields):
 
 
 class RankedDocument(Answer):
-    """A document that is repeated."""
+    """A document of the request, repeated in the reply."""
 
     text: str
 
 
 class RankedResult(Answer):
-    """One document: its place in the request, and its relevance."""
+    """One document: its index in the request, and its relevance."""
 
     index: int
     relevance_score: float
@@ -56,25 +56,25 @@ class RankedResult(Answer):
 
 
 class BilledUnits(Answer):
-    """The units that were charged for, 0 where the model has a price by tokens."""
+    """The search units that were charged; 0 where the model is priced by tokens."""
 
     search_units: int
 
 
 class RerankMeta(Answer):
-    """Cohere's place of the units."""
+    """The object in which Cohere's clients read search units."""
 
     billed_units: BilledUnits
 
 
 class RerankUsage(Answer):
-    """Jina's place of the tokens."""
+    """The object in which Jina's clients read tokens."""
 
     total_tokens: int
 
 
 class RerankReply(Answer):
-    """The documents, the most relevant first."""
+    """The documents, with the most relevant first."""
 
     id: str
     model: str

@@ -37,32 +37,32 @@ MEDIA_TYPES: Final[Mapping[SoundFormat, str]] = {
 
 def parse_speech(body: bytes) -> ParsedWork:
     """Parse a request; raise RequestError with the field at fault."""
-    asked = validate_body(SpeechBody, body)
-    sound = asked.response_format or "mp3"
+    fields = validate_body(SpeechBody, body)
+    sound = fields.response_format or "mp3"
     request = SpeechRequest(
-        model=asked.model,
-        text=asked.input,
-        voice=asked.voice.id if isinstance(asked.voice, OwnVoice) else asked.voice,
-        is_own_voice=isinstance(asked.voice, OwnVoice),
-        instructions=asked.instructions or None,
+        model=fields.model,
+        text=fields.input,
+        voice=fields.voice.id if isinstance(fields.voice, OwnVoice) else fields.voice,
+        is_own_voice=isinstance(fields.voice, OwnVoice),
+        instructions=fields.instructions or None,
         sound=sound,
-        speed=asked.speed,
+        speed=fields.speed,
         stream=True,
-        user=asked.user,
-        metadata=asked.metadata or {},
-        preferences=parse_preferences(asked),
+        user=fields.user,
+        metadata=fields.metadata or {},
+        preferences=parse_preferences(fields),
     )
     return ParsedWork(
         request=request,
-        # The sound leaves as it comes, in events or as it is.
+        # Sound is sent while it arrives, whether in events or as raw bytes.
         stream=True,
-        media_type="" if asked.stream_format == "sse" else MEDIA_TYPES[sound],
-        ignored=printable_names(unknown_fields(asked)),
+        media_type="" if fields.stream_format == "sse" else MEDIA_TYPES[sound],
+        ignored=printable_names(unknown_fields(fields)),
     )
 
 
 class SoundRenderer(WholeReplyRenderer):
-    """Renders the bytes of the sound and nothing else."""
+    """Renders a reply that is the bytes of the sound alone."""
 
     @override
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
@@ -75,7 +75,7 @@ class SoundRenderer(WholeReplyRenderer):
 
 
 class SpeechEventsRenderer:
-    """Renders the sound in events, the last one with usage and price."""
+    """Renders the sound in OpenAI's events; the last event has usage and price."""
 
     def __init__(self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal) -> None:
         self._call = call
@@ -87,11 +87,11 @@ class SpeechEventsRenderer:
         return b"".join(map(_delta, event.pieces)) if isinstance(event, Output) else b""
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Return the event that says that the sound is complete."""
+        """Return the last event of a complete sound."""
         return b'data: {"type":"speech.audio.done",%b}\n\n' % self._accounts(record)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Return the event that says that the sound is not complete."""
+        """Return the last event of a sound that broke off."""
         broken = to_json(openai_error(error, self._served.generation_id))
         return b'data: {"type":"error","error":%b,%b}\n\n' % (broken, self._accounts(record))
 
@@ -130,7 +130,7 @@ class Speech(WholeReplies):
         return parse_speech(body)
 
     def renderer(self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
-        """Return a new renderer for one reply, in the form that its caller requested."""
+        """Return a new renderer for one reply, as events if the request wants events."""
         if call.media_type:
             return SoundRenderer()
         return SpeechEventsRenderer(call, served, credits_per_usd=credits_per_usd)

@@ -13,13 +13,13 @@ from tollgate.ingress.shared.wire.reply_models import Accounts, Answer, ErrorObj
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import Name, Wire, by_shape
 
-# Longer than any model takes; each endpoint has its own limit.
 INPUT_CHARACTERS_MAX: Final = 65_536
+"""The most characters of any text; each endpoint has a lower limit of its own."""
 INSTRUCTIONS_CHARACTERS_MAX: Final = 4_096
 
 
 class OwnVoice(Wire):
-    """A voice that the provider's account made, by its id."""
+    """A custom voice of the provider's account, by its id."""
 
     id: Name
 
@@ -60,7 +60,7 @@ class SpeechUsage(Answer):
 
 
 class SpeechDelta(Answer):
-    """A piece of the sound; the pieces in order are the whole."""
+    """A piece of the sound; all pieces in order are the whole sound."""
 
     type: Literal["speech.audio.delta"]
     audio: str = Field(description="The piece in base64.")

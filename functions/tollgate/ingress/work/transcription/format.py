@@ -42,7 +42,7 @@ from tollgate.ingress.work.transcription.models import TranscriptionBody, Transl
 from tollgate.ingress.work.transcription.recordings import read_recording
 from tollgate.ingress.work.transcription.subtitles import write_srt, write_vtt
 
-_Asked = TranscriptionBody | TranslationBody
+_Fields = TranscriptionBody | TranslationBody
 _Body = TypeVar("_Body", TranscriptionBody, TranslationBody)
 _LISTS: Final = frozenset({"include", "models", "timestamp_granularities"})
 _OBJECTS: Final = frozenset({"chunking_strategy", "metadata", "provider"})
@@ -53,37 +53,37 @@ TEXT_TYPES: Final[Mapping[str, str]] = {
     "vtt": "text/vtt; charset=utf-8",
 }
 _BY_GRANULARITY: Final[Mapping[str, TranscriptDetail]] = {"segment": "segments", "word": "words"}
-# The formats that are made of the stretches of a transcript.
+# The response formats that list the segments of a transcript.
 _OF_SEGMENTS: Final = frozenset({"srt", "verbose_json", "vtt"})
 
 
 class ParsedTranscription(ParsedWork, frozen=True, kw_only=True):
-    """A parsed request, and the form of its reply."""
+    """A parsed request, and the format of its reply."""
 
     request: TranscriptionRequest
     response_format: str = "json"
 
 
 def parse_transcription(body: bytes, headers: Mapping[str, str]) -> ParsedTranscription:
-    """Parse a request to write down what is spoken; raise RequestError with the field at fault."""
-    asked, form = _read(TranscriptionBody, body, headers)
-    if asked.include and (asked.response_format or "json") != "json":
+    """Parse a request for a transcript; raise RequestError with the field at fault."""
+    fields, form = _read(TranscriptionBody, body, headers)
+    if fields.include and (fields.response_format or "json") != "json":
         raise field_refusal("include", "has logprobs for the response_format json alone")
     request = replace(
-        _request(asked),
-        language=asked.language,
-        details=_details(asked),
-        logprobs=bool(asked.include),
-        chunking=asked.chunking_strategy,
+        _request(fields),
+        language=fields.language,
+        details=_details(fields),
+        logprobs=bool(fields.include),
+        chunking=fields.chunking_strategy,
     )
-    return _with_input(asked, form, request)
+    return _with_input(fields, form, request)
 
 
 def parse_translation(body: bytes, headers: Mapping[str, str]) -> ParsedTranscription:
-    """Parse a request to write in English what is spoken; raise RequestError as above."""
-    asked, form = _read(TranslationBody, body, headers)
-    details = _details_of_format(asked.response_format)
-    return _with_input(asked, form, replace(_request(asked), translates=True, details=details))
+    """Parse a request for an English transcript; raise RequestError with the field at fault."""
+    fields, form = _read(TranslationBody, body, headers)
+    details = _details_of_format(fields.response_format)
+    return _with_input(fields, form, replace(_request(fields), translates=True, details=details))
 
 
 def _read(model: type[_Body], body: bytes, headers: Mapping[str, str]) -> tuple[_Body, Form | None]:
@@ -94,28 +94,28 @@ def _read(model: type[_Body], body: bytes, headers: Mapping[str, str]) -> tuple[
     return validate_texts(model, form.values(lists=_LISTS, objects=_OBJECTS)), form
 
 
-def _request(asked: _Asked) -> TranscriptionRequest:
+def _request(fields: _Fields) -> TranscriptionRequest:
     return TranscriptionRequest(
-        model=asked.model,
+        model=fields.model,
         recording=None,
-        prompt=asked.prompt,
-        temperature=asked.temperature,
-        stream=bool(asked.stream),
-        user=asked.user,
-        metadata=asked.metadata or {},
-        preferences=parse_preferences(asked),
+        prompt=fields.prompt,
+        temperature=fields.temperature,
+        stream=bool(fields.stream),
+        user=fields.user,
+        metadata=fields.metadata or {},
+        preferences=parse_preferences(fields),
     )
 
 
-def _details(asked: TranscriptionBody) -> frozenset[TranscriptDetail]:
-    """Return the parts of a transcript that are due beside its text."""
-    granularities = frozenset(asked.timestamp_granularities or ())
-    if asked.response_format != "verbose_json":
+def _details(fields: TranscriptionBody) -> frozenset[TranscriptDetail]:
+    """Return the details that the reply needs besides the text, such as segments or words."""
+    granularities = frozenset(fields.timestamp_granularities or ())
+    if fields.response_format != "verbose_json":
         if "word" in granularities:
             raise field_refusal(
                 "timestamp_granularities", "has words for the response_format verbose_json alone"
             )
-        return _details_of_format(asked.response_format)
+        return _details_of_format(fields.response_format)
     return frozenset(_BY_GRANULARITY[each] for each in granularities or {"segment"})
 
 
@@ -126,32 +126,32 @@ def _details_of_format(response_format: str | None) -> frozenset[TranscriptDetai
 
 
 def _with_input(
-    asked: _Asked, form: Form | None, request: TranscriptionRequest
+    fields: _Fields, form: Form | None, request: TranscriptionRequest
 ) -> ParsedTranscription:
-    """Return the parsed request with its recording, or with the address that has it."""
-    response_format = asked.response_format or "json"
+    """Return the parsed request with its recording, or with the file or URL to fetch it from."""
+    response_format = fields.response_format or "json"
     if request.stream and response_format in _OF_SEGMENTS:
         raise field_refusal("stream", f"cannot be true with the response_format {response_format}")
     parsed = ParsedTranscription(
         request=request,
         stream=request.stream,
         media_type="" if request.stream else TEXT_TYPES.get(response_format, ""),
-        ignored=printable_names((*_unknown(asked), *(form.unread_files("file") if form else ()))),
+        ignored=printable_names((*_unknown(fields), *(form.unread_files("file") if form else ()))),
         response_format=response_format,
         described=b"" if form is None else form.described(),
     )
-    content = form.file("file") if form else _decoded(asked.file)
-    if asked.url is None and asked.file_id is None:
+    content = form.file("file") if form else _decoded(fields.file)
+    if fields.url is None and fields.file_id is None:
         if content is None:
             raise field_refusal("file", "is required")
         return replace(parsed, request=_with_recording(request, "file", content))
-    field = "file_id" if asked.url is None else "url"
-    if content is not None or (asked.url is not None and asked.file_id is not None):
-        raise field_refusal(field, "cannot be beside file, url or file_id")
+    field = "file_id" if fields.url is None else "url"
+    if content is not None or (fields.url is not None and fields.file_id is not None):
+        raise field_refusal(field, "cannot be combined with file, url or file_id")
     awaited = AwaitedMedia(
-        source=FileReference(id=asked.file_id or "", field=field)
-        if asked.url is None
-        else parse_address(asked.url, field),
+        source=FileReference(id=fields.file_id or "", field=field)
+        if fields.url is None
+        else parse_address(fields.url, field),
         field=field,
         bytes_max=RECORDING_BYTES_MAX,
         complete=partial(_with_recording, request, field),
@@ -171,13 +171,13 @@ def _decoded(text: str | None) -> bytes | None:
     return decode_content(base64_of(text), "file", RECORDING_BYTES_MAX)
 
 
-def _unknown(asked: _Asked) -> Iterator[str]:
-    yield from extra_fields(asked)
-    yield from unknown_preferences(asked)
+def _unknown(fields: _Fields) -> Iterator[str]:
+    yield from extra_fields(fields)
+    yield from unknown_preferences(fields)
 
 
 class TranscriptRenderer:
-    """Renders one reply."""
+    """Renders a transcript in the requested format, whole or in OpenAI's events."""
 
     def __init__(
         self, call: ParsedTranscription, served: ServedBy, *, credits_per_usd: Decimal
@@ -189,7 +189,7 @@ class TranscriptRenderer:
         self._transcript = Transcript(text="")
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Return an event for each preview, or for the transcript where there was none."""
+        """Return the events of a preview, or those of the transcript if it had no previews."""
         match event:
             case Partial(piece=piece):
                 self._is_previewed = True
@@ -212,7 +212,7 @@ class TranscriptRenderer:
         return b"data: %b,%b}\n\n" % (to_json(done)[:-1], self._accounts(record))
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Return the event that says that the transcript is not complete."""
+        """Return the last event of a transcript that broke off."""
         broken = to_json(openai_error(error, self._served.generation_id))
         return b'data: {"type":"error","error":%b,%b}\n\n' % (broken, self._accounts(record))
 
@@ -292,7 +292,7 @@ def _fields(segment: Segment) -> dict[str, JsonValue]:
 
 
 def _stretch(segment: Segment, place: int) -> dict[str, JsonValue]:
-    """Return a stretch with its speaker, as OpenAI writes one."""
+    """Return a segment with its speaker, in OpenAI's form."""
     return {
         "type": "transcript.text.segment",
         "id": f"seg_{place}" if segment.id is None else str(segment.id),
@@ -315,7 +315,7 @@ def _logprobs(logprobs: Sequence[TokenLogprob] | None) -> dict[str, JsonValue]:
 
 
 def _usage(usage: Usage) -> dict[str, JsonValue]:
-    """Return the usage by the unit that was charged for."""
+    """Return the usage in the charged unit: seconds of sound, else tokens."""
     if usage.audio_seconds is not None:
         return {"type": "duration", "seconds": usage.audio_seconds}
     audio = usage.audio_input_tokens or 0
@@ -337,13 +337,13 @@ _Parse = Callable[[bytes, Mapping[str, str]], ParsedTranscription]
 
 
 class _Transcripts(WholeReplies):
-    """A format whose requests `parse` reads; its replies need no ids beside their record's."""
+    """The base of both formats, which differ in the function that parses requests."""
 
     def __init__(self, parse: _Parse) -> None:
         self._parse = parse
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedTranscription:
-        """Parse a form, or JSON; raise RequestError with the field at fault."""
+        """Parse a form or a JSON body; raise RequestError with the field at fault."""
         return self._parse(body, headers)
 
     def renderer(
@@ -356,7 +356,7 @@ class _Transcripts(WholeReplies):
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
-        """Render an error in OpenAI's envelope, with a way that a large recording can take."""
+        """Render an error in OpenAI's envelope; an error of size hints at how to send the file."""
         hint = _BODY_HINT if error.param is None else _RECORDING_HINT
         return openai_reply(error, request_id, routed, upload_hint=hint)
 

@@ -20,7 +20,7 @@ from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import Json, Wire, by_shape
 
 _PROMPT_LENGTH_MAX: Final = 16_384
-# 25 MiB as base64, as a data URL with its type.
+# 25 MiB of content as base64, in a data URL with a media type.
 _BASE64_LENGTH_MAX: Final = 36_000_000
 _FILES: Final = "flac, mp3, mp4, m4a, mpga, ogg, wav or webm, of 25 MiB at most"
 
@@ -31,7 +31,7 @@ ChunkingStrategy = Annotated[
 
 
 class _RecordingFields(EndUser, RoutingFields):
-    """The fields that both requests have beside the recording itself."""
+    """The fields that both requests have besides the recording itself."""
 
     url: Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX)] | None = Field(
         default=None,
@@ -99,7 +99,7 @@ class DurationUsage(Answer):
 
 
 class InputTokenDetails(Answer):
-    """Parts of the input."""
+    """Input tokens, split into those of sound and those of text."""
 
     audio_tokens: int
     text_tokens: int
@@ -117,7 +117,7 @@ class TokenUsage(Answer):
 
 
 class TranscriptSegment(Answer):
-    """A stretch of `verbose_json`, in seconds; what its provider does not measure is left out."""
+    """A segment of `verbose_json`, in seconds; fields that the provider lacks are left out."""
 
     id: int | str
     seek: int | None = None
@@ -133,7 +133,7 @@ class TranscriptSegment(Answer):
 
 
 class SpeakerSegment(Answer):
-    """A stretch of one speaker."""
+    """A segment that one speaker speaks, in seconds."""
 
     type: Literal["transcript.text.segment"]
     id: str
@@ -144,7 +144,7 @@ class SpeakerSegment(Answer):
 
 
 class TranscriptWord(Answer):
-    """A word, in seconds."""
+    """A word with its times in seconds."""
 
     word: str
     start: float
@@ -160,7 +160,7 @@ class TokenProbability(Answer):
 
 
 class TranscriptReply(Answer):
-    """A transcript; `json` has its text, `verbose_json` and `diarized_json` more."""
+    """A transcript; `json` has the text alone, `verbose_json` and `diarized_json` details, too."""
 
     text: str
     task: Literal["transcribe", "translate"] | None = None
