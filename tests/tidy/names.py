@@ -57,7 +57,7 @@ def _bound_by(target: ast.expr) -> Iterator[str]:
 
 def _is_wire(source: Source) -> bool:
     folder, *rest = source.module.split(".")[1:] or [""]
-    return folder in {"ingress", "providers"} and "wire" in rest
+    return folder in {"ingress", "providers"} and ("wire" in rest or rest[-1:] == ["models"])
 
 
 def _are_parallel(one: Source, other: Source) -> bool:

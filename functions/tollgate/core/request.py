@@ -25,6 +25,7 @@ from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import ServerTool
+from tollgate.core.work.kinds import WorkKind
 
 JsonObject = Mapping[str, JsonValue]
 
@@ -149,8 +150,6 @@ class ReasoningOptions(Struct, frozen=True, kw_only=True):
     """True if a model that has a default for showing its reasoning is left to it."""
 
 
-# A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.
-WorkKind = Literal["chat", "embedding", "rerank", "moderation", "image", "speech", "transcription"]
 Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
 # The use of a vector, where a model has one kind of vectors for each.

@@ -28,7 +28,8 @@ from tollgate.core.events import (
     PartDeltas,
     StreamGrammar,
 )
-from tollgate.core.request import GenerationRequest, WorkKind
+from tollgate.core.request import GenerationRequest
+from tollgate.core.work.kinds import WorkKind
 from tollgate.engine.silence import SilenceLimit
 from tollgate.providers.ports.base import (
     Codec,

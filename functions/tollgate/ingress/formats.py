@@ -107,12 +107,10 @@ RESPONSES: Final = IngressFormat(
 EMBEDDINGS: Final = IngressFormat(
     name="embeddings",
     path="/v1/embeddings",
-    make=DottedName("tollgate.ingress.work.embeddings:Embeddings"),
+    make=DottedName("tollgate.ingress.work.embeddings.format:Embeddings"),
     models=FormatModels(
-        request=DottedName(
-            "tollgate.ingress.work.embeddings.wire.embedding_request:EmbeddingsRequest"
-        ),
-        reply=DottedName("tollgate.ingress.work.embeddings.wire.embedding_reply:EmbeddingsReply"),
+        request=DottedName("tollgate.ingress.work.embeddings.models:EmbeddingsRequest"),
+        reply=DottedName("tollgate.ingress.work.embeddings.models:EmbeddingsReply"),
     ),
     tag="embeddings",
     summary="Create Embeddings",
@@ -122,10 +120,10 @@ EMBEDDINGS: Final = IngressFormat(
 RERANK: Final = IngressFormat(
     name="rerank",
     path="/v1/rerank",
-    make=DottedName("tollgate.ingress.work.rerank:Rerank"),
+    make=DottedName("tollgate.ingress.work.rerank.format:Rerank"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.work.rerank.wire.rerank_request:RerankBody"),
-        reply=DottedName("tollgate.ingress.work.rerank.wire.rerank_reply:RerankReply"),
+        request=DottedName("tollgate.ingress.work.rerank.models:RerankBody"),
+        reply=DottedName("tollgate.ingress.work.rerank.models:RerankReply"),
     ),
     tag="rerank",
     summary="Rank Documents",
@@ -142,12 +140,10 @@ RERANK: Final = IngressFormat(
 MODERATIONS: Final = IngressFormat(
     name="moderations",
     path="/v1/moderations",
-    make=DottedName("tollgate.ingress.work.moderations:Moderations"),
+    make=DottedName("tollgate.ingress.work.moderations.format:Moderations"),
     models=FormatModels(
-        request=DottedName(
-            "tollgate.ingress.work.moderations.wire.moderation_request:ModerationBody"
-        ),
-        reply=DottedName("tollgate.ingress.work.moderations.wire.moderation_reply:ModerationReply"),
+        request=DottedName("tollgate.ingress.work.moderations.models:ModerationBody"),
+        reply=DottedName("tollgate.ingress.work.moderations.models:ModerationReply"),
     ),
     tag="moderations",
     summary="Create Moderation",
@@ -157,12 +153,12 @@ MODERATIONS: Final = IngressFormat(
 IMAGE_GENERATIONS: Final = IngressFormat(
     name="image_generations",
     path="/v1/images/generations",
-    make=DottedName("tollgate.ingress.work.images:ImageGenerations"),
+    make=DottedName("tollgate.ingress.work.images.format:ImageGenerations"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.work.images.wire.image_request:GenerationBody"),
-        reply=DottedName("tollgate.ingress.work.images.wire.image_reply:ImagesReply"),
-        event=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageEvent"),
-        failure=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageFailure"),
+        request=DottedName("tollgate.ingress.work.images.models:GenerationBody"),
+        reply=DottedName("tollgate.ingress.work.images.models:ImagesReply"),
+        event=DottedName("tollgate.ingress.work.images.models:ImageEvent"),
+        failure=DottedName("tollgate.ingress.work.images.models:ImageFailure"),
     ),
     tag="images",
     summary="Create Images",
@@ -173,13 +169,13 @@ IMAGE_GENERATIONS: Final = IngressFormat(
 IMAGE_EDITS: Final = IngressFormat(
     name="image_edits",
     path="/v1/images/edits",
-    make=DottedName("tollgate.ingress.work.images:ImageEdits"),
+    make=DottedName("tollgate.ingress.work.images.format:ImageEdits"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.work.images.wire.image_request:EditBody"),
-        form=DottedName("tollgate.ingress.work.images.wire.image_request:EditForm"),
-        reply=DottedName("tollgate.ingress.work.images.wire.image_reply:ImagesReply"),
-        event=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageEvent"),
-        failure=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageFailure"),
+        request=DottedName("tollgate.ingress.work.images.models:EditBody"),
+        form=DottedName("tollgate.ingress.work.images.models:EditForm"),
+        reply=DottedName("tollgate.ingress.work.images.models:ImagesReply"),
+        event=DottedName("tollgate.ingress.work.images.models:ImageEvent"),
+        failure=DottedName("tollgate.ingress.work.images.models:ImageFailure"),
     ),
     tag="images",
     summary="Edit Images",
@@ -190,12 +186,12 @@ IMAGE_EDITS: Final = IngressFormat(
 SPEECH: Final = IngressFormat(
     name="speech",
     path="/v1/audio/speech",
-    make=DottedName("tollgate.ingress.work.speech:Speech"),
+    make=DottedName("tollgate.ingress.work.speech.format:Speech"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.work.speech.wire.speech_request:SpeechBody"),
-        media_types=DottedName("tollgate.ingress.work.speech.parse:MEDIA_TYPES"),
-        event=DottedName("tollgate.ingress.work.speech.wire.speech_events:SpeechEvent"),
-        failure=DottedName("tollgate.ingress.work.speech.wire.speech_events:SpeechFailure"),
+        request=DottedName("tollgate.ingress.work.speech.models:SpeechBody"),
+        media_types=DottedName("tollgate.ingress.work.speech.format:MEDIA_TYPES"),
+        event=DottedName("tollgate.ingress.work.speech.models:SpeechEvent"),
+        failure=DottedName("tollgate.ingress.work.speech.models:SpeechFailure"),
     ),
     tag="speech",
     summary="Create Speech",
@@ -205,24 +201,14 @@ SPEECH: Final = IngressFormat(
 TRANSCRIPTIONS: Final = IngressFormat(
     name="transcriptions",
     path="/v1/audio/transcriptions",
-    make=DottedName("tollgate.ingress.work.transcription:Transcriptions"),
+    make=DottedName("tollgate.ingress.work.transcription.format:Transcriptions"),
     models=FormatModels(
-        request=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_request:TranscriptionBody"
-        ),
-        form=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_request:TranscriptionForm"
-        ),
-        reply=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptReply"
-        ),
-        media_types=DottedName("tollgate.ingress.work.transcription.parse:TEXT_TYPES"),
-        event=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptEvent"
-        ),
-        failure=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptFailure"
-        ),
+        request=DottedName("tollgate.ingress.work.transcription.models:TranscriptionBody"),
+        form=DottedName("tollgate.ingress.work.transcription.models:TranscriptionForm"),
+        reply=DottedName("tollgate.ingress.work.transcription.models:TranscriptReply"),
+        media_types=DottedName("tollgate.ingress.work.transcription.format:TEXT_TYPES"),
+        event=DottedName("tollgate.ingress.work.transcription.models:TranscriptEvent"),
+        failure=DottedName("tollgate.ingress.work.transcription.models:TranscriptFailure"),
     ),
     tag="transcription",
     summary="Create Transcription",
@@ -232,24 +218,14 @@ TRANSCRIPTIONS: Final = IngressFormat(
 TRANSLATIONS: Final = IngressFormat(
     name="translations",
     path="/v1/audio/translations",
-    make=DottedName("tollgate.ingress.work.transcription:Translations"),
+    make=DottedName("tollgate.ingress.work.transcription.format:Translations"),
     models=FormatModels(
-        request=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_request:TranslationBody"
-        ),
-        form=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_request:TranslationForm"
-        ),
-        reply=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptReply"
-        ),
-        media_types=DottedName("tollgate.ingress.work.transcription.parse:TEXT_TYPES"),
-        event=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptEvent"
-        ),
-        failure=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptFailure"
-        ),
+        request=DottedName("tollgate.ingress.work.transcription.models:TranslationBody"),
+        form=DottedName("tollgate.ingress.work.transcription.models:TranslationForm"),
+        reply=DottedName("tollgate.ingress.work.transcription.models:TranscriptReply"),
+        media_types=DottedName("tollgate.ingress.work.transcription.format:TEXT_TYPES"),
+        event=DottedName("tollgate.ingress.work.transcription.models:TranscriptEvent"),
+        failure=DottedName("tollgate.ingress.work.transcription.models:TranscriptFailure"),
     ),
     tag="transcription",
     summary="Create Translation",

@@ -14,6 +14,7 @@ from tollgate.core import tracing
 from tollgate.core.json_value import JsonValue
 from tollgate.core.money.amounts import usd_text
 from tollgate.core.records.generation import AttemptRecord, BillLine, GenerationRecord, RunRecord
+from tollgate.core.usage import PIECES
 from tollgate.observability.emf import (
     CATALOGS_REJECTED,
     ENDPOINTS_RESTED,
@@ -185,11 +186,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "output_tokens": record.usage.output_tokens,
         "reasoning_tokens": record.usage.reasoning_tokens,
         "web_searches": record.usage.web_searches,
-        "images": record.usage.images,
-        "search_units": record.usage.search_units,
-        "audio_seconds": record.usage.audio_seconds,
-        "characters": record.usage.characters,
-        "text_units": record.usage.text_units,
+        **{unit: getattr(record.usage, unit) for unit in PIECES},
         "usage_source": record.usage_source,
         "cost_usd": usd_text(record.cost_nano_usd),
         "first_token_ms": record.first_token_ms,

@@ -15,7 +15,8 @@ from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
-from tollgate.core.request import Capability, Modality, OutputModality, WorkKind
+from tollgate.core.request import Capability, Modality, OutputModality
+from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import TRANSPORT_NEEDS, FormatName

@@ -25,7 +25,7 @@ from tollgate.cli.routing.published_prices import (
     find_published_price,
     is_published,
 )
-from tollgate.core.request import WorkKind
+from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.schema import EndpointSection, ProviderSection
 

@@ -19,7 +19,8 @@ from zipfile import BadZipFile, ZipFile
 from msgspec import Struct
 
 from tollgate.cli.catalog.facts import PublishedFacts, PublishedOverride
-from tollgate.core.request import Capability, Modality, WorkKind
+from tollgate.core.request import Capability, Modality
+from tollgate.core.work.kinds import WORK_KINDS, WorkKind
 from tollgate.routing.price_sections import WEEKDAYS
 from tollgate.routing.schema import ProviderSection
 
@@ -44,27 +45,19 @@ _RATES_OF_IMAGES: Final[Mapping[str, str]] = {
     "input_cost_per_image_token": "image_input",
     "output_cost_per_image_token": "image_output",
 }
-# A model that makes no text has one class of tokens, whatever else the map states of it; the later
-# of two names of one rate counts. What speaks has no other output than sound.
-_RATES_OF_INPUTS: Final[Mapping[str, str]] = {"input_cost_per_token": "input"}
-_RATES_OF_KIND: Final[Mapping[WorkKind, Mapping[str, str]]] = {
-    "image": {
-        **_RATES_OF_INPUTS,
-        "output_cost_per_token": "output",
-        **_RATES_OF_IMAGES,
-    },
-    "speech": {
-        **_RATES_OF_INPUTS,
-        "output_cost_per_token": "output",
-        "output_cost_per_audio_token": "output",
-        "input_cost_per_character": "characters",
-    },
-    "transcription": {
-        **_RATES_OF_INPUTS,
-        "input_cost_per_audio_token": "audio_input",
-        "output_cost_per_token": "output",
-    },
+# The map's names of rates that work other than chat may have, as far as `WORK_KINDS` allows them.
+_RATES_OF_WORK: Final[Mapping[str, str]] = {
+    "input_cost_per_token": "input",
+    "input_cost_per_audio_token": "audio_input",
+    "output_cost_per_token": "output",
+    "output_cost_per_audio_token": "audio_output",
+    **_RATES_OF_IMAGES,
+    "input_cost_per_character": "characters",
 }
+# Models of speech output nothing but sound, so that the rate of sound is that of all output; where
+# the map has both rates, the later name of `_RATES_OF_WORK` counts.
+_STATED_AS: Final[Mapping[str, str]] = {"audio_output": "output"}
+# The map's names of modes that differ from those of kinds.
 _MODES: Final[Mapping[WorkKind, str]] = {
     "image": "image_generation",
     "speech": "audio_speech",
@@ -213,12 +206,12 @@ def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
 
 def _facts_of_inputs(name: str, entry: Mapping[str, Any], kind: WorkKind) -> PublishedFacts | None:
     """Return the facts about a model that makes no text; its limits of answers mean nothing."""
-    rates = _rates(entry, _RATES_OF_KIND.get(kind, _RATES_OF_INPUTS)) | _pieces(entry, kind)
+    rates = _rates(entry, _rate_names(kind)) | _pieces(entry, kind)
     if not rates:
         return None
-    if kind in _MODES:
+    if WORK_KINDS[kind].rates_of_results:
         rates.setdefault("input", Decimal(0))
-    if kind == "image" and "image_output" in rates:
+    if "image_output" in rates:
         # Where all output is pictures, others state its rate as that of output.
         rates.setdefault("output", rates["image_output"])
         if rates["output"] == rates["image_output"]:
@@ -235,14 +228,23 @@ def _facts_of_inputs(name: str, entry: Mapping[str, Any], kind: WorkKind) -> Pub
     )
 
 
+def _rate_names(kind: WorkKind) -> dict[str, str]:
+    """Return the map's names of the rates of a kind, with the rate that each name states."""
+    rates = WORK_KINDS[kind].rates
+    return {
+        name: _STATED_AS.get(rate, rate) for name, rate in _RATES_OF_WORK.items() if rate in rates
+    }
+
+
 def _pieces(entry: Mapping[str, Any], kind: WorkKind) -> dict[str, Decimal]:
     """Return the rates by the piece, of a model that is not priced by its tokens."""
     if entry.get("input_cost_per_token"):
         return {}
-    if kind == "transcription" and entry.get(_SECOND):
+    results = WORK_KINDS[kind].rates_of_results
+    if "audio_hour" in results and entry.get(_SECOND):
         hour = round(Decimal(entry[_SECOND]) * _SECONDS_PER_HOUR, _HOUR_PLACES)
         return {"audio_hour": hour.normalize()}
-    if kind == "image":
+    if "image" in results:
         rate = next((entry[name] for name in _IMAGE if entry.get(name)), None)
         return {} if rate is None else {"image": Decimal(rate).normalize()}
     return {}

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from genai_prices import data
 
 from tollgate.cli.routing.published_prices import Published, Unpublished, convert_price
-from tollgate.core.request import WorkKind
+from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.schema import ProviderSection
 
 ROUTER: Final = "Hugging Face router"

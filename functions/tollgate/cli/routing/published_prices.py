@@ -22,7 +22,7 @@ from genai_prices.types import (
 )
 from msgspec import Struct
 
-from tollgate.core.request import WorkKind
+from tollgate.core.work.kinds import WORK_KINDS, WorkKind
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import ProviderSection
 
@@ -56,14 +56,6 @@ _BILLED_AS: Final = {
     "audio_output": "output",
     "image_input": "input",
     "image_output": "output",
-}
-# Some publish rates for models that have no such tokens: those that a kind has.
-_RATES_OF_INPUTS: Final = frozenset({"input", "request"})
-_RATES_OF_KIND: Final[Mapping[WorkKind, Set[str]]] = {
-    "chat": frozenset(_RATES.values()) - {"audio_hour", "characters"},
-    "image": _RATES_OF_INPUTS | {"output", "image_input", "image_output"},
-    "speech": _RATES_OF_INPUTS | {"output", "audio_output", "characters"},
-    "transcription": _RATES_OF_INPUTS | {"output", "audio_input", "audio_hour"},
 }
 # The rates of a result that may be charged for without any tokens.
 _PIECES: Final = frozenset({"audio_hour", "characters"})
@@ -108,7 +100,7 @@ def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Pu
     """Convert a published price to a routing file's; Unpublished without rates for tokens."""
     base, later = _from(day, model)
     rates = _plain(base)
-    known = _RATES_OF_KIND.get(kind, _RATES_OF_INPUTS)
+    known = _known_rates(kind)
     rates = {name: rate for name, rate in rates.items() if name in known}
     if not _PIECES.isdisjoint(rates):
         rates = {"input": Decimal(0), **rates}
@@ -123,6 +115,14 @@ def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Pu
         overrides=tuple(_overrides(base, later)),
         unstatable=tuple(sorted(units - _RATES.keys())),
     )
+
+
+def _known_rates(kind: WorkKind) -> Set[str]:
+    """Return the rates that a kind can have; some publishers state rates that no model can bill."""
+    if kind == "chat":
+        return frozenset(_RATES.values()) - _PIECES
+    # Published prices of cache reads are taken over for chat alone.
+    return WORK_KINDS[kind].rates - {"cache_read"}
 
 
 def _publisher(row: ProviderSection) -> Provider:

@@ -12,8 +12,9 @@ from msgspec import Struct, field
 
 from tollgate.core.events import Finish
 from tollgate.core.limits import AboveKey
-from tollgate.core.request import Capability, Modality, Need, RoutingPreferences, WorkKind
+from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units, Usage
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 
 Outcome = Literal["ok", "error", "cancelled", "lost"]

@@ -11,15 +11,9 @@ from msgspec import Struct, field
 
 from tollgate.core.content import FileReference, InlineMedia
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    Capability,
-    GenerationRequest,
-    Modality,
-    Need,
-    RoutingPreferences,
-    WorkKind,
-)
+from tollgate.core.request import Capability, GenerationRequest, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units, Usage
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 
 
@@ -35,8 +29,6 @@ class InputWork(Struct, frozen=True, kw_only=True):
     has_documents: ClassVar[bool] = False
     leaves_documents: ClassVar[bool] = False
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
-    field_of_inputs: ClassVar[str] = "inputs"
-    """The field of the request that a refusal of an input names."""
 
     model: str
     user: str | None = None

@@ -5,8 +5,9 @@ from typing import ClassVar, Literal, Self
 from msgspec.structs import replace
 from typing_extensions import override
 
-from tollgate.core.request import InputType, Need, WorkKind
+from tollgate.core.request import InputType, Need
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 
 VectorEncoding = Literal["float", "base64"]
 

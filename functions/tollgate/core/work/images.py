@@ -9,9 +9,10 @@ from typing_extensions import override
 
 from tollgate.core.content import FileReference, Image, InlineMedia, MediaUrl
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.request import Modality, WorkKind
+from tollgate.core.request import Modality
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX, Picture
 
 MASK_TYPE: Final = "image/png"
@@ -37,7 +38,6 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     """A description of pictures, and the pictures that they are made of."""
 
     kind: ClassVar[WorkKind] = "image"
-    field_of_inputs: ClassVar[str] = "images"
 
     prompt: str
     images: tuple[Image, ...] = ()

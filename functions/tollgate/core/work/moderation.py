@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
-from tollgate.core.request import Modality, WorkKind
+from tollgate.core.request import Modality
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
 
 # A unit that has begun is charged whole: https://aws.amazon.com/bedrock/pricing (2026-11-22).
@@ -22,7 +23,6 @@ class ModerationRequest(InputWork, frozen=True, kw_only=True):
     """Inputs, each of which is judged by itself."""
 
     kind: ClassVar[WorkKind] = "moderation"
-    field_of_inputs: ClassVar[str] = "input"
 
     subjects: tuple[Subject, ...]
     """The parts of each input, which get one judgement together."""

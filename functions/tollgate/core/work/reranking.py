@@ -4,9 +4,9 @@ from typing import ClassVar, Final
 
 from typing_extensions import override
 
-from tollgate.core.request import WorkKind
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 
 # Cohere's unit: a query with up to 100 documents, of which one over 500 tokens, its query included,
 # counts as several. https://docs.cohere.com/docs/how-does-cohere-pricing-work (2026-11-22)

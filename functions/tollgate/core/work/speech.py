@@ -6,9 +6,10 @@ from typing import ClassVar, Final
 from msgspec.structs import replace
 from typing_extensions import override
 
-from tollgate.core.request import Need, SoundFormat, WorkKind
+from tollgate.core.request import Need, SoundFormat
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 
 # 4,096 characters of English are 877 tokens and 268 s of speech at 20 tokens of sound a second,
 # which is 1.3 tokens a byte. https://s-anand.net/blog/openai-tts-cost (2025-11-02)

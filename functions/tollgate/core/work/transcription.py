@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import Modality, Need, WorkKind
+from tollgate.core.request import Modality, Need
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.recording import RECORDING_BYTES_MAX, Recording, longest_s
 
 # A model that is charged by tokens has 10 a second of sound (OpenAI), or 32 (Gemini), and people

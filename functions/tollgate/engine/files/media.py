@@ -34,6 +34,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.work.base import InputWork, Work
+from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.engine.gateway import FileReader
 from tollgate.providers.ports.base import FetchedMedia, MediaFetcher, Target
 
@@ -232,8 +233,7 @@ class RequestMedia:
         )
 
     def _refused(self, what: str) -> RequestError:
-        request = self.request
-        name = request.field_of_inputs if isinstance(request, InputWork) else "messages"
+        name = WORK_KINDS[self.request.kind].field_with_media
         return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {what}.", param=name)
 
 

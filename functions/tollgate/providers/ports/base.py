@@ -11,9 +11,10 @@ from msgspec import Struct, field
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Grouped, StreamEvent
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import Capability, GenerationRequest, Modality, Need, WorkKind
+from tollgate.core.request import Capability, GenerationRequest, Modality, Need
 from tollgate.core.secret import SecretReference
 from tollgate.core.work.base import InputWork, WorkResult
+from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 

@@ -7,7 +7,8 @@ from msgspec import Struct, field
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.files.media_types import PDF
-from tollgate.core.request import Need, WorkKind
+from tollgate.core.request import Need
+from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import (
     BatchCodec,
     Codec,

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from tollgate.core.request import WorkKind
-from tollgate.core.work.kinds import WORK_KINDS
+from tollgate.core.work.kinds import WORK_KINDS, WorkKind
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.wire_format import WireFormat
 from tollgate.routing.chains import RouteSection
@@ -19,8 +18,6 @@ from tollgate.routing.schema import EndpointSection, ModelSection, ProviderSecti
 
 _RATES_OF_TOKENS: Final = ("input", "output", "audio_output", "image_input", "image_output")
 _KEYS_OF_ANSWERS: Final = frozenset({"guardrail", "max_output"})
-_NO_KEYS: Final = frozenset[str]()
-_KEYS_OF_KIND: Final[Mapping[WorkKind, frozenset[str]]] = {"moderation": frozenset({"guardrail"})}
 
 
 def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Iterator[Problem]:
@@ -36,7 +33,8 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
             yield document.at_value((*where, key), "R012", message)
     for index, endpoint in enumerate(() if chats else model.endpoints):
         place: Where = (*where, "endpoints", index)
-        useless_here = _KEYS_OF_ANSWERS - _KEYS_OF_KIND.get(model.kind, _NO_KEYS)
+        needs_guardrail = WORK_KINDS[model.kind].is_judged_by_guardrail
+        useless_here = _KEYS_OF_ANSWERS - ({"guardrail"} if needs_guardrail else set())
         for key in sorted(endpoint.model_fields_set & useless_here):
             message = f"an endpoint of the kind {model.kind} has no {key}"
             yield document.at_value((*place, key), "R012", message)
@@ -73,7 +71,8 @@ def check_guardrail(
     if endpoint.guardrail is not None and not applies:
         message = f"{endpoint.provider} cannot apply a guardrail"
         yield document.at_value((*where, "guardrail"), "R053", message)
-    if endpoint.guardrail is None and kind == "moderation" and formats and applies:
+    judges = WORK_KINDS[kind].is_judged_by_guardrail
+    if endpoint.guardrail is None and judges and formats and applies:
         message = f'"guardrail" is missing in {write_path(where)}: it is what judges'
         yield document.at_key(where, "R005", message)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.request import WorkKind
+from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.providers.shared.bedrock_models import GEOGRAPHIES, base_model
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.file.key_hosts import list_key_hosts
@@ -22,8 +22,6 @@ _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _SAGEMAKER: Final = "sagemaker_runtime"
 # Service Authorization Reference, Amazon Textract (2026-11-22): the action is on no resource.
 _TEXTRACT: Final = "textract:DetectDocumentText"
-# Work of which Bedrock runs no model.
-_JUDGED_BY_GUARDRAIL: Final[WorkKind] = "moderation"
 _MODEL: Final = ":foundation-model/"
 # An id becomes part of a policy: no wildcard, and nothing that YAML or Fn::Sub would read.
 _UPSTREAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
@@ -87,10 +85,14 @@ def bedrock_model_ids(routing: Routing) -> tuple[str, ...]:
     return tuple(sorted({arn.rpartition(_MODEL)[2] for arn in arns if _MODEL in arn}))
 
 
+def _is_judged_by_guardrail(model: ModelSection) -> bool:
+    return WORK_KINDS[model.kind].is_judged_by_guardrail
+
+
 def _bedrock_models(routing: Routing, *, streams: bool) -> Iterator[str]:
     """Yield the ARNs of models whose answers are streamed, which only chat's are, or of others."""
     for model in routing.models.values():
-        if (model.kind == "chat") != streams or model.kind == _JUDGED_BY_GUARDRAIL:
+        if (model.kind == "chat") != streams or _is_judged_by_guardrail(model):
             continue
         for endpoint in model.endpoints:
             provider = routing.providers[endpoint.provider]
@@ -105,7 +107,7 @@ def _counted_models(routing: Routing) -> Iterator[str]:
     profile's.
     """
     for model in routing.models.values():
-        for endpoint in model.endpoints if model.kind != _JUDGED_BY_GUARDRAIL else ():
+        for endpoint in () if _is_judged_by_guardrail(model) else model.endpoints:
             provider = routing.providers[endpoint.provider]
             counts = merge_section(provider.dialect, endpoint.dialect).counts_tokens
             counted = base_model(endpoint.upstream)

@@ -277,8 +277,7 @@ def refusal(
                 (_NOT_SUPPORTED[kind] for kind in first.missing if kind in _NOT_SUPPORTED),
                 ErrorCode.INVALID_REQUEST,
             )
-            work = WORK_KINDS[wanted.kind]
-            param = work.field_of_media or work.field_of_input
+            param = WORK_KINDS[wanted.kind].field_with_media
             return RequestError(code, f"{model} {first.reason}.", param=param)
         case Check.CONTEXT:
             certain = max(

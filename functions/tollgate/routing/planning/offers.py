@@ -176,8 +176,7 @@ def _target(
 
 def _met(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
     makes: frozenset[Need] = frozenset({"image_output"} if "image" in model.makes else ())
-    stated = dialect.met | dialect.transcription.met | makes
-    return frozenset({"conversation", *stated, *dialect.speech.sounds})
+    return dialect.met | dialect.met_by_work | makes | {"conversation"}
 
 
 def _retry(section: RetrySection) -> Retry:

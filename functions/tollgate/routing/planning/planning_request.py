@@ -8,15 +8,10 @@ from msgspec.structs import replace
 
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
-from tollgate.core.request import (
-    Capability,
-    Modality,
-    Need,
-    RoutingPreferences,
-    WorkKind,
-)
+from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork, Work
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 from tollgate.providers.ports.parameters import effective_parameters
 from tollgate.routing.planning.draw import draw_key_hash

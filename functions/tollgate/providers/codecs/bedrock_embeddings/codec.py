@@ -17,7 +17,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
-from tollgate.providers.ports.dialect import EmbeddingFamily
+from tollgate.providers.ports.work_dialects import EmbeddingFamily
 from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
 from tollgate.providers.shared.cohere_vectors import (
     COHERE_INPUTS_MAX,

@@ -18,7 +18,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.ports.base import BatchCodec, FormPart, Frame, Target, WireRequest
-from tollgate.providers.ports.media_dialects import ImageOption
+from tollgate.providers.ports.work_dialects import ImageOption
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.openai_errors import (
     parse_openai_reply_error,
