@@ -39,10 +39,10 @@ _PLAIN_ENCODINGS: Final = frozenset({"", "7bit", "8bit", "binary"})
 class FileLabel(Struct, frozen=True, kw_only=True):
     """The name and the type that a client states for a file."""
 
-    # As it was sent, with its folders; empty if there is none.
     filename: str
-    # Empty if none is stated.
+    """As it was sent, with its folders; empty if there is none."""
     media_type: str
+    """Empty if none is stated."""
 
 
 class Form(Struct, frozen=True, kw_only=True):
