@@ -69,7 +69,7 @@ _TYPES: Final[Mapping[int, str]] = {
 _RETRY_STATUSES: Final = frozenset({429, 503, 529})
 # Statuses with which a retry of the same request would be refused again.
 _LASTING: Final = frozenset({401, 402, 403})
-# SDKs are told not to retry by themselves if the wait is longer.
+# Beyond this wait, a header asks SDKs not to retry by themselves.
 _REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400

@@ -101,8 +101,8 @@ def _flat_file(part: wire.FlatFilePart, path: str) -> UserContent:
 def _file(
     file: wire.FileSource, cache: CacheMark | None, path: str, *, data_field: str = "file_data"
 ) -> UserContent:
-    given = [file.file_data, file.file_url, file.file_id]
-    if sum(value is not None for value in given) != 1:
+    sources = [file.file_data, file.file_url, file.file_id]
+    if sum(value is not None for value in sources) != 1:
         raise field_refusal(path, f"must have exactly one of {data_field}, file_url and file_id")
     if file.file_id is not None:
         source = parse_file_id(file.file_id, path)

@@ -79,16 +79,12 @@ def parse_reasoning(
     effort = effort or options.effort
     tokens_max, enabled = options.max_tokens, options.enabled
     if effort is not None and tokens_max is not None:
-        raise _refused("reasoning.max_tokens", "must not be given together with an effort")
+        raise _refused("reasoning.max_tokens", "must not be given with an effort")
     off = effort == "none" or tokens_max == 0
     if enabled is False and not off and (effort is not None or tokens_max is not None):
-        raise _refused(
-            "reasoning.enabled", "must not be false together with an effort or max_tokens"
-        )
+        raise _refused("reasoning.enabled", "must not be false with an effort or max_tokens")
     if enabled and off:
-        raise _refused(
-            "reasoning.enabled", "must not be true together with effort 'none' or max_tokens 0"
-        )
+        raise _refused("reasoning.enabled", "must not be true with effort 'none' or max_tokens 0")
     if effort is None and tokens_max is None and enabled is None and not exclude:
         return None
     return ReasoningOptions(

@@ -19,38 +19,38 @@ from tollgate.ingress.validation import validate_body
 
 def parse_completion(body: bytes) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
-    wire_request = validate_body(CompletionRequest, body)
-    _check(wire_request)
-    prompts = [wire_request.prompt] if isinstance(wire_request.prompt, str) else wire_request.prompt
+    params = validate_body(CompletionRequest, body)
+    _check(params)
+    prompts = [params.prompt] if isinstance(params.prompt, str) else params.prompt
     # Only the provider has the log probabilities of a prompt; the renderer can write a plain echo.
-    probed = bool(wire_request.echo) and wire_request.logprobs is not None
+    probed = bool(params.echo) and params.logprobs is not None
     first, *further = map(_conversation, prompts)
     request = GenerationRequest(
-        model=wire_request.model,
+        model=params.model,
         messages=first,
         further=tuple(further),
-        suffix=wire_request.suffix or None,
+        suffix=params.suffix or None,
         echo=probed,
-        output_tokens_max=wire_request.max_tokens or OUTPUT_TOKENS_DEFAULT,
+        output_tokens_max=params.max_tokens or OUTPUT_TOKENS_DEFAULT,
         sampling=parse_sampling(
-            wire_request,
-            logprobs=None if wire_request.logprobs is None else True,
-            top_logprobs=wire_request.logprobs or None,
+            params,
+            logprobs=None if params.logprobs is None else True,
+            top_logprobs=params.logprobs or None,
         ),
-        choices=wire_request.n or 1,
-        guided=parse_guided(wire_request),
-        user=wire_request.user,
-        metadata=wire_request.metadata or {},
-        preferences=parse_preferences(wire_request),
+        choices=params.n or 1,
+        guided=parse_guided(params),
+        user=params.user,
+        metadata=params.metadata or {},
+        preferences=parse_preferences(params),
         size_bytes=len(body),
     )
     return ParsedCall(
         request=request,
-        stream=bool(wire_request.stream),
-        usage_on_finish=wire_request.usage_on == "finish",
-        echoes=bool(wire_request.echo) and not probed,
-        episode_id=wire_request.episode_id,
-        ignored=printable_names(_unknown(wire_request)),
+        stream=bool(params.stream),
+        usage_on_finish=params.usage_on == "finish",
+        echoes=bool(params.echo) and not probed,
+        episode_id=params.episode_id,
+        ignored=printable_names(_unknown(params)),
     )
 
 
@@ -58,23 +58,23 @@ def _conversation(prompt: str) -> tuple[Message, ...]:
     return (UserMessage(content=(Text(text=prompt),)),)
 
 
-def _check(wire_request: CompletionRequest) -> None:
+def _check(params: CompletionRequest) -> None:
     """Raise RequestError if fields contradict each other, or request too many answers."""
-    choices = wire_request.n or 1
-    if wire_request.best_of is not None and wire_request.best_of != choices:
+    choices = params.n or 1
+    if params.best_of is not None and params.best_of != choices:
         raise _refused("best_of", f"must be {choices}, the value of n, or be left out")
-    prompts = 1 if isinstance(wire_request.prompt, str) else len(wire_request.prompt)
+    prompts = 1 if isinstance(params.prompt, str) else len(params.prompt)
     if prompts * choices > ANSWERS_MAX:
         raise _refused(
             "prompt", f"may have at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
         )
 
 
-def _unknown(wire_request: CompletionRequest) -> Iterator[str]:
-    yield from extra_fields(wire_request)
-    if wire_request.stream_options:
-        yield from extra_fields(wire_request.stream_options, "stream_options.")
-    yield from unknown_preferences(wire_request)
+def _unknown(params: CompletionRequest) -> Iterator[str]:
+    yield from extra_fields(params)
+    if params.stream_options:
+        yield from extra_fields(params.stream_options, "stream_options.")
+    yield from unknown_preferences(params)
 
 
 def _refused(param: str, what: str) -> RequestError:

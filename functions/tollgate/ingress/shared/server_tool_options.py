@@ -43,9 +43,7 @@ def require_one_reading(readings: Sequence[DocumentOptions]) -> DocumentOptions 
     """Return the only options of reading documents; raise RequestError if there are several."""
     if len(readings) > 1:
         first, second, *_ = readings
-        raise field_refusal(
-            second.field, f"must not switch on pdf, which {first.field} already switches on"
-        )
+        raise field_refusal(second.field, f"must not switch on pdf again after {first.field}")
     return readings[0] if readings else None
 
 
@@ -55,8 +53,7 @@ def require_each_once(tools: Iterable[ServerTool]) -> tuple[ServerTool, ...]:
     for tool in tools:
         if tool.id in once:
             raise field_refusal(
-                tool.field,
-                f"must not switch on {tool.id}, which {once[tool.id].field} already switches on",
+                tool.field, f"must not switch on {tool.id} again after {once[tool.id].field}"
             )
         once[tool.id] = tool
     return tuple(once.values())
