@@ -103,7 +103,7 @@ class TakenItems(Struct, frozen=True, kw_only=True):
     """The items of a request, including items from stored responses."""
 
     items: Sequence[tuple[str, Item]]
-    """All items in order, each with the path of its field."""
+    """The items in order, each with the path of its field."""
     stored_form: tuple[JsonObject, ...]
     """The same items in the form in which they are stored."""
     left_out: Sequence[ItemReference]

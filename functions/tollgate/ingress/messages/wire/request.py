@@ -180,7 +180,7 @@ class Unserved(Wire):
 
 
 class PromptFields(RoutingFields, Unserved):
-    """All fields of a request but `max_tokens`."""
+    """The fields of a request, without `max_tokens`."""
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX, fail_fast=True)]
     system: SystemContent | None = None
