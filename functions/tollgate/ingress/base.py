@@ -48,14 +48,14 @@ class ParsedWork(Struct, frozen=True, kw_only=True):
     request: Work
     stream: bool = False
     media_type: str = ""
-    """The type of a reply that is neither JSON nor events, such as `audio/mpeg`."""
+    """The media type of a reply that is neither JSON nor events, such as `audio/mpeg`."""
     awaits: AwaitedMedia | None = None
     described: bytes = b""
     """The request as JSON if its body is a form, with size and hash in place of each file."""
     episode_id: str | None = None
     """The caller's own episode id; with None the renderer creates one."""
     ignored: tuple[str, ...] = ()
-    """The names of fields that have no effect."""
+    """The names of the request's fields that have no effect."""
     tells_routing: bool = False
     """True if the caller requested the routing (`Routed`) in the reply."""
     stored_input: tuple[JsonObject, ...] | None = None
@@ -85,7 +85,7 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     created_s: int
     model: str
     provider: str | None
-    """None if no attempt served."""
+    """The slug of the provider that served; None if no attempt served."""
     provider_name: str | None = None
     """The provider's display name; None if the provider has only a slug."""
     fallback_from: str | None = None

@@ -95,7 +95,7 @@ RESPONSES: Final = IngressFormat(
     tag="responses",
     summary="Create Response",
     description="Generate an answer in OpenAI's Responses format, whole or streamed; it is billed "
-    "to the key, and stored if the key or its workspace says so.",
+    "to the key, and stored if the key or its workspace has `response_days`.",
     operation_id="create_response",
     counting=TokenCounting(
         path="/v1/responses/input_tokens",
@@ -132,8 +132,8 @@ RERANK: Final = IngressFormat(
     summary="Rank Documents",
     description="Rank documents by their relevance to a query; billed to the key.",
     operation_id="rerank_documents",
-    # ClientV2 of Cohere's SDK puts this behind its base URL (cohere 5.21.1, 2026-11-22), and with
-    # it the rerankers of LangChain and LlamaIndex.
+    # ClientV2 of Cohere's SDK (cohere 5.21.1, 2026-11-22), which the rerankers of LangChain and
+    # LlamaIndex use, appends `/v2/rerank` to its base URL.
     alias=PathAlias(
         path="/v1/v2/rerank",
         summary="Rank Documents for Cohere's Clients",

@@ -120,8 +120,8 @@ def _message(error: ErrorDetails) -> str:
         return _MESSAGES["none_required"]
     template = _MESSAGES.get(error["type"])
     message = template.format(**context) if template else _in_pydantics_words(error["msg"])
-    found = _found(error)
-    return f"{message}, not {found}" if found else message
+    quoted = _quoted(error)
+    return f"{message}, not {quoted}" if quoted else message
 
 
 def _in_pydantics_words(message: str) -> str:
@@ -129,7 +129,7 @@ def _in_pydantics_words(message: str) -> str:
     return f"is wrong: {words}" if words[:1].isupper() else words
 
 
-def _found(error: ErrorDetails) -> str | None:
+def _quoted(error: ErrorDetails) -> str | None:
     match error["type"], error["input"]:
         case "literal_error", str() as text:
             return repr(text[:_QUOTED_MAX])

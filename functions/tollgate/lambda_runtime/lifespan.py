@@ -48,7 +48,7 @@ async def _wait_completed(
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     if answer.done() and answer.result()["type"] == f"lifespan.{phase}.complete":
         return
-    reason = answer.result().get("message", "") if answer.done() else "it ended without an answer"
+    reason = answer.result().get("message", "") if answer.done() else "no report before its end"
     answer.cancel()
     cause = running.exception() if running.done() and not running.cancelled() else None
     raise LifespanFailed(f"{phase} of the application failed: {reason}") from cause

@@ -127,7 +127,7 @@ class Poller:
         stream = self._api.make_response(invocation)
         try:
             if request is None:
-                # Lambda may report the outcome of a stream as an invocation of its own:
+                # Lambda may report the outcome of a stream as a separate invocation:
                 # {"invokeCompletionStatus": ...}.
                 _LOGGER.debug("event without a request", extra=_fields(invocation))
                 await Exchange(b"", stream).reply(200, {})

@@ -47,7 +47,7 @@ class FunctionError(Struct, frozen=True, kw_only=True):
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """One event to answer."""
+    """One event that the function must answer."""
 
     request_id: str
     deadline_ms: int
@@ -82,7 +82,7 @@ class RuntimeApi:
         request_id = reply.headers.get("lambda-runtime-aws-request-id", "")
         deadline_ms = reply.headers.get("lambda-runtime-deadline-ms", "")
         if not request_id or not (deadline_ms.isascii() and deadline_ms.isdigit()):
-            raise RuntimeApiError("an invocation without its id or its deadline")
+            raise RuntimeApiError("an invocation has no id or no deadline")
         return Invocation(
             request_id=request_id,
             deadline_ms=int(deadline_ms),

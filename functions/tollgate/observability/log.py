@@ -1,4 +1,4 @@
-"""One canonical JSON line for each generation, and a line for each failure."""
+"""Logs one canonical JSON line for each generation, and a line for each failure."""
 
 import logging
 import sys

@@ -41,8 +41,8 @@ class Collector(Protocol):
 class SpanJournal:
     """A journal that forwards every call, and keeps generations as spans until `flush` sends them.
 
-    At most `WAITING_MAX` spans wait; a new span replaces the oldest. Replaced spans, and spans that
-    the collector refuses, are counted in the log; they never fail a request.
+    At most `WAITING_MAX` spans wait; a new span then replaces the oldest. Replaced spans, and spans
+    that the collector refuses, are counted in the log; lost spans never fail a request.
     """
 
     def __init__(self, inner: Journal, collector: Collector, clock: Clock, ids: IdSource) -> None:

@@ -67,7 +67,7 @@ def _is_pictured(page: Any, text: str, task: ReadingTask) -> bool:
         case "all":
             return True
         case "textless":
-            # A page without any object is blank.
+            # A page without objects is blank, so no picture is needed.
             shown = len("".join(text.split()))
             return shown < _CHARACTERS_OF_TEXT_MIN and pdfium_c.FPDFPage_CountObjects(page) > 0
 

@@ -80,7 +80,7 @@ class ChoiceRenderer:
         self._delta_head = head + b',"choices":[{"index":%d,"delta":{' % self._choice
 
     def begin(self, head: bytes) -> bytes:
-        """Render the frame with the role."""
+        """Render the first frame, which has the role."""
         self.set_head(head)
         return self._delta({"role": "assistant", "content": ""})
 

@@ -24,7 +24,7 @@ from tollgate.ingress.validation import validate_object
 
 _IDS: Final[Mapping[str, tuple[ServerToolId, ...]]] = {
     **{tool: (tool,) for tool in SERVER_TOOLS},
-    # OpenRouter's older name.
+    # OpenRouter's older name of a plugin that searches and fetches.
     "web": ("web_search", "web_fetch"),
 }
 

@@ -98,8 +98,8 @@ class RunFrames:
         """
         return {
             "server_tool_calls": [
-                render_run(ordinal, kept.run, kept.notes, text_length=kept.text_length)
-                for ordinal, kept in enumerate(self._runs.values())
+                render_run(ordinal, finished.run, finished.notes, text_length=finished.text_length)
+                for ordinal, finished in enumerate(self._runs.values())
             ]
         }
 

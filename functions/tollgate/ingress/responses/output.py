@@ -34,7 +34,7 @@ _FRAME: Final = b'event: %b\ndata: {"type":"%b",%b,"sequence_number":%d}\n\n'
 
 
 class OutputWriter:
-    """The items so far, and the number of the next event."""
+    """Writes the items of one answer, and numbers the events."""
 
     def __init__(
         self,

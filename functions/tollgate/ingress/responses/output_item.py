@@ -28,13 +28,13 @@ class OutputItem(Protocol):
         """Return True if the next part belongs to this item."""
 
     def start(self, index: int, part: Part) -> Iterator[Event]:
-        """Begin a part."""
+        """Begin a part, and yield the events of its beginning."""
 
     def grow(self, index: int, text: str) -> Iterator[Event]:
-        """Add text to a part."""
+        """Add text to a part, and yield the events for the text."""
 
     def note(self, index: int, note: Note) -> Iterator[Event]:
-        """Add a note to a part."""
+        """Add a note to a part, and yield the events for the note."""
 
     def end(self, index: int, provenance: Provenance | None) -> None:
         """End a part."""

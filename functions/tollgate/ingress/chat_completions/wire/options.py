@@ -27,7 +27,7 @@ class JsonObjectFormat(Wire):
 
 
 class JsonSchema(Wire):
-    """A schema, and whether it is enforced."""
+    """A JSON Schema, and whether the answer must follow the schema strictly."""
 
     name: Name | None = None
     description: str | None = None

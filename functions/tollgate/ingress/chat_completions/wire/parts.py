@@ -36,9 +36,9 @@ class RefusalPart(Wire):
 
 
 class ImageUrl(Wire):
-    """The address or the content of a picture."""
+    """The URL of a picture, which may be a data URL with the content."""
 
-    url: Annotated[str, Field(min_length=1)] = Field(description="http(s), or a data URL.")
+    url: Annotated[str, Field(min_length=1)] = Field(description="An http(s) URL, or a data URL.")
     detail: Literal["auto", "low", "high"] | None = None
 
 

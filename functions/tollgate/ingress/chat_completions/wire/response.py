@@ -22,7 +22,7 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
 class CalledFunction(Answer):
-    """The function to run."""
+    """The function that the caller is to run."""
 
     name: str
     arguments: str = Field(description="JSON text.")
@@ -40,7 +40,7 @@ class CalledTool(Answer):
 
 
 class CustomInput(Answer):
-    """The tool to run, and its free text."""
+    """The tool that the caller is to run, and its free text."""
 
     name: str
     input: str
@@ -105,7 +105,7 @@ class AnswerImageUrl(Answer):
 
 
 class PageText(Answer):
-    """The text of a page, which begins with its number."""
+    """The text of a page, which begins with the page's number."""
 
     type: Literal["text"]
     text: str

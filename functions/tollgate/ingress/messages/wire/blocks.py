@@ -50,7 +50,7 @@ class FileSource(Wire):
 
 
 class PlainTextSource(Wire):
-    """Plain text as a document."""
+    """A document given as plain text."""
 
     type: Literal["text"]
     media_type: Literal["text/plain"] = "text/plain"
@@ -94,7 +94,7 @@ _Shape: Final = by_shape("a string or an array of blocks")
 
 
 class ContentSource(Wire):
-    """Blocks as a document."""
+    """A document given as blocks."""
 
     type: Literal["content"]
     content: Annotated[
@@ -117,7 +117,7 @@ DocumentSource = Annotated[
 
 
 class DocumentBlock(Block):
-    """A file to read."""
+    """A document for the model to read."""
 
     type: Literal["document"]
     source: DocumentSource

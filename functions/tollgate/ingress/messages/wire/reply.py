@@ -27,7 +27,7 @@ StopReason = Literal[
 
 
 class SaidText(Answer):
-    """A piece of text, with its sources."""
+    """A piece of text with its citations."""
 
     type: Literal["text"]
     text: str
@@ -168,7 +168,7 @@ class Ping(Answer):
 
 
 class MessagesErrorDetails(Answer):
-    """The cause of an error, for client libraries."""
+    """The cause of an error in a form that client libraries read."""
 
     error_code: str
     unsupported: list[str]

@@ -154,7 +154,7 @@ class OutputSchema(Wire):
 
 
 class OutputConfig(Wire):
-    """The effort, and the form of the answer."""
+    """The effort, and the format of the answer."""
 
     effort: _EFFORTS | None = None
     format: OutputSchema | None = None
@@ -196,7 +196,7 @@ class PromptFields(RoutingFields, Unserved):
     top_k: Annotated[int, Field(ge=0, le=TOKENS_MAX)] | None = None
     service_tier: Literal["auto", "standard_only"] | None = None
     cache_control: CacheControl | None = Field(
-        default=None, description="Marks the last block of the request."
+        default=None, description="A cache mark on the last block of the request."
     )
     stream: bool | None = None
 

@@ -34,7 +34,7 @@ LEFT_OUT: Final = frozenset(get_args(LeftOutType))
 
 
 class InputText(Wire):
-    """Text."""
+    """A piece of text."""
 
     type: Literal["input_text", "output_text", "text"]
     text: str

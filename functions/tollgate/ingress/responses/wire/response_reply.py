@@ -122,7 +122,7 @@ class SearchSource(Answer):
 
 
 class SearchAction(Answer):
-    """A search."""
+    """The search that a run made."""
 
     type: Literal["search"]
     query: str
@@ -131,7 +131,7 @@ class SearchAction(Answer):
 
 
 class OpenPageAction(Answer):
-    """A page that was read."""
+    """The web page that a run read."""
 
     type: Literal["open_page"]
     url: str | None

@@ -96,7 +96,7 @@ class LimitObject(Answer):
     id: str = Field(description="Id of the key, the member or the team.")
     kind: LimitKind
     limit: float = Field(description="US dollars for a period's limit, else requests or tokens.")
-    remaining: float = Field(description="In the unit of the limit.")
+    remaining: float = Field(description="The rest of the limit, in the same unit.")
     resets_at: datetime | None = Field(description="null for a limit that never resets.")
 
 
