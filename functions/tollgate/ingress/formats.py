@@ -1,8 +1,9 @@
-"""The client formats that are served, one row for each.
+"""The table of client formats that are served, one row for each.
 
-The wiring makes them, `web/chat_app.py` gives each its route, `web/openapi.py` describes it: a new
-format is its folder and a row here (and the path's method in infra/template.yaml). A row names the
-format's class and models, so that a process imports a format with its first request.
+A new format needs its folder, a row here, and the path's method in infra/template.yaml:
+`web/chat_app.py` derives the routes from the rows, and `web/openapi.py` the description. A row has
+the dotted names of the format's class and models, so a process imports a format with the format's
+first request.
 """
 
 from typing import Final
@@ -12,7 +13,7 @@ from tollgate.core.ids import IdSource
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.format_row import FormatModels, IngressFormat, PathAlias, TokenCounting
 
-# The header that clients of Anthropic's Messages send with every request.
+# The header that clients of Anthropic's Messages API send with every request.
 ANTHROPIC_VERSION: Final = "anthropic-version"
 
 CHAT_COMPLETIONS: Final = IngressFormat(
@@ -94,7 +95,7 @@ RESPONSES: Final = IngressFormat(
     tag="responses",
     summary="Create Response",
     description="Generate an answer in OpenAI's Responses format, whole or streamed; it is billed "
-    "to the key, and stored if the key or its workspace says so.",
+    "to the key, and stored if the key or its workspace has `response_days`.",
     operation_id="create_response",
     counting=TokenCounting(
         path="/v1/responses/input_tokens",
@@ -129,8 +130,8 @@ RERANK: Final = IngressFormat(
     summary="Rank Documents",
     description="Rank documents by their relevance to a query; billed to the key.",
     operation_id="rerank_documents",
-    # ClientV2 of Cohere's SDK puts this behind its base URL (cohere 5.21.1, 2026-11-22), and with
-    # it the rerankers of LangChain and LlamaIndex.
+    # ClientV2 of Cohere's SDK (cohere 5.21.1, 2026-11-22), which the rerankers of LangChain and
+    # LlamaIndex use, appends `/v2/rerank` to its base URL.
     alias=PathAlias(
         path="/v1/v2/rerank",
         summary="Rank Documents for Cohere's Clients",
@@ -250,13 +251,13 @@ FORMATS: Final = (
 
 
 class Ingresses(dict[str, Ingress]):
-    """The formats by name, each made when it is first needed."""
+    """The formats by name, each created on first use."""
 
     def __init__(self, ids: IdSource) -> None:
         super().__init__()
         self._ids = ids
 
     def __missing__(self, name: str) -> Ingress:
-        row = next(each for each in FORMATS if each.name == name)
-        made = self[name] = row.make()(self._ids)
-        return made
+        row = next(row for row in FORMATS if row.name == name)
+        ingress = self[name] = row.make()(self._ids)
+        return ingress

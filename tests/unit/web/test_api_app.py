@@ -126,7 +126,7 @@ async def test_c41_a_field_is_told_in_the_words_of_the_chat_route() -> None:
     missing = await call("GET", "/v1/generation", key=call.management)
     assert (missing.status, missing.error["message"]) == (400, "id is required.")
     unknown = await call("POST", "/v1/keys", key=call.management, content={"name": "a", "x": 1})
-    assert unknown.error["message"] == "x is no field of this request."
+    assert unknown.error["message"] == "x is not a field of this request."
 
 
 @pytest.mark.parametrize(("method", "path"), [("DELETE", "/v1/keys"), ("PUT", "/v1/models")])
