@@ -35,40 +35,40 @@ class NativeSearch(Struct, frozen=True, kw_only=True):
     # The lists of domains that it takes, one of them in a request.
     allows_domains: bool = False
     blocks_domains: bool = False
-    # Whether a request with it may have functions too.
     beside_functions: bool = True
+    """Whether a request with it may have functions too."""
 
 
 class Target(Struct, frozen=True, kw_only=True):
     """One endpoint of one model at one provider."""
 
-    # The provider's slug in the catalog.
     provider: str
-    # The model's slug in the catalog.
+    """The provider's slug in the catalog."""
     model: str
+    """The model's slug in the catalog."""
     # The provider's own name of the model.
     upstream_model: str
     dialect: Dialect = field(default_factory=Dialect)
     # The model's limit, to which the caller's is capped.
     output_tokens_max: int | None = None
     supports: frozenset[Capability] = frozenset()
-    # The kinds of content that the model takes.
     input: frozenset[Modality] = frozenset({"text"})
-    # The types of files that its format has room for, if the model reads PDF.
+    """The kinds of content that the model takes."""
     files: frozenset[str] = frozenset()
-    # The size of the model's own vectors, if it makes any.
+    """The types of files that its format has room for, if the model reads PDF."""
     dimensions: int | None = None
-    # What its format and its server have room for, beside one text.
+    """The size of the model's own vectors, if it makes any."""
     takes: frozenset[Need] = frozenset({"conversation"})
-    # A codec whose format cannot apply it refuses the request.
+    """What its format and its server have room for, beside one text."""
     guardrail: Guardrail | None = None
+    """A codec whose format cannot apply it refuses the request."""
     # The place of a Google Cloud endpoint, None elsewhere.
     project: str | None = None
     location: str | None = None
-    # The provider's name for people; None where the slug is all there is.
     provider_name: str | None = None
-    # The search that the provider runs by itself at a stated price; None if it runs none.
+    """The provider's name for people; None where the slug is all there is."""
     native_search: NativeSearch | None = None
+    """The search that the provider runs by itself at a stated price; None if it runs none."""
 
     @property
     def endpoint_id(self) -> str:
@@ -115,34 +115,34 @@ class WireRequest(Struct, frozen=True, kw_only=True):
     # Under the provider's base URL.
     path: str
     body: Mapping[str, JsonValue]
-    # Headers of the format; authorization is the transport's.
     headers: Mapping[str, str] = field(default_factory=dict)
-    # The caller's parameters that the provider cannot take as they were set.
+    """Headers of the format; authorization is the transport's."""
     adapted: tuple[str, ...] = ()
-    # The parts of the conversation that the provider cannot read.
+    """The caller's parameters that the provider cannot take as they were set."""
     unreadable: tuple[str, ...] = ()
-    # The emulation that the answer must be unwrapped from.
+    """The parts of the conversation that the provider cannot read."""
     wrapping: Wrapping = NOT_WRAPPED
-    # The largest body of an answer that is not streamed; None if a stream is requested.
+    """The emulation that the answer must be unwrapped from."""
     reply_bytes_max: int | None = None
-    # The largest event of a stream: one may hold a picture.
+    """The largest body of an answer that is not streamed; None if a stream is requested."""
     event_bytes_max: int = EVENT_BYTES_MAX
-    # Sent as multipart/form-data in place of the body, if there are any.
+    """The largest event of a stream: one may hold a picture."""
     form: tuple[FormPart, ...] = ()
-    # Whether the stream is bytes of sound, a frame for each chunk, in place of events.
+    """Sent as multipart/form-data in place of the body, if there are any."""
     is_raw: bool = False
+    """Whether the stream is bytes of sound, a frame for each chunk, in place of events."""
 
 
 class Frame(Struct, frozen=True, kw_only=True):
     """One event as it came off the wire: an SSE event, or a message of an event stream."""
 
     data: bytes
-    # The name of the SSE event, or the event type of the message.
     event: str = "message"
-    # The exception type of a message that is an exception.
+    """The name of the SSE event, or the event type of the message."""
     exception: str | None = None
-    # The headers of the reply, by names in lower case, where the whole body is the frame.
+    """The exception type of a message that is an exception."""
     headers: Mapping[str, str] = _NO_HEADERS
+    """The headers of the reply, by names in lower case, where the whole body is the frame."""
 
 
 class UpstreamRefused(Exception):
@@ -186,26 +186,29 @@ class Demultiplexer(Protocol):
 class Codec(Struct, frozen=True, kw_only=True):
     """Translates between the middle and one provider format; does no I/O and keeps no state."""
 
-    # Encode a request; RequestError for what the provider can never take.
     encode: Callable[[GenerationRequest, Target], WireRequest]
-    # Make a new decoder, for one attempt.
+    """Encode a request; RequestError for what the provider can never take."""
     decoder: Callable[[Target], Decoder]
-    # Translate an error reply into the public error that it means.
+    """Make a new decoder, for one attempt."""
     error: Callable[[UpstreamRefused, Target], UpstreamError]
-    # Make a new demultiplexer of so many choices, for one stream; None if the format holds one
-    # choice in a stream. It is used where the dialect has `native_choices`.
+    """Translate an error reply into the public error that it means."""
     demultiplexer: Callable[[Target, int], Demultiplexer] | None = None
-    # Whether the format has tools of free text. They are used where the dialect has `text_tools`.
+    """Make a new demultiplexer of so many choices, for one stream; None if the format holds one
+    choice in a stream. It is used where the dialect has `native_choices`.
+    """
     has_text_tools: bool = False
+    """Whether the format has tools of free text. They are used where the dialect has `text_tools`.
+    """
 
 
 class TokenCounter(Struct, frozen=True, kw_only=True):
     """Counts the tokens of a prompt by a provider's own count, which generates nothing."""
 
-    # Turn the request that would generate into the one that counts; None if it cannot be counted.
     encode: Callable[[WireRequest, Target], WireRequest | None]
-    # The field of the reply that has the count, by any of its names.
+    """Turn the request that would generate into the one that counts; None if it cannot be counted.
+    """
     fields: tuple[str, ...]
+    """The field of the reply that has the count, by any of its names."""
 
 
 _Work = TypeVar("_Work", bound=InputWork)
@@ -214,25 +217,25 @@ _Work = TypeVar("_Work", bound=InputWork)
 class BatchCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
     """Translates work on inputs to one provider format and its result back; keeps no state."""
 
-    # Split work into batches that the provider takes, in order.
     split: Callable[[_Work, Target], Sequence[_Work]]
-    # Encode one batch; RequestError for what the provider can never take.
+    """Split work into batches that the provider takes, in order."""
     encode: Callable[[_Work, Target], WireRequest]
-    # Decode the whole answer to one batch; UpstreamError if it is none.
+    """Encode one batch; RequestError for what the provider can never take."""
     decode: Callable[[Frame, _Work, Target], WorkResult]
-    # Translate an error reply into the public error that it means.
+    """Decode the whole answer to one batch; UpstreamError if it is none."""
     error: Callable[[UpstreamRefused, Target], UpstreamError]
+    """Translate an error reply into the public error that it means."""
 
 
 class StreamedWorkCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
     """Translates work on inputs to one provider format, whose result comes in pieces."""
 
-    # Encode the work; RequestError for what the provider can never take.
     encode: Callable[[_Work, Target], WireRequest]
-    # Make a new decoder, for one attempt.
+    """Encode the work; RequestError for what the provider can never take."""
     decoder: Callable[[_Work, Target], Decoder]
-    # Translate an error reply into the public error that it means.
+    """Make a new decoder, for one attempt."""
     error: Callable[[UpstreamRefused, Target], UpstreamError]
+    """Translate an error reply into the public error that it means."""
 
 
 Frames = AbstractAsyncContextManager[AsyncIterator[Sequence[Frame]]]
@@ -241,10 +244,10 @@ Frames = AbstractAsyncContextManager[AsyncIterator[Sequence[Frame]]]
 class ReadyRequest(Struct, frozen=True):
     """A request that is ready to leave, of which nothing was sent."""
 
-    # Sends it, as the transport's own `open` does; at most once.
     open: Callable[[], Frames]
-    # Lets its connection serve another request, if it was not opened.
+    """Sends it, as the transport's own `open` does; at most once."""
     release: Callable[[], None]
+    """Lets its connection serve another request, if it was not opened."""
 
 
 class Transport(Protocol):
@@ -302,8 +305,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     project: str | None = None
     location: str | None = None
     dialect: Dialect = field(default_factory=Dialect)
-    # For people; None where the slug is all there is.
     name: str | None = None
+    """For people; None where the slug is all there is."""
 
 
 class Provider(Struct, frozen=True):

@@ -26,24 +26,26 @@ TransportName = Literal[
 class WireFormat(Struct, frozen=True, kw_only=True):
     """One format of requests and answers, as providers speak it."""
 
-    # Makes the codec of generations by this row; None if the format has no generations.
     codec: DottedName[Callable[["WireFormat"], Codec]] | None = None
-    # The transports that can carry the format; the first is the usual one.
+    """Makes the codec of generations by this row; None if the format has no generations."""
     transports: tuple[TransportName, ...]
-    # The optional parameters that the format has a field for. A server may still refuse some.
+    """The transports that can carry the format; the first is the usual one."""
     parameters: frozenset[str]
-    # The signer of the reasoning in answers, unless the endpoint or its family has another.
+    """The optional parameters that the format has a field for. A server may still refuse some."""
     signer: str | None = None
-    # The signers beside it whose reasoning can be sent back.
+    """The signer of the reasoning in answers, unless the endpoint or its family has another."""
     other_signers: frozenset[str] = frozenset()
-    # Reasoning that is sent back without a signature: none, or what the signer itself wrote.
+    """The signers beside it whose reasoning can be sent back."""
     takes_unsigned: Literal["none", "own"] = "none"
-    # The signers of calls that can be sent back.
+    """Reasoning that is sent back without a signature: none, or what the signer itself wrote."""
     call_signers: frozenset[str] = frozenset()
-    # Whether pictures in answers can be sent back in turns of the model.
+    """The signers of calls that can be sent back."""
     takes_images_back: bool = False
-    # What it has room for beside one text of the user; all but conversations depends on the server.
+    """Whether pictures in answers can be sent back in turns of the model."""
     carries: frozenset[Need] = frozenset({"conversation"})
+    """What it has room for beside one text of the user; all but conversations depends on the
+    server.
+    """
     # Its codecs of other kinds of work, and the transports that carry those. A kind of both is
     # streamed where the caller wants that and one request is enough.
     batch_codecs: Mapping[WorkKind, DottedName[BatchCodec[Any]]] = field(default_factory=dict)
@@ -51,15 +53,16 @@ class WireFormat(Struct, frozen=True, kw_only=True):
         default_factory=dict
     )
     batch_transports: frozenset[TransportName] = frozenset()
-    # The search of its providers' own; it is used where the dialect has `native_search`.
     native_search: NativeSearch | None = None
-    # The types of files that it has room for, for a model that reads PDF.
+    """The search of its providers' own; it is used where the dialect has `native_search`."""
     files: frozenset[str] = frozenset({PDF})
-    # Whether the operator's guardrail can be applied to a request.
+    """The types of files that it has room for, for a model that reads PDF."""
     applies_guardrails: bool = False
-    # Its count of a prompt's tokens; None if it has none. It is used where the dialect has
-    # `counts_tokens`.
+    """Whether the operator's guardrail can be applied to a request."""
     counter: DottedName[TokenCounter] | None = None
+    """Its count of a prompt's tokens; None if it has none. It is used where the dialect has
+    `counts_tokens`.
+    """
 
     def make_codec(self) -> Codec | None:
         """Return the codec of generations, importing its folder; None if there are none."""

@@ -15,14 +15,14 @@ from tollgate.providers.shared.efforts import effort_wanted, nearest_effort
 class ClaudeThinking(Struct, frozen=True, kw_only=True):
     """The thinking of one request."""
 
-    # The field `thinking`.
     config: dict[str, JsonValue] = field(default_factory=dict)
-    # The field `output_config.effort`.
+    """The field `thinking`."""
     effort: Effort | None = None
-    # Whether the model will or may think.
+    """The field `output_config.effort`."""
     is_on: bool = False
-    # Whether it departs from what the caller requested.
+    """Whether the model will or may think."""
     is_adapted: bool = False
+    """Whether it departs from what the caller requested."""
 
 
 def turn_thinking_off(

@@ -37,12 +37,12 @@ TEXT: Final = "input"
 class Wrapping(Struct, frozen=True, kw_only=True):
     """The emulation that an answer must be unwrapped from."""
 
-    # Whether the answer is the arguments of a call of OUTPUT_TOOL.
     tool: bool = False
-    # Whether the answer is an object around a choice of `guided_choice`.
+    """Whether the answer is the arguments of a call of OUTPUT_TOOL."""
     choice: bool = False
-    # The tools whose free text is the one field of an object.
+    """Whether the answer is an object around a choice of `guided_choice`."""
     text_tools: frozenset[str] = frozenset()
+    """The tools whose free text is the one field of an object."""
 
 
 NOT_WRAPPED: Final = Wrapping()

@@ -30,14 +30,14 @@ _NOT_BEGUN = -1
 class OpenPart(Struct, kw_only=True):
     """A part that has not ended; a codec that remembers more of a part derives from this."""
 
-    # The part as it begins: without text or arguments.
     part: Part
-    # The part's number in the answer.
+    """The part as it begins: without text or arguments."""
     index: int = _NOT_BEGUN
-    # The characters of its text or arguments so far.
+    """The part's number in the answer."""
     length: int = 0
-    # The provenance that is known only as the part ends.
+    """The characters of its text or arguments so far."""
     provenance: Provenance | None = None
+    """The provenance that is known only as the part ends."""
 
     @property
     def has_begun(self) -> bool:

@@ -21,14 +21,15 @@ class Readership(Struct, frozen=True, kw_only=True):
     """The reasoning that one endpoint of a model takes back."""
 
     model: str
-    # None takes that of every signer.
     signers: Collection[str | None] | None
-    # Reasoning that is taken without a signature: none, what a signer of these wrote, or any text.
+    """None takes that of every signer."""
     unsigned: Literal["none", "own", "any"] = "none"
-    # The signers whose calls come back with their signature.
+    """Reasoning that is taken without a signature: none, what a signer of these wrote, or any text.
+    """
     call_signers: Collection[str | None] = ()
-    # Whether pictures that a model made come back in its turns.
+    """The signers whose calls come back with their signature."""
     images: bool = False
+    """Whether pictures that a model made come back in its turns."""
 
     def reads(self, provenance: Provenance) -> bool:
         """Return whether the signer, and the model if it matters, are those of this endpoint."""

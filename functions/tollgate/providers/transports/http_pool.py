@@ -32,8 +32,8 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     body: bytes
     connect_s: float
     method: Literal["GET", "POST"] = "POST"
-    # Sent as multipart/form-data in place of `body`, if there are any parts.
     form: tuple[FormPart, ...] = ()
+    """Sent as multipart/form-data in place of `body`, if there are any parts."""
 
 
 class ReservedCall(Struct, frozen=True):

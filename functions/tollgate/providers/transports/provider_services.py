@@ -16,10 +16,10 @@ class ProviderServices(Struct, frozen=True, kw_only=True):
 
     pool: HttpPool
     secrets: SecretStore
-    # Returns None where there is no AWS identity.
     credentials: Callable[[], Credentials | None]
-    # The region of that identity.
+    """Returns None where there is no AWS identity."""
     aws_region: str
+    """The region of that identity."""
     # The file of the environment's own Google credentials, which need not exist.
     google_file: Path | None
     clock: Clock

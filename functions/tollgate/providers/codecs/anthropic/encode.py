@@ -50,15 +50,15 @@ class _Carrier(Struct, frozen=True, kw_only=True):
     # A template, filled in from the target.
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    # Fields that every body has.
     body: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Fields that every body has."""
     # Whether the model is named in the body; elsewhere it is in the path.
     names_model: bool = False
     has_service_tiers: bool = False
-    # Whether features in preview are named in the body; elsewhere they are in a header.
     betas_in_body: bool = False
-    # The beginnings of the names of the features in preview that the host takes; None for all.
+    """Whether features in preview are named in the body; elsewhere they are in a header."""
     betas: tuple[str, ...] | None = None
+    """The beginnings of the names of the features in preview that the host takes; None for all."""
 
 
 _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {

@@ -32,16 +32,16 @@ _AUTO = ToolChoice(mode="auto")
 class Tooling(Struct):
     """The tools of one request."""
 
-    # The emulation that the answer must be unwrapped from.
     wrapping: Wrapping
-    # The field `tools`.
+    """The emulation that the answer must be unwrapped from."""
     tools: list[Block] = field(default_factory=list)
-    # The field `tool_choice`.
+    """The field `tools`."""
     choice: Block = field(default_factory=dict)
-    # The field `output_config.format`.
+    """The field `tool_choice`."""
     output_format: Block = field(default_factory=dict)
-    # The names of the caller's options that are changed or left out.
+    """The field `output_config.format`."""
     adapted: list[str] = field(default_factory=list)
+    """The names of the caller's options that are changed or left out."""
 
     @property
     def forces_a_call(self) -> bool:

@@ -40,14 +40,14 @@ _BUDGET_TOKENS_MIN: Final = 1024
 class Thinking(Struct, frozen=True, kw_only=True):
     """The thinking of one request."""
 
-    # Fields of the model's family.
     fields: dict[str, JsonValue] = field(default_factory=dict)
-    # Whether they depart from what the caller requested.
+    """Fields of the model's family."""
     adapted: bool = False
-    # The limit that Claude requires beside a budget, where the caller set none.
+    """Whether they depart from what the caller requested."""
     output_tokens_max: int | None = None
-    # Whether Claude thinks, which it does at its own temperature only.
+    """The limit that Claude requires beside a budget, where the caller set none."""
     is_claude: bool = False
+    """Whether Claude thinks, which it does at its own temperature only."""
 
 
 def thinking(request: GenerationRequest, target: Target) -> Thinking:

@@ -55,8 +55,8 @@ class _NovaBody(Struct, frozen=True):
 
 
 class _CohereBody(Struct, frozen=True):
-    # Of v3 a list, where no type is stated.
     embeddings: VectorsByType | list[Raw]
+    """Of v3 a list, where no type is stated."""
 
 
 def _titan(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:

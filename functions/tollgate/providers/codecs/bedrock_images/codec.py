@@ -46,10 +46,10 @@ _Fields = tuple[dict[str, JsonValue], list[str]]
 
 class _Body(Struct, frozen=True):
     images: list[str] | None = None
-    # Nova's; with pictures beside it when only some were withheld.
     error: str | None = None
-    # Stability's, one for each picture.
+    """Nova's; with pictures beside it when only some were withheld."""
     finish_reasons: list[str | None] | None = None
+    """Stability's, one for each picture."""
 
 
 def encode(work: ImageRequest, target: Target) -> WireRequest:

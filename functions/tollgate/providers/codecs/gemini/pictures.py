@@ -43,8 +43,8 @@ class _Inline(Struct, frozen=True, rename="camel"):
 
 class _Part(Struct, frozen=True, rename="camel"):
     inline_data: _Inline | None = None
-    # A draft of the picture, while the model thinks.
     thought: bool = False
+    """A draft of the picture, while the model thinks."""
 
 
 class _Content(Struct, frozen=True):
@@ -68,8 +68,8 @@ class _Prediction(Struct, frozen=True, rename="camel"):
 
 
 class _Predictions(Struct, frozen=True):
-    # Absent where a filter withheld every picture.
     predictions: list[_Prediction] | None = None
+    """Absent where a filter withheld every picture."""
 
 
 def encode_pictures(work: ImageRequest, target: Target) -> WireRequest:

@@ -45,8 +45,8 @@ class _Item(Struct, frozen=True):
     b64_json: str | None = None
     url: str | None = None
     revised_prompt: str | None = None
-    # Hyperbolic's.
     image: str | None = None
+    """Hyperbolic's."""
 
 
 class ImagesBody(Struct, frozen=True):
