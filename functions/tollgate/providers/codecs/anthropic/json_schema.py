@@ -1,4 +1,4 @@
-"""JSON Schemas that Anthropic enforces: a subset, in which every object is closed.
+"""The subset of JSON Schema that Anthropic enforces, in which every object is closed.
 
 https://platform.claude.com/docs/en/build-with-claude/structured-outputs (seen 2026-11-21), section
 on the limits of schemas.
@@ -17,8 +17,8 @@ _FORMATS: Final = frozenset(
 def close_enforceable(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
     """Return the schema with every object closed, None if Anthropic cannot enforce it.
 
-    An answer that fits the closed schema fits the caller's schema too. A schema with an object that
-    is open by its own word cannot be enforced.
+    An answer that fits the closed schema fits the caller's schema too. A schema that explicitly
+    allows additional properties cannot be enforced.
     """
     closed = _closed(dict(schema))
     return closed if isinstance(closed, dict) else None
@@ -37,7 +37,7 @@ def _closed(schema: JsonValue) -> JsonValue:
             return None
         made[keyword] = kept
     if schema.get("type") == "object" or "properties" in schema:
-        # An object without properties is a map of anything, which closing would empty.
+        # An object without properties is a map with any keys; closing it would leave none.
         if not schema.get("properties") and schema.get("additionalProperties") is not False:
             return None
         made["additionalProperties"] = False

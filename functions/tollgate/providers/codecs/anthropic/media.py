@@ -1,4 +1,4 @@
-"""Image and document blocks, with the bytes or with a URL."""
+"""Image and document blocks, with bytes or with a URL."""
 
 import base64
 import binascii
@@ -13,9 +13,9 @@ _IMAGE_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/
 
 
 def image(part: Image, fetches: Collection[str]) -> dict[str, JsonValue]:
-    """Return the block of an image; RequestError for a format that Claude does not read.
+    """Return the block of an image; raise RequestError for a format that Claude cannot read.
 
-    `fetches` are the kinds of media that the server takes by URL.
+    `fetches` has the kinds of media that the server accepts by URL.
     """
     source: dict[str, JsonValue]
     match sent_media(part.source):
@@ -31,7 +31,7 @@ def image(part: Image, fetches: Collection[str]) -> dict[str, JsonValue]:
 
 
 def document(part: Document, fetches: Collection[str]) -> dict[str, JsonValue]:
-    """Return the block of a PDF or a text file; RequestError for any other type."""
+    """Return the block of a PDF or a text file; raise RequestError for any other type."""
     source: dict[str, JsonValue]
     match sent_media(part.source):
         case MediaUrl(url=url):
@@ -55,7 +55,7 @@ def _address(url: str, part: str, *, is_fetched: bool) -> dict[str, JsonValue]:
 
 
 def _text(media_type: str, encoded: str) -> str:
-    """Return the text of a file; RequestError if it is none: Claude reads only text and PDF."""
+    """Return the text of a file; raise RequestError unless Claude can read the file as text."""
     if not media_type.startswith("text/") and media_type != "application/json":
         raise _refused(f"file: this model does not read files of {media_type}")
     try:

@@ -1,4 +1,4 @@
-"""The fields that make Claude think, which differ by generation."""
+"""The fields that turn on Claude's thinking; they differ by model generation."""
 
 from typing import Final
 
@@ -12,8 +12,8 @@ from tollgate.providers.shared.claude_thinking import (
 )
 from tollgate.providers.shared.efforts import tokens_wanted, wants_thoughts
 
-# https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21): the
-# least budget there is, and it must be below max_tokens.
+# The smallest allowed budget; a budget must also be below max_tokens.
+# https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21)
 _BUDGET_MIN: Final = 1_024
 
 
@@ -25,10 +25,10 @@ def thinking(
     forbidden: bool,
     without_budget: bool,
 ) -> ClaudeThinking:
-    """Return the thinking that comes nearest to what the caller requested.
+    """Return the thinking that is closest to the caller's request.
 
     `forbidden`: another part of the request excludes thinking. `without_budget`: the history lacks
-    the thoughts that a model which thinks by a budget of tokens requires back.
+    the thoughts that a model requires back if it thinks by a token budget.
     """
     wants = wants_thoughts(asked)
     if asked.effort_alone:
@@ -48,7 +48,7 @@ def thinking(
 
 
 def _budget(asked: ReasoningOptions, output_tokens_max: int) -> ClaudeThinking:
-    """Return thinking by tokens, by default at most four fifths of the output."""
+    """Return thinking by a token budget, by default at most four fifths of the output limit."""
     room = output_tokens_max * 4 // 5 if asked.tokens_max is None else output_tokens_max - 1
     budget = max(_BUDGET_MIN, min(tokens_wanted(asked), room))
     return ClaudeThinking(

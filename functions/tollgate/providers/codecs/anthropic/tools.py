@@ -1,4 +1,4 @@
-"""The fields for tools, for the choice among them, and for the form of the answer."""
+"""The fields for tools, for the tool choice, and for the format of the answer."""
 
 from collections.abc import Sequence
 
@@ -33,13 +33,13 @@ class Tooling(Struct):
     """The tools of one request."""
 
     wrapping: Wrapping
-    """The emulation that the answer must be unwrapped from."""
+    """The emulation that has to be undone in the answer."""
     tools: list[Block] = field(default_factory=list)
-    """The field `tools`."""
+    """The value of the field `tools`."""
     choice: Block = field(default_factory=dict)
-    """The field `tool_choice`."""
+    """The value of the field `tool_choice`."""
     output_format: Block = field(default_factory=dict)
-    """The field `output_config.format`."""
+    """The value of the field `output_config.format`."""
     adapted: list[str] = field(default_factory=list)
     """The names of the caller's options that are changed or left out."""
 
@@ -54,9 +54,9 @@ def tooling(
     called: Sequence[str],
     native: NativeOptions,
 ) -> Tooling:
-    """Return the tools that are offered or that the history needs, and the form of the answer.
+    """Return the tools that are offered or used in the history, and the format of the answer.
 
-    `native` has tools with a type of Anthropic's own, which the caller runs, and fields of others.
+    `native` has tools of Anthropic's own types, which the caller runs, and fields of others.
     """
     plain, wrapping = replace_guided(request)
     schema = _native(plain.output_format, target)
@@ -83,7 +83,7 @@ def tooling(
         made.tools += map(_own_search, plain.server_tools)
         made.choice = _choice(choice, plain.parallel_tool_calls)
     elif called:
-        # Anthropic refuses calls in the history without tools: they are declared, not offered.
+        # Anthropic refuses a history with calls if no tools are declared; `none` keeps them unused.
         made.tools = [_tool(Tool(name=name), target, made.adapted) for name in called]
         made.choice = {"type": "none"}
     return made

@@ -6,7 +6,7 @@ from tollgate.providers.shared.counts import Counts, split, sum_counts
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the usage by class; Converse counts cached tokens beside the input."""
+    """Return the usage by class; Converse counts cached tokens separately from the input."""
     report = Counts(raw)
     by_lifetime = [*report.each("cacheDetails")]
     one_hour: int | None = sum_counts(

@@ -1,8 +1,9 @@
-"""Writes the assessments of a guardrail as a judgement of OpenAI's.
+"""Turns the assessments of a guardrail into an OpenAI moderation result.
 
-Filters of content become categories. Topics, words and sensitive information, which OpenAI has no
-category for, stand in a field of their own, `guardrail`. Every category of OpenAI's is there: its
-clients read each by name. Those that the guardrail has no filter for apply to no type of input.
+Content filters become categories. Topics, words and sensitive information have no category at
+OpenAI and are returned in a separate field, `guardrail`. All of OpenAI's categories are present,
+because clients read each by name. A category without a filter in the guardrail applies to no input
+type.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,8 +31,8 @@ _CATEGORIES: Final = (
     "violence",
     "violence/graphic",
 )
-# What each filter looks for: Bedrock user guide, "Content filters" (2026-11-22). A filter that is
-# not here has its own name in lower case, as PROMPT_ATTACK has.
+# Filter → the category with the same meaning: Bedrock user guide, "Content filters" (2026-11-22).
+# Any other filter, such as PROMPT_ATTACK, is a category under its own name in lower case.
 _CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
     "HATE": "hate",
     "INSULTS": "harassment",
@@ -39,12 +40,12 @@ _CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
     "SEXUAL": "sexual",
     "VIOLENCE": "violence",
 }
-# A guardrail has four steps of confidence, and no numbers.
+# Guardrails report four levels of confidence and no numbers.
 _SCORES: Final[Mapping[str, float]] = {"NONE": 0.0, "LOW": 0.25, "MEDIUM": 0.5, "HIGH": 0.75}
 
 
 class _Finding(Struct, frozen=True):
-    """An entry of any policy: of what was found, or of what was looked for."""
+    """An entry of any policy: something found, or something looked for."""
 
     action: str
     detected: bool | None = None
@@ -94,21 +95,21 @@ class _Assessment(Struct, frozen=True, rename="camel"):
 
 
 class GuardedPart(Struct, frozen=True):
-    """The amount of one type of input that was judged, and the amount that there was."""
+    """The amount of one input type that was judged, and the total amount."""
 
     guarded: int = 0
     total: int = 0
 
 
 class GuardedParts(Struct, frozen=True, rename="camel"):
-    """The part of each type of input that was judged."""
+    """The judged part of each input type."""
 
     text_characters: GuardedPart = GuardedPart()
     images: GuardedPart = GuardedPart()
 
 
 class AssessedInput(Struct, frozen=True, rename="camel"):
-    """An answer to ApplyGuardrail."""
+    """An answer of ApplyGuardrail."""
 
     action: Literal["NONE", "GUARDRAIL_INTERVENED"]
     assessments: list[_Assessment]
@@ -117,7 +118,7 @@ class AssessedInput(Struct, frozen=True, rename="camel"):
 
 
 def write_judgement(body: AssessedInput, subject: Sequence[Text | Image]) -> bytes:
-    """Return the judgement of one input as JSON."""
+    """Return the moderation result of one input as JSON."""
     types = [
         name
         for name, part in (("text", Text), ("image", Image))
@@ -155,9 +156,9 @@ def _filters(assessments: Iterable[_Assessment]) -> Iterator[_Filter]:
 
 
 def _beside_categories(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
-    """Return what was found by the policies that no category stands for, each name once.
+    """Return the distinct findings of the policies that have no category.
 
-    Sensitive information is named by its type: the match is the information.
+    Sensitive information is named by its type, because the match is the information itself.
     """
     topics = [each.topic_policy.topics for each in assessments if each.topic_policy]
     words = [

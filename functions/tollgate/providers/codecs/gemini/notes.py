@@ -1,4 +1,4 @@
-"""Citations and log probabilities that Gemini sends beside a text."""
+"""Citations and log probabilities that Gemini sends next to a text."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from tollgate.providers.codecs.gemini.wire import (
 
 
 def citations(candidate: Candidate, text: str) -> Iterator[Citation]:
-    """Yield the citations of a text; a source that belongs to no stretch of it is left out."""
+    """Yield the citations of a text; a source without a passage of the text is left out."""
     if candidate.grounding is not None:
         yield from _grounding(candidate.grounding, text)
     if candidate.citations is not None:
@@ -50,7 +50,7 @@ def _recited(recited: Citations, text: str) -> Iterator[Citation]:
 
 
 def _citation(source: tuple[str | None, str | None], segment: Segment, text: str) -> Citation:
-    """Return a citation by characters; Gemini counts bytes of UTF-8."""
+    """Return a citation with offsets in characters; Gemini counts bytes of UTF-8."""
     raw = text.encode()
     url, title = source
     return Citation(

@@ -1,7 +1,8 @@
-"""Pictures of Gemini (`generateContent`) and of Imagen (`predict`).
+"""Images by Gemini (`generateContent`) and by Imagen (`predict`).
 
 https://ai.google.dev/gemini-api/docs/image-generation, and "Imagen API" of Vertex AI (2026-11-22).
-Gemini makes one picture for a request and charges for tokens, Imagen up to four and for pictures.
+Gemini makes one image for a request and charges by tokens; Imagen makes up to four and charges by
+images.
 """
 
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ from tollgate.providers.shared.vectors import parse_body
 
 _RATIOS: Final = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
 _IMAGEN_RATIOS: Final = ("1:1", "3:4", "4:3", "9:16", "16:9")
-# Up to so many pixels on the longer side.
+# Largest number of pixels on the longer side → name of the size.
 _NAMED_SIZES: Final = ((1_536, "1K"), (3_072, "2K"))
 _LARGEST: Final = "4K"
 
@@ -44,7 +45,7 @@ class _Inline(Struct, frozen=True, rename="camel"):
 class _Part(Struct, frozen=True, rename="camel"):
     inline_data: _Inline | None = None
     thought: bool = False
-    """A draft of the picture, while the model thinks."""
+    """True if the part is from the model's thinking, such as a draft of the image."""
 
 
 class _Content(Struct, frozen=True):
@@ -69,7 +70,7 @@ class _Prediction(Struct, frozen=True, rename="camel"):
 
 class _Predictions(Struct, frozen=True):
     predictions: list[_Prediction] | None = None
-    """Absent where a filter withheld every picture."""
+    """Absent if a filter withheld every image."""
 
 
 def encode_pictures(work: ImageRequest, target: Target) -> WireRequest:
@@ -108,7 +109,7 @@ def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkRes
     ]
     raw = answer.usage_metadata if isinstance(answer.usage_metadata, dict) else None
     return image_result(
-        # Some answers have a draft before the picture.
+        # Some answers have a draft before the image.
         made[-work.count :],
         work,
         target,
@@ -122,7 +123,7 @@ def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkRes
 def _shape(
     work: ImageRequest, target: Target, ratios: tuple[str, ...]
 ) -> tuple[dict[str, JsonValue], list[str]]:
-    """Return the shape and, where it has one, the size by its name; and what is not as stated."""
+    """Return the fields for aspect ratio and named size, and the names of changed options."""
     if work.size is None:
         return {}, []
     ratio, is_same = nearest_ratio(work.size, ratios)
@@ -155,7 +156,7 @@ def _encode_imagen(work: ImageRequest, target: Target) -> WireRequest:
     if "aspectRatio" in shape:
         parameters["aspectRatio"] = shape["aspectRatio"]
     if "imageSize" in shape:
-        # It has no 4K.
+        # Imagen has no 4K.
         parameters["sampleImageSize"] = min(str(shape["imageSize"]), "2K")
     if work.output_format in ("png", "jpeg"):
         options: dict[str, JsonValue] = {"mimeType": f"image/{work.output_format}"}

@@ -1,4 +1,4 @@
-"""The fields that make a chat completions server think, or stop it from thinking."""
+"""The fields that turn thinking on or off on a chat completions server."""
 
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import ReasoningOptions
@@ -11,7 +11,7 @@ _ADAPTED = ("reasoning",)
 def reasoning_fields(
     wanted: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    """Return the fields of the body, and `reasoning` if they depart from the request."""
+    """Return the fields of the body, and `reasoning` if they differ from the request."""
     asked = None if wanted is None else wants_thoughts(wanted)
     if wanted is None or asked is None:
         return {}, ()
@@ -44,7 +44,7 @@ def _effort(
 def _object(wanted: ReasoningOptions, *, asked: bool) -> JsonValue:
     if not asked:
         return {"enabled": False}
-    # OpenRouter takes one of the two.
+    # OpenRouter accepts a budget or an effort, not both.
     if wanted.tokens_max is not None:
         return {"max_tokens": wanted.tokens_max}
     return {"enabled": True} if wanted.effort is None else {"effort": wanted.effort}

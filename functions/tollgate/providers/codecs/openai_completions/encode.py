@@ -1,4 +1,4 @@
-"""A generation request as a prompt to complete, in OpenAI's legacy format."""
+"""Encodes a generation request as a prompt to complete, in OpenAI's legacy format."""
 
 from typing import Final
 
@@ -12,16 +12,16 @@ from tollgate.providers.shared.efforts import wants_thoughts
 from tollgate.providers.shared.openai_writing import limit_fields, path_of
 
 _PATH: Final = "/completions"
-# OpenAI's most alternatives of a token; some of its imitators take more.
+# The largest number of alternatives for a token at OpenAI; some of its imitators accept more.
 _ALTERNATIVES_MAX: Final = 5
-# Two parameters of a request, and one field of a body.
+# Two parameters of a request that become one field of a body.
 _LOG_PROBS: Final = frozenset({"logprobs", "top_logprobs"})
 
 
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST {base_url}/completions`, always streamed.
 
-    RequestError for what no prompt can say; the planner keeps such requests from these endpoints.
+    Raises RequestError for content that a prompt cannot express; the planner avoids this case.
     """
     dialect = target.dialect
     for need in sorted(request.needs - dialect.met):
