@@ -177,5 +177,5 @@ def codec_of(name: FormatName) -> Codec:
     """Return a format's codec for chat; the first call imports its folder."""
     codec = WIRE_FORMATS[name].make_codec()
     if codec is None:
-        raise ValueError(f"the format {name} has no generations")
+        raise ValueError(f"the format {name} has no chat")
     return codec

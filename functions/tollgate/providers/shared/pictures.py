@@ -64,7 +64,7 @@ def refuse_urls(work: ImageRequest, target: Target) -> None:
     if work.delivery == "url" and not target.dialect.images.urls:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"response_format must be b64_json: {target.provider} has no URLs of {target.model}.",
+            f"response_format must be b64_json: {target.provider} has no URLs for {target.model}.",
             param="response_format",
         )
 
@@ -74,7 +74,7 @@ def refuse_mask(work: ImageRequest, target: Target) -> None:
     if work.mask is not None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"mask is not taken by {target.provider} for {target.model}.",
+            f"mask is not accepted by {target.provider} for {target.model}.",
             param="mask",
         )
 
@@ -82,7 +82,7 @@ def refuse_mask(work: ImageRequest, target: Target) -> None:
 def inline_source(image: Image) -> InlineMedia:
     """Return the content of an image; raise ValueError for a URL that the engine did not fetch."""
     if not isinstance(image.source, InlineMedia):
-        raise ValueError("a picture that was not fetched")
+        raise ValueError("the picture was not fetched")
     return image.source
 
 

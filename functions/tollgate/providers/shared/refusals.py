@@ -21,7 +21,7 @@ from tollgate.core.json_value import JsonValue
 
 _BY_STATUS: Final = {
     401: (ErrorCode.PROVIDER_AUTH, "did not accept our credentials"),
-    402: (ErrorCode.PROVIDER_AUTH, "wants payment from our account"),
+    402: (ErrorCode.PROVIDER_AUTH, "requires a payment for our account"),
     403: (ErrorCode.PROVIDER_AUTH, "does not permit our account to do this"),
     404: (ErrorCode.PROVIDER_UNAVAILABLE, "does not know the requested model or path"),
     405: (ErrorCode.PROVIDER_UNAVAILABLE, "does not serve this path"),
@@ -37,9 +37,9 @@ _BY_STATUS: Final = {
 # A hint for a refusal of a model that the account has no access to, since AWS has no separate code
 # for this case. Bedrock user guide, "Request access to models" (2026-11-22).
 _BEDROCK_ACCESS: Final = (
-    " If Amazon Bedrock refuses the model: it may need an AWS Marketplace subscription, which the"
-    " first use in Bedrock's playground makes, and Anthropic's models a first-use form; see"
-    " `tollgate doctor`."
+    " If Amazon Bedrock refuses the model, your account may lack an AWS Marketplace subscription,"
+    " which the first use in Bedrock's playground creates, or the first-use form for Anthropic's"
+    " models; see `tollgate doctor`."
 )
 _HINTS: Final = {
     "accessdeniedexception": _BEDROCK_ACCESS,
@@ -217,9 +217,12 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
     if refusal.code in _FILTER_CODES or _FILTER_WORDING.search(refusal.message):
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
-        return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "cannot take a prompt of this length"
+        return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "does not accept a prompt of this length"
     shown = redact(refusal.message).rstrip(".")
-    return ErrorCode.INVALID_REQUEST, f"refused the request: {shown}" if shown else "refused it"
+    return (
+        ErrorCode.INVALID_REQUEST,
+        f"refused the request: {shown}" if shown else "refused the request",
+    )
 
 
 def redact(message: str, length_max: int = MESSAGE_LENGTH_MAX) -> str:

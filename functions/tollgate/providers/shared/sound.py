@@ -63,7 +63,7 @@ def decode_sound(base64: str, target: Target) -> bytes:
     try:
         return b64decode(base64, validate=True)
     except (binascii.Error, ValueError) as invalid:
-        raise malformed_error(target.provider, "sound that is no base64") from invalid
+        raise malformed_error(target.provider, "audio that is not base64") from invalid
 
 
 def usage_by_characters(work: SpeechRequest, target: Target) -> Usage:

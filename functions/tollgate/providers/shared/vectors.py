@@ -26,7 +26,7 @@ def parse_body(data: bytes, shape: type[_Body], target: Target) -> _Body:
     try:
         return decode_json(data, type=shape)
     except (DecodeError, *UNREADABLE) as invalid:
-        raise malformed_error(target.provider, "an answer of another shape") from invalid
+        raise malformed_error(target.provider, "an answer of unknown form") from invalid
 
 
 def read_count(reported: object) -> int | None:
@@ -61,11 +61,13 @@ def checked_vectors(
     vectors to convert have 32-bit floats. The attempt then fails and is not billed.
     """
     if len(vectors) != work.inputs:
-        raise malformed_error(target.provider, f"{len(vectors)} embeddings of {work.inputs} inputs")
+        raise malformed_error(
+            target.provider, f"{len(vectors)} embeddings for {work.inputs} inputs"
+        )
     try:
         sizes = set(map(vector_size, vectors))
     except MalformedVector as malformed:
-        raise malformed_error(target.provider, "an embedding that is no vector") from malformed
+        raise malformed_error(target.provider, "an embedding that is not a vector") from malformed
     due = work.dimensions or target.dimensions
     if sizes != {due}:
         raise malformed_error(
@@ -74,4 +76,4 @@ def checked_vectors(
     try:
         return tuple(convert_vector(vector, work.encoding) for vector in vectors)
     except MalformedVector as malformed:
-        raise malformed_error(target.provider, "numbers that are no 32-bit floats") from malformed
+        raise malformed_error(target.provider, "numbers that are not 32-bit floats") from malformed

@@ -66,14 +66,14 @@ def load_google_credentials(info: object, role: AwsRole, *, is_secret: bool) -> 
         raise UnusableCredentials("a JSON object is expected")
     kind = info.get("type")
     if not isinstance(kind, str) or kind not in _LOADERS:
-        raise UnusableCredentials(f"its type is none of {', '.join(_LOADERS)}")
+        raise UnusableCredentials(f"its type must be one of {', '.join(_LOADERS)}")
     if is_secret and kind == "external_account":
         _check_federation(info)
     try:
         unscoped = _LOADERS[kind](info, role)
     except (AttributeError, KeyError, TypeError) as malformed:
         # google-auth reads some fields before it checks their types.
-        raise ValueError("a field is missing, or of another form") from malformed
+        raise ValueError("a field is missing or of the wrong type") from malformed
     scoped: Credentials = with_scopes_if_required(unscoped, _SCOPES)  # type: ignore[no-untyped-call]
     return scoped
 
@@ -85,14 +85,14 @@ def _check_federation(info: Info) -> None:
     """
     if info.get("subject_token_type") != _AWS_TOKEN:
         raise UnusableCredentials(
-            "a secret may federate from AWS alone; a file or a URL as its source belongs into the"
+            "a secret may federate only from AWS; put a source that is a file or a URL into the"
             " file that GOOGLE_APPLICATION_CREDENTIALS names"
         )
     for field, service in _SERVICES.items():
         url = urlsplit(str(info.get(field, "")))
         if field in info and not (url.scheme == "https" and _serves(service, url.hostname)):
             raise UnusableCredentials(
-                f"the {field} of a secret is on {service}.googleapis.com over https"
+                f"the {field} of a secret must be on {service}.googleapis.com over https"
             )
 
 

@@ -121,7 +121,7 @@ class GoogleToken:
             raise no_credentials(
                 self._row,
                 f"has no Google credentials: {describe_remedy((GOOGLE_FILE,))}"
-                " to a file that can be read, or give its row a key",
+                " to a readable file, or give the provider's row a key",
                 GOOGLE_FILE,
             )
         return pydantic_core.from_json(content)

@@ -52,7 +52,8 @@ class HttpSse:
             if encoding.lower() != "identity":
                 raise UpstreamError(
                     ErrorCode.PROVIDER_UNAVAILABLE,
-                    f"The provider {self._row.slug} answered in another encoding than requested.",
+                    f"The provider {self._row.slug} answered in a content-encoding"
+                    " that was not requested.",
                 )
             if request.is_raw:
                 self._check_bytes(reply.content_type)
@@ -81,7 +82,7 @@ class HttpSse:
         if content_type.startswith(("image/", "text/")) or content_type.endswith(("json", "xml")):
             raise UpstreamError(
                 ErrorCode.PROVIDER_UNAVAILABLE,
-                f"The provider {self._row.slug} answered with something that is no sound.",
+                f"The provider {self._row.slug} answered with something other than audio.",
             )
 
 

@@ -91,7 +91,7 @@ class Blocks:
         """Yield the events for one delta."""
         opened = self.parts.get(index)
         if opened is None:
-            raise BrokenBlock("a piece of a block that has not begun")
+            raise BrokenBlock("a delta of a block that has not begun")
         match opened.block, delta:
             case TextBlock(), TextDelta(text=text):
                 yield from self._add(opened, text)
@@ -106,7 +106,7 @@ class Blocks:
             case OtherBlock(), InputJsonDelta(partial_json=text):
                 opened.input_json.append(text)
             case _:
-                raise BrokenBlock("a piece of one kind in a block of another")
+                raise BrokenBlock("a delta whose kind does not fit its block")
 
     def _add(self, opened: _Block, text: str) -> Iterator[StreamEvent]:
         if text:
@@ -154,7 +154,7 @@ def _input(text: str) -> JsonValue:
     try:
         value: JsonValue = pydantic_core.from_json(text or "{}")
     except ValueError as invalid:
-        raise BrokenBlock("the input of a tool that is not JSON") from invalid
+        raise BrokenBlock("a tool input that is not JSON") from invalid
     return value
 
 

@@ -71,7 +71,9 @@ class MessagesDecoder:
             return
         is_first = isinstance(event, MessageStart | Message)
         if self._ended or self._started == is_first:
-            raise malformed_error(self._provider, f"a frame {event.type} out of place")
+            raise malformed_error(
+                self._provider, f"a frame of type {event.type} in the wrong place"
+            )
         try:
             yield from self._event(event)
         except BrokenBlock as broken:
@@ -121,7 +123,7 @@ class MessagesDecoder:
                 yield from self._counted(usage)
             case MessageStop():
                 if self._stop.stop_reason is None:
-                    raise malformed_error(self._provider, "an end without a stop reason")
+                    raise malformed_error(self._provider, "a message_stop without a stop reason")
                 yield from self._finish()
             case _:
                 assert_never(event)

@@ -94,7 +94,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     if target.guardrail is not None:
         raise UpstreamError(
             ErrorCode.PROVIDER_UNAVAILABLE,
-            f"The provider {target.provider} applies guardrails only by the codec bedrock.",
+            f"The provider {target.provider} applies guardrails only with the codec bedrock.",
         )
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
     request, unreadable = keep_readable(request, format_.readership_of(target))

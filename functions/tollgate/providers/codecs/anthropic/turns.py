@@ -135,7 +135,7 @@ class _Building:
         if not self._history.turns:
             refuse("this model needs at least one message that is not empty")
         if self._history.is_prefilled and not self._claude.prefill:
-            refuse("this model does not continue an assistant message: end with a user's")
+            refuse("this model does not continue an assistant message: end with a user message")
         self._history.called = self._calls.called
         return self._history
 
@@ -186,7 +186,10 @@ class _Building:
                 case Document():
                     yield add_mark(media.document(part, self._fetches), part.cache)
                 case Audio():
-                    refuse("input_audio: this model does not hear", ErrorCode.AUDIO_NOT_SUPPORTED)
+                    refuse(
+                        "input_audio: this model does not accept audio",
+                        ErrorCode.AUDIO_NOT_SUPPORTED,
+                    )
                 case _:
                     assert_never(part)
 

@@ -58,7 +58,7 @@ def decode(frame: Frame, work: ModerationRequest, target: Target) -> WorkResult:
     body = parse_body(frame.data, AssessedInput, target)
     covered = body.guardrail_coverage
     if not (_is_whole(covered.text_characters) and _is_whole(covered.images)):
-        raise malformed_error(target.provider, "a judgement of a part of the input")
+        raise malformed_error(target.provider, "a judgement of only a part of the input")
     usage, raw = _usage(body.usage)
     return WorkResult(
         pieces=(write_judgement(body, work.subjects[0]),),
@@ -76,7 +76,7 @@ def _block(part: Text | Image) -> JsonValue:
     if not isinstance(source, InlineMedia) or known is None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            "input must have PNG and JPEG pictures only: the guardrail reads no others.",
+            "input may have only PNG and JPEG images: the guardrail reads no other types.",
             param="input",
         )
     return {"image": {"format": known, "source": {"bytes": source.base64}}}

@@ -136,7 +136,7 @@ def _stability(work: ImageRequest, target: Target) -> _Fields:
     if work.images:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"images are not edited by {target.provider} for {target.model}.",
+            f"images must be empty: {target.provider} edits no images with {target.model}.",
             param="images",
         )
     return body, adapted
@@ -152,7 +152,9 @@ def _family(target: Target) -> Callable[[ImageRequest, Target], _Fields]:
     family = _FAMILIES.get(target.dialect.images.family)
     if family is None:
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"{target.model} makes no pictures here.", param="model"
+            ErrorCode.INVALID_REQUEST,
+            f"{target.model} makes no images on this provider.",
+            param="model",
         )
     return family
 

@@ -163,7 +163,7 @@ class GeminiDecoder:
             return
         if unknown := sorted(set(part.model_extra or {}) - _BESIDE_CONTENT):
             raise malformed_error(
-                self._provider, f"a part {unknown[0][:64]!r}, which no answer can hold"
+                self._provider, f"a part {unknown[0][:64]!r}, which an answer cannot have"
             )
         kind = Reasoning if part.thought else Text
         if part.text:
@@ -184,7 +184,7 @@ class GeminiDecoder:
         """Yield an image; an image inside a thought is a draft, and the answer repeats it."""
         if not blob.media_type.startswith("image/") or not blob.base64:
             raise malformed_error(
-                self._provider, f"content of the type {blob.media_type[:64]!r}, not requested"
+                self._provider, f"content of type {blob.media_type[:64]!r}, which was not requested"
             )
         if part.thought:
             return
@@ -221,7 +221,7 @@ class GeminiDecoder:
             opened.take(call, signature)
         except UnknownPlace as unknown:
             raise malformed_error(
-                self._provider, "a piece of a call for no known place"
+                self._provider, "a piece of a call with an unknown path"
             ) from unknown
         if not call.will_continue:
             yield from self._parts.close(_CALL)

@@ -40,7 +40,7 @@ def _media(source: SentMedia, what: Literal["image", "audio", "file"]) -> JsonVa
     if media_type is None or encoding is not None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"messages: the URL of this {what} does not end in a known type of file;"
+            f"messages: the URL of this {what} does not end in a known file extension;"
             " send its content inline.",
             param="messages",
         )

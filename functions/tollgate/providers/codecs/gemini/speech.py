@@ -124,7 +124,7 @@ class SpeechDecoder:
 
     def _output(self, sound: _Sound) -> Output:
         if f"rate={SAMPLES_PER_SECOND}" not in sound.mime_type:
-            raise malformed_error(self._target.provider, "sound of another kind than requested")
+            raise malformed_error(self._target.provider, "audio in a format that was not requested")
         piece = self._size.checked(decode_sound(sound.data, self._target))
         is_first, self._has_sound = not self._has_sound, True
         if is_first and self._work.sound == "wav":

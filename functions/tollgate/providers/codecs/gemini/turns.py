@@ -73,7 +73,7 @@ class _Building:
     def finish(self) -> Conversation:
         self._end_results()
         if not self._history.turns:
-            refuse("this model needs at least one message of the user")
+            refuse("this model needs at least one user message")
         return self._history
 
     def _add(self, role: str, parts: list[JsonValue]) -> None:

@@ -51,7 +51,7 @@ class SpeechDecoder:
         """Yield the audio; raise UpstreamError if it is not the MP3 that the caller expects."""
         sound = decode_sound(parse_body(frame.data, _Answer, self._target).audio, self._target)
         if not sound.startswith(_MP3_BEGINNINGS):
-            raise malformed_error(self._target.provider, "sound that is no MP3")
+            raise malformed_error(self._target.provider, "audio that is not MP3")
         self._answered = True
         yield Started()
         yield UsageReported(usage=usage_by_characters(self._work, self._target))

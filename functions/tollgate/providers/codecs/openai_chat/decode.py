@@ -187,7 +187,9 @@ class ChatDecoder(ReadDecoder):
 
     def _delta(self, delta: Delta, data: bytes) -> Iterator[StreamEvent]:
         if delta.has_more:
-            raise malformed_error(self._provider, "a sound or a call in the form of 2023")
+            raise malformed_error(
+                self._provider, "audio, or a call in the deprecated function_call"
+            )
         yield from self._reasoning(delta)
         if isinstance(delta.content, str):
             yield from self._text(Text, delta.content)

@@ -199,7 +199,7 @@ class ChatMessages:
         if isinstance(part.source, MediaUrl) and "file" not in self._dialect.fetches_urls:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                "messages: this model takes files as data, not as a URL.",
+                "messages: this model accepts files as data, not by URL.",
                 param="messages",
             )
         match self._dialect.document_part:

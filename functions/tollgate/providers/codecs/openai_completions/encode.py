@@ -26,7 +26,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     dialect = target.dialect
     for need in sorted(request.needs - dialect.met):
         field = "messages" if need == "conversation" else need
-        raise _refused(field, "is not taken by this model's provider")
+        raise _refused(field, "is not accepted by this model's provider")
     for guide in () if dialect.guided else request.guided:
         raise _refused(guide, "is not supported by this model's provider")
     stated = stated_parameters(request)

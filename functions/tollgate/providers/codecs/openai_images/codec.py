@@ -98,7 +98,7 @@ def encode_images_request(
         else:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"images are not edited by {target.provider} for {target.model}.",
+                f"images must be empty: {target.provider} edits no images with {target.model}.",
                 param="images",
             )
     default = "/images/edits" if form else "/images/generations"

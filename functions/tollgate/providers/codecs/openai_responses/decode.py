@@ -155,7 +155,7 @@ class ResponsesDecoder:
     def _finish(self, event: Event) -> Iterator[StreamEvent]:
         response = event.response
         if response is None:
-            raise malformed_error(self._provider, "an end without a response")
+            raise malformed_error(self._provider, "a final event without a response")
         if response.status not in ("completed", "incomplete"):
             yield from self._failed(event)
         yield from self._start(event)
@@ -253,7 +253,7 @@ class ResponsesDecoder:
             case "refusal":
                 part, text = Refusal(text=""), content.refusal
             case _:
-                raise malformed_error(self._provider, "a content of unknown kind")
+                raise malformed_error(self._provider, "content of unknown kind")
         if not text or place in self._known:
             return
         opened = yield from self._text(place, part, text)

@@ -148,7 +148,7 @@ def _part(part: UserContent | ResultContent) -> JsonValue:
         case Audio():
             raise RequestError(
                 ErrorCode.AUDIO_NOT_SUPPORTED,
-                "messages: this model takes no input_audio.",
+                "messages: this model does not accept input_audio.",
                 param="messages",
             )
         case _:

@@ -82,7 +82,7 @@ class TranscriptDecoder:
             # The end mark, and anything after the end, is ignored.
             if self._ended or frame.data.strip() == b"[DONE]":
                 return
-            raise malformed_error(self._target.provider, "an answer of another shape")
+            raise malformed_error(self._target.provider, "an answer of unknown form")
         answer = parse_body(frame.data, _Answer, self._target)
         if answer.error is not None:
             raise parse_openai_stream_error(answer.error, self._target.provider)
@@ -156,7 +156,7 @@ class TranscriptDecoder:
         times = [time for each in segments for time in (each.start, each.end)]
         times += [time for each in words for time in (each.start, each.end)]
         if not all(0 <= time <= _SECONDS_MAX for time in times):
-            raise malformed_error(self._target.provider, "a time that is none")
+            raise malformed_error(self._target.provider, "an impossible time")
 
 
 def _usage(reported: _Usage | None, duration_s: float | None) -> Usage:

@@ -34,7 +34,7 @@ def encode(work: TranscriptionRequest, target: Target) -> WireRequest:
 def _parts(work: TranscriptionRequest, target: Target, *, streams: bool) -> Iterator[FormPart]:
     dialect, recording = target.dialect.transcription, work.recording
     if recording is None:
-        raise RuntimeError("a recording is fetched before it is sent")
+        raise RuntimeError("the recording was not fetched")
     yield _text("model", target.upstream_model)
     if work.language is not None:
         yield _text("language", work.language)

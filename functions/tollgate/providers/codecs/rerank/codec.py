@@ -80,7 +80,9 @@ def decode_ranking(frame: Frame, work: RerankRequest, target: Target) -> WorkRes
     places = {each.index for each in ranked}
     due = min(work.results_max or len(work.documents), len(work.documents))
     if len(ranked) != due or len(places) != due or not places <= set(range(len(work.documents))):
-        raise malformed_error(target.provider, f"a ranking that is not of {due} documents")
+        raise malformed_error(
+            target.provider, f"a ranking that does not have {due} different documents"
+        )
     usage, raw = _usage(body, by_tokens=target.dialect.rerank.by_tokens)
     return WorkResult(
         pieces=tuple(
