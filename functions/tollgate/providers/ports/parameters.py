@@ -72,7 +72,7 @@ def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
 
 def unsupported(
     request: GenerationRequest,
-    met: Collection[str],
+    sent: Collection[str],
     stated: Mapping[str, JsonValue] | None = None,
 ) -> tuple[str, ...]:
     """Return the names of parameters that the caller set but are not sent, for
@@ -83,7 +83,7 @@ def unsupported(
     """
     parameters = _effective(stated_parameters(request) if stated is None else stated)
     names = [*parameters, *_content_options(request)]
-    return tuple(name for name in names if name not in met)
+    return tuple(name for name in names if name not in sent)
 
 
 def effective_parameters(request: GenerationRequest) -> list[str]:

@@ -85,7 +85,7 @@ class Unwrapping:
         """Return the events for the caller that one event of the emulated answer becomes."""
         events: Iterable[StreamEvent] = (event,)
         for stage in self._stages:
-            events = [unwrapped for each in events for unwrapped in stage.feed(each)]
+            events = [unwrapped for wrapped in events for unwrapped in stage.feed(wrapped)]
         return events
 
 

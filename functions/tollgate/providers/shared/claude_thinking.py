@@ -47,7 +47,9 @@ def turn_thinking_off(
             return ClaudeThinking(is_on=True)
 
 
-def add_effort(plain: ClaudeThinking, asked: ReasoningOptions, dialect: Dialect) -> ClaudeThinking:
+def add_effort(
+    plain: ClaudeThinking, options: ReasoningOptions, dialect: Dialect
+) -> ClaudeThinking:
     """Return `plain`, which turns thinking off, with the requested effort of the whole answer.
 
     Claude accepts no effort above `high` while its thinking is turned off. Generations that think
@@ -55,28 +57,28 @@ def add_effort(plain: ClaudeThinking, asked: ReasoningOptions, dialect: Dialect)
     """
     if dialect.reasoning != "claude_adaptive":
         return replace(plain, is_adapted=True)
-    if asked.effort is None:
+    if options.effort is None:
         return plain
     known = dialect.efforts
     if plain.config:
         known = tuple(effort for effort in known if effort not in ("xhigh", "max"))
-    effort = nearest_effort(asked.effort, known)
-    return replace(plain, effort=effort, is_adapted=plain.is_adapted or effort != asked.effort)
+    effort = nearest_effort(options.effort, known)
+    return replace(plain, effort=effort, is_adapted=plain.is_adapted or effort != options.effort)
 
 
-def think_by_effort(asked: ReasoningOptions, dialect: Dialect) -> ClaudeThinking:
+def think_by_effort(options: ReasoningOptions, dialect: Dialect) -> ClaudeThinking:
     """Return thinking by effort.
 
     Claude 4.6 sends a summary of its thoughts by default; later generations do so only if `display`
     requests it, on Bedrock too: https://github.com/theopenco/llmgateway/pull/2593 (seen
     2026-11-21).
     """
-    wanted = effort_wanted(asked)
+    wanted = effort_wanted(options)
     effort = None if wanted is None else nearest_effort(wanted, dialect.efforts)
-    display: dict[str, JsonValue] = {"display": "omitted" if asked.exclude else "summarized"}
+    display: dict[str, JsonValue] = {"display": "omitted" if options.exclude else "summarized"}
     return ClaudeThinking(
-        config={"type": "adaptive", **({} if asked.display_open else display)},
+        config={"type": "adaptive", **({} if options.display_open else display)},
         effort=effort,
         is_on=True,
-        is_adapted=asked.tokens_max is not None or effort != wanted,
+        is_adapted=options.tokens_max is not None or effort != wanted,
     )

@@ -24,7 +24,7 @@ class Counts:
 
     def first(self, *names: str) -> int | None:
         """Return the first of these counts that is reported and possible."""
-        return next((each for each in map(self.count, names) if each is not None), None)
+        return next((count for count in map(self.count, names) if count is not None), None)
 
     def inside(self, name: str) -> "Counts":
         """Return the counts of an inner object; an absent object has no counts."""

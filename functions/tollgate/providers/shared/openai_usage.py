@@ -34,14 +34,14 @@ def openai_usage_of(raw: JsonValue) -> Usage:
     if searches is None:
         searches = report.first("num_search_queries", "num_sources_used")
     reasoning = details.count("reasoning_tokens")
-    beside = _output_beside(report, reasoning)
+    extra = _uncounted_reasoning(report, reasoning)
     completion = report.count("completion_tokens")
     return Usage(
         uncached_input_tokens=uncached,
         cache_read_input_tokens=cache_read,
         cache_write_5m_input_tokens=cache_write,
-        output_tokens=None if completion is None else sum_counts(completion, beside),
-        reasoning_tokens=beside if reasoning is None and beside else reasoning,
+        output_tokens=None if completion is None else sum_counts(completion, extra),
+        reasoning_tokens=extra if reasoning is None and extra else reasoning,
         audio_input_tokens=prompt_details.count("audio_tokens"),
         audio_output_tokens=details.count("audio_tokens"),
         image_input_tokens=prompt_details.count("image_tokens"),
@@ -50,10 +50,10 @@ def openai_usage_of(raw: JsonValue) -> Usage:
     )
 
 
-def _output_beside(report: Counts, reasoning: int | None) -> int:
+def _uncounted_reasoning(report: Counts, reasoning: int | None) -> int:
     """Return the reasoning tokens that only the total includes, 0 if the counts add up."""
     prompt, completion = report.count("prompt_tokens"), report.count("completion_tokens")
     if prompt is None or completion is None:
         return 0
-    beside = rest_of_total(report.count("total_tokens"), prompt, completion)
-    return beside if beside is not None and reasoning in (None, beside) else 0
+    extra = rest_of_total(report.count("total_tokens"), prompt, completion)
+    return extra if extra is not None and reasoning in (None, extra) else 0

@@ -90,7 +90,7 @@ class Parts(Generic[_Key, _Open]):
         """
         kind = type(opened.part)
         if kind is not ToolCall:
-            for other in [at for at, each in self._open.items() if type(each.part) is kind]:
+            for other in [place for place, held in self._open.items() if type(held.part) is kind]:
                 yield from self.close(other)
         self._open[key] = opened
 

@@ -86,18 +86,18 @@ def inline_source(image: Image) -> InlineMedia:
     return image.source
 
 
-def check_image(made: ImagePiece, target: Target) -> ImagePiece:
+def check_image(image: ImagePiece, target: Target) -> ImagePiece:
     """Return an image with its real size and format; raise UpstreamError if it is not an image.
 
     A data URL in any field is content: callers expect an address in `url`.
     """
-    text = made.b64_json
-    if text is None and made.url is not None and not _ADDRESS.fullmatch(made.url):
-        text = made.url
+    text = image.b64_json
+    if text is None and image.url is not None and not _ADDRESS.fullmatch(image.url):
+        text = image.url
     if text is None:
-        if made.url is None:
+        if image.url is None:
             raise malformed_error(target.provider, "a picture without content")
-        return made
+        return image
     head = _DATA_URL.match(text)
     text = text[head.end() :] if head else text
     try:
@@ -107,7 +107,7 @@ def check_image(made: ImagePiece, target: Target) -> ImagePiece:
     known, size = picture_format(content), pixel_size(content)
     if known is None or size is None:
         raise malformed_error(target.provider, "a picture of no known format")
-    return replace(made, b64_json=text, url=None, output_format=known, size=f"{size[0]}x{size[1]}")
+    return replace(image, b64_json=text, url=None, output_format=known, size=f"{size[0]}x{size[1]}")
 
 
 def check_shown(shown: SentMedia, provider: str) -> SentMedia:
@@ -126,24 +126,24 @@ def check_shown(shown: SentMedia, provider: str) -> SentMedia:
 
 
 def encode_images(
-    made: Sequence[ImagePiece], work: ImageRequest, target: Target
+    images: Sequence[ImagePiece], work: ImageRequest, target: Target
 ) -> tuple[bytes, ...]:
     """Return checked images as pieces; raise UpstreamError for a wrong number or delivery."""
-    if not made:
+    if not images:
         raise no_image_error(target)
-    if len(made) > work.count:
-        raise malformed_error(target.provider, f"{len(made)} pictures in place of {work.count}")
-    checked = [check_image(each, target) for each in made]
-    for each in checked:
-        if work.delivery == "url" and each.url is None:
+    if len(images) > work.count:
+        raise malformed_error(target.provider, f"{len(images)} pictures in place of {work.count}")
+    checked = [check_image(image, target) for image in images]
+    for image in checked:
+        if work.delivery == "url" and image.url is None:
             raise malformed_error(target.provider, "a picture in place of its URL")
-        if work.delivery == "b64_json" and each.b64_json is None:
+        if work.delivery == "b64_json" and image.b64_json is None:
             raise malformed_error(target.provider, "a URL in place of a picture")
     return tuple(map(encode_json, checked))
 
 
 def image_result(
-    made: Sequence[ImagePiece],
+    images: Sequence[ImagePiece],
     work: ImageRequest,
     target: Target,
     *,
@@ -153,7 +153,7 @@ def image_result(
     served_model: str | None = None,
 ) -> WorkResult:
     """Return the result of one batch; without `usage` the provider charges for no tokens."""
-    pieces = encode_images(made, work, target)
+    pieces = encode_images(images, work, target)
     tokens = usage or Usage(uncached_input_tokens=0, output_tokens=0)
     return WorkResult(
         pieces=pieces,

@@ -17,10 +17,10 @@ def close_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     OpenAI and Anthropic refuse strict schemas without the key. A schema that is not strict must not
     be closed, because its meaning would change.
     """
-    made = {name: _inside(name, value) for name, value in schema.items()}
+    closed = {name: _inside(name, value) for name, value in schema.items()}
     if _is_object(schema) and "additionalProperties" not in schema:
-        made["additionalProperties"] = False
-    return made
+        closed["additionalProperties"] = False
+    return closed
 
 
 def _inside(name: str, value: JsonValue) -> JsonValue:

@@ -31,9 +31,9 @@ _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
 # Options that are sent under another name, or reported separately when they are left out.
-_MET_OTHERWISE: Final = ("cache_control", "tool_result.is_error", "tools.strict")
+_SENT_OTHERWISE: Final = ("cache_control", "tool_result.is_error", "tools.strict")
 # Parameters of the format that not every request can carry.
-_MET_IN_BODY: Final = ("service_tier", "user")
+_SENT_IN_BODY: Final = ("service_tier", "user")
 # The prefix of fields that both native options and the gateway set.
 _OUTPUT: Final = "output_config."
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
@@ -127,8 +127,8 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     elif native.betas:
         headers = {**headers, "anthropic-beta": ",".join(native.betas)}
     user = ("user",) if "metadata" in body else ()
-    met = format_.parameters.difference(_MET_IN_BODY).union(
-        _MET_OTHERWISE, native_names(native), user, body
+    sent = format_.parameters.difference(_SENT_IN_BODY).union(
+        _SENT_OTHERWISE, native_names(native), user, body
     )
     return WireRequest(
         path=_path(carrier, target),
@@ -139,7 +139,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
             *tools.adapted,
             *(("reasoning",) if thoughts.is_adapted else ()),
             *(("cache_control",) if has_too_many_marks else ()),
-            *unsupported(request, met),
+            *unsupported(request, sent),
         ),
         unreadable=unreadable,
         wrapping=tools.wrapping,
@@ -156,8 +156,8 @@ def _path(carrier: _Carrier, target: Target) -> str:
 
 def _output_tokens_max(request: GenerationRequest, target: Target) -> int:
     """Return the mandatory limit of the answer: the caller's, or the model's."""
-    asked = target.limited(request.output_tokens_max)
-    return asked or target.output_tokens_max or _OUTPUT_TOKENS_MAX
+    limit = target.limited(request.output_tokens_max)
+    return limit or target.output_tokens_max or _OUTPUT_TOKENS_MAX
 
 
 def _content(
@@ -194,31 +194,31 @@ def _sampling(
 
     A thinking model accepts no sampling parameter, except the default temperature of 1.
     """
-    asked = request.sampling
+    sampling = request.sampling
     wanted: dict[str, float | int | None] = {
-        "temperature": asked.temperature,
-        "top_p": asked.top_p,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
         # 0 means no limit, which is Anthropic's default.
-        **({"top_k": asked.top_k} if asked.top_k else {}),
+        **({"top_k": sampling.top_k} if sampling.top_k else {}),
     }
     refused = set(wanted) if thoughts.is_on else set(dialect.refuses)
-    if asked.temperature is not None and not dialect.claude.temperature_and_top_p:
+    if sampling.temperature is not None and not dialect.claude.temperature_and_top_p:
         refused.add("top_p")
     fields: dict[str, JsonValue] = {
         name: value for name, value in wanted.items() if value is not None and name not in refused
     }
-    if asked.temperature is not None and "temperature" in fields:
-        fields["temperature"] = min(asked.temperature, _TEMPERATURE_MAX)
+    if sampling.temperature is not None and "temperature" in fields:
+        fields["temperature"] = min(sampling.temperature, _TEMPERATURE_MAX)
     # Leaving out a parameter at its default is not a change.
     dropped = [
         name
         for name, value in wanted.items()
         if value is not None and fields.get(name, _DEFAULTS.get(name)) != value
     ]
-    stop = [sequence for sequence in asked.stop if sequence.strip()]
+    stop = [sequence for sequence in sampling.stop if sequence.strip()]
     if stop:
         fields["stop_sequences"] = [*stop]
-    if len(stop) < len(asked.stop):
+    if len(stop) < len(sampling.stop):
         # Anthropic refuses a stop sequence that is only white space.
         dropped.append("stop")
     return fields, dropped

@@ -28,20 +28,20 @@ def _closed(schema: JsonValue) -> JsonValue:
     """Return the closed schema, None if it cannot be enforced."""
     if not isinstance(schema, dict):
         return None
-    made: dict[str, JsonValue] = {}
+    closed: dict[str, JsonValue] = {}
     for keyword, value in schema.items():
         if keyword == "$schema":
             continue
-        kept = _keyword(keyword, value)
-        if kept is None:
+        enforceable = _keyword(keyword, value)
+        if enforceable is None:
             return None
-        made[keyword] = kept
+        closed[keyword] = enforceable
     if schema.get("type") == "object" or "properties" in schema:
-        # An object without properties is a map with any keys; closing it would leave none.
+        # An object without properties is a map with any keys; closing it would forbid every key.
         if not schema.get("properties") and schema.get("additionalProperties") is not False:
             return None
-        made["additionalProperties"] = False
-    return made
+        closed["additionalProperties"] = False
+    return closed
 
 
 def _keyword(keyword: str, value: JsonValue) -> JsonValue:
@@ -50,14 +50,14 @@ def _keyword(keyword: str, value: JsonValue) -> JsonValue:
         case ("anyOf" | "allOf", list()):
             return _all([_closed(branch) for branch in value])
         case ("properties" | "$defs" | "definitions", dict()):
-            made = {name: _closed(inner) for name, inner in value.items()}
-            return None if None in made.values() else made
+            schemas = {name: _closed(inner) for name, inner in value.items()}
+            return None if None in schemas.values() else schemas
         case ("items", _):
             return _closed(value)
         case ("additionalProperties", False):
             return False
         case ("enum", list()):
-            return None if any(isinstance(each, dict | list) for each in value) else value
+            return None if any(isinstance(choice, dict | list) for choice in value) else value
         case ("minItems", 0 | 1):
             return value
         case ("format", str()):

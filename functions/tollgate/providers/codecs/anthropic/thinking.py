@@ -18,7 +18,7 @@ _BUDGET_MIN: Final = 1_024
 
 
 def thinking(
-    asked: ReasoningOptions,
+    options: ReasoningOptions,
     dialect: Dialect,
     *,
     output_tokens_max: int,
@@ -30,30 +30,30 @@ def thinking(
     `forbidden`: another part of the request excludes thinking. `without_budget`: the history lacks
     the thoughts that a model requires back if it thinks by a token budget.
     """
-    wants = wants_thoughts(asked)
-    if asked.effort_alone:
+    wants = wants_thoughts(options)
+    if options.effort_alone:
         plain = turn_thinking_off(dialect, declined=wants is False, must=forbidden)
-        return add_effort(plain, asked, dialect)
+        return add_effort(plain, options, dialect)
     if not wants:
         return turn_thinking_off(dialect, declined=wants is False, must=forbidden)
     if forbidden:
         return turn_thinking_off(dialect, declined=True, must=True, is_adapted=True)
     match dialect.reasoning:
         case "claude_adaptive":
-            return think_by_effort(asked, dialect)
+            return think_by_effort(options, dialect)
         case "claude_budget" if output_tokens_max > _BUDGET_MIN and not without_budget:
-            return _budget(asked, output_tokens_max)
+            return _budget(options, output_tokens_max)
         case _:
             return turn_thinking_off(dialect, declined=True, must=True, is_adapted=True)
 
 
-def _budget(asked: ReasoningOptions, output_tokens_max: int) -> ClaudeThinking:
+def _budget(options: ReasoningOptions, output_tokens_max: int) -> ClaudeThinking:
     """Return thinking by a token budget, by default at most four fifths of the output limit."""
-    room = output_tokens_max * 4 // 5 if asked.tokens_max is None else output_tokens_max - 1
-    budget = max(_BUDGET_MIN, min(tokens_wanted(asked), room))
+    room = output_tokens_max * 4 // 5 if options.tokens_max is None else output_tokens_max - 1
+    budget = max(_BUDGET_MIN, min(tokens_wanted(options), room))
     return ClaudeThinking(
         config={"type": "enabled", "budget_tokens": budget},
         is_on=True,
-        is_adapted=asked.tokens_max is not None
-        and (budget != asked.tokens_max or asked.effort is not None),
+        is_adapted=options.tokens_max is not None
+        and (budget != options.tokens_max or options.effort is not None),
     )

@@ -25,7 +25,7 @@ _IMAGE_FORMATS: Final = {
     "image/webp": "webp",
 }
 _AUDIO_FORMATS: Final = {"wav": "wav", "mp3": "mp3", "pcm16": "pcm", "webm": "webm"}
-_BESIDE_DOCUMENT: Final = "See the attached document."
+_DOCUMENT_TEXT: Final = "See the attached document."
 
 
 class Blocks:
@@ -40,7 +40,7 @@ class Blocks:
         blocks = [block for part in parts for block in self._part(part)]
         shows = any(isinstance(part, Document) for part in parts)
         if shows and not any(isinstance(part, Text) and part.text.strip() for part in parts):
-            blocks.append({"text": _BESIDE_DOCUMENT})
+            blocks.append({"text": _DOCUMENT_TEXT})
         return blocks
 
     def result_blocks(

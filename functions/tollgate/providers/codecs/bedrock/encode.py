@@ -242,7 +242,7 @@ def _adapted(
 ) -> tuple[str, ...]:
     """Return the names of the caller's options that are not sent as the caller set them."""
     sampling, choice = request.sampling, request.tool_choice
-    met = {
+    sent = {
         "temperature": (sampling.temperature or 0.0) <= _TEMPERATURE_MAX
         and _takes_temperature(target, thoughts),
         "top_p": _takes_top_p(request, target, thoughts),
@@ -259,7 +259,7 @@ def _adapted(
     }
     return (
         *unsupported(
-            request, {*native_names(options), *(name for name, is_met in met.items() if is_met)}
+            request, {*native_names(options), *(name for name, is_sent in sent.items() if is_sent)}
         ),
         *(name for name, is_changed in changed.items() if is_changed),
     )

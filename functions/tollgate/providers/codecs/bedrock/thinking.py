@@ -56,14 +56,14 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
     Claude refuses to think if a call is forced; from version 5 on it thinks by default.
     """
     wanted, style = request.reasoning, target.dialect.reasoning
-    asked = None if wanted is None else wants_thoughts(wanted)
+    thinks = None if wanted is None else wants_thoughts(wanted)
     forced = forces_a_call(request)
     if wanted is not None and wanted.effort_alone and style in ("claude_adaptive", "claude_budget"):
-        return _with_effort_alone(wanted, target.dialect, declined=asked is False, must=forced)
-    if wanted is None or not asked:
+        return _with_effort_alone(wanted, target.dialect, declined=thinks is False, must=forced)
+    if wanted is None or not thinks:
         if style != "claude_adaptive":
             return Thinking()
-        return _off(target.dialect, declined=asked is False, must=forced)
+        return _off(target.dialect, declined=thinks is False, must=forced)
     if "reasoning" not in target.supports:
         return Thinking(adapted=True)
     match style:

@@ -10,7 +10,7 @@ def usage_of(raw: JsonValue) -> Usage:
     report = Counts(raw)
     by_lifetime = [*report.each("cacheDetails")]
     one_hour: int | None = sum_counts(
-        *(each.count("inputTokens") for each in by_lifetime if each.word("ttl") == "1h")
+        *(entry.count("inputTokens") for entry in by_lifetime if entry.word("ttl") == "1h")
     )
     written = report.count("cacheWriteInputTokens")
     if written is not None:

@@ -82,7 +82,7 @@ def _titan_vectors(data: bytes, target: Target) -> list[bytes]:
 
 
 def _nova_vectors(data: bytes, target: Target) -> list[bytes]:
-    return [bytes(each.embedding) for each in parse_body(data, _NovaBody, target).embeddings]
+    return [bytes(vector.embedding) for vector in parse_body(data, _NovaBody, target).embeddings]
 
 
 def _cohere_vectors(data: bytes, target: Target) -> list[bytes]:

@@ -93,7 +93,7 @@ def _usage(reported: object) -> tuple[Usage, JsonValue]:
     """
     found = reported if isinstance(reported, dict) else {}
     counts = {name: read_count(found.get(name)) for name in (*_CHARGED, _PICTURES)}
-    raw: dict[str, JsonValue] = {name: it for name, it in counts.items() if it is not None}
+    raw: dict[str, JsonValue] = {name: count for name, count in counts.items() if count is not None}
     units = [counts[name] or 0 for name in _CHARGED if counts[name] is not None]
     return (
         Usage(

@@ -121,55 +121,57 @@ def write_judgement(body: AssessedInput, subject: Sequence[Text | Image]) -> byt
     """Return the moderation result of one input as JSON."""
     types = [
         name
-        for name, part in (("text", Text), ("image", Image))
-        if any(isinstance(each, part) for each in subject)
+        for name, shape in (("text", Text), ("image", Image))
+        if any(isinstance(part, shape) for part in subject)
     ]
     filters = list(_filters(body.assessments))
-    looked_for = {_category(each) for each in filters}
-    found = {_category(each) for each in filters if each.is_found}
+    applied = {_category(content_filter) for content_filter in filters}
+    found = {_category(content_filter) for content_filter in filters if content_filter.is_found}
     scores = dict.fromkeys(_CATEGORIES, 0.0)
-    for each in filters:
-        name = _category(each)
-        scores[name] = max(scores.get(name, 0.0), _SCORES[each.confidence])
-    beside = _beside_categories(body.assessments)
+    for content_filter in filters:
+        name = _category(content_filter)
+        scores[name] = max(scores.get(name, 0.0), _SCORES[content_filter.confidence])
+    others = _other_findings(body.assessments)
     return to_json(
         {
-            "flagged": body.action != "NONE" or bool(found) or any(beside.values()),
+            "flagged": body.action != "NONE" or bool(found) or any(others.values()),
             "categories": {name: name in found for name in scores},
             "category_scores": scores,
             "category_applied_input_types": {
-                name: types if name in looked_for else [] for name in scores
+                name: types if name in applied else [] for name in scores
             },
-            "guardrail": {"action": body.action, **beside},
+            "guardrail": {"action": body.action, **others},
         }
     )
 
 
-def _category(each: _Filter) -> str:
-    return _CATEGORY_OF_FILTER.get(each.type, each.type.lower())
+def _category(content_filter: _Filter) -> str:
+    return _CATEGORY_OF_FILTER.get(content_filter.type, content_filter.type.lower())
 
 
 def _filters(assessments: Iterable[_Assessment]) -> Iterator[_Filter]:
-    for each in assessments:
-        if each.content_policy is not None:
-            yield from each.content_policy.filters
+    for assessment in assessments:
+        if assessment.content_policy is not None:
+            yield from assessment.content_policy.filters
 
 
-def _beside_categories(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
+def _other_findings(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
     """Return the distinct findings of the policies that have no category.
 
     Sensitive information is named by its type, because the match is the information itself.
     """
-    topics = [each.topic_policy.topics for each in assessments if each.topic_policy]
+    topics = [
+        assessment.topic_policy.topics for assessment in assessments if assessment.topic_policy
+    ]
     words = [
-        chain(each.word_policy.custom_words, each.word_policy.managed_word_lists)
-        for each in assessments
-        if each.word_policy
+        chain(policy.custom_words, policy.managed_word_lists)
+        for policy in (assessment.word_policy for assessment in assessments)
+        if policy
     ]
     sensitive = [
-        chain(it.pii_entities, it.regexes)
-        for it in (each.sensitive_information_policy for each in assessments)
-        if it
+        chain(policy.pii_entities, policy.regexes)
+        for policy in (assessment.sensitive_information_policy for assessment in assessments)
+        if policy
     ]
     return {
         "topics": _names(topics, "name"),
@@ -179,6 +181,8 @@ def _beside_categories(assessments: Sequence[_Assessment]) -> dict[str, list[str
 
 
 def _names(lists: Iterable[Iterable[_Finding]], *fields: str) -> list[str]:
-    found = (each for each in chain.from_iterable(lists) if each.is_found)
-    named = (next((it for it in (getattr(each, f) for f in fields) if it), None) for each in found)
-    return list(dict.fromkeys(name or "unnamed" for name in named))
+    found = (finding for finding in chain.from_iterable(lists) if finding.is_found)
+    names = (
+        next(filter(None, (getattr(finding, field) for field in fields)), None) for finding in found
+    )
+    return list(dict.fromkeys(name or "unnamed" for name in names))

@@ -82,12 +82,12 @@ def decode(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
         raise UpstreamError(
             ErrorCode.CONTENT_FILTER, f"{target.provider} made no picture: its filter withheld it."
         )
-    made = [
+    images = [
         ImagePiece(b64_json=image)
         for place, image in enumerate(body.images or ())
         if image and not (place < len(reasons) and reasons[place])
     ]
-    return image_result(made, work, target, upstream_id=frame.headers.get("x-amzn-requestid"))
+    return image_result(images, work, target, upstream_id=frame.headers.get("x-amzn-requestid"))
 
 
 def _nova(work: ImageRequest, target: Target) -> _Fields:

@@ -60,7 +60,7 @@ _BROKEN: Final = frozenset(
 )
 
 # Fields of a part that are not its content.
-_BESIDE_CONTENT: Final = frozenset({"mediaResolution", "partMetadata", "videoMetadata"})
+_METADATA_FIELDS: Final = frozenset({"mediaResolution", "partMetadata", "videoMetadata"})
 
 _TextKind = type[Text] | type[Reasoning]
 # The keys of the open text and the open call; each of them ends when the other begins.
@@ -161,7 +161,7 @@ class GeminiDecoder:
         if part.blob is not None:
             yield from self._image(part.blob, part)
             return
-        if unknown := sorted(set(part.model_extra or {}) - _BESIDE_CONTENT):
+        if unknown := sorted(set(part.model_extra or {}) - _METADATA_FIELDS):
             raise malformed_error(
                 self._provider, f"a part {unknown[0][:64]!r}, which an answer cannot have"
             )

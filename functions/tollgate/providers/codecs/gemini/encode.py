@@ -111,8 +111,8 @@ def _output_format(request: GenerationRequest) -> dict[str, JsonValue]:
 
 def _needs_output_tool(request: GenerationRequest, target: Target) -> bool:
     """Return whether a tool must emulate the format: before Gemini 3, JSON with tools is a 400."""
-    asked = request.output_format is not None and bool(_offered(request))
-    return asked and not target.dialect.gemini.schema_beside_tools
+    has_both = request.output_format is not None and bool(_offered(request))
+    return has_both and not target.dialect.gemini.schema_beside_tools
 
 
 def _offered(request: GenerationRequest) -> tuple[Tool, ...]:

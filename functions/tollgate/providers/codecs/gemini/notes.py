@@ -27,8 +27,13 @@ def log_probs(result: LogProbsResult) -> LogProbs | None:
     """Return the log probabilities of a chunk in OpenAI's form, None if there are none."""
     entries: list[dict[str, JsonValue]] = []
     for place, chosen in enumerate(result.chosen):
-        others = result.top[place].candidates if place < len(result.top) else []
-        entries.append({**_token(chosen), "top_logprobs": [_token(other) for other in others]})
+        alternatives = result.top[place].candidates if place < len(result.top) else []
+        entries.append(
+            {
+                **_token(chosen),
+                "top_logprobs": [_token(alternative) for alternative in alternatives],
+            }
+        )
     return LogProbs(entries=tuple(entries)) if entries else None
 
 

@@ -101,7 +101,7 @@ def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkRes
     if target.dialect.images.family == "imagen":
         return _decode_imagen(frame, work, target)
     answer = parse_body(frame.data, _Answer, target)
-    made = [
+    images = [
         ImagePiece(b64_json=part.inline_data.data)
         for candidate in answer.candidates or ()
         for part in candidate.content.parts
@@ -110,7 +110,7 @@ def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkRes
     raw = answer.usage_metadata if isinstance(answer.usage_metadata, dict) else None
     return image_result(
         # Some answers have a draft before the image.
-        made[-work.count :],
+        images[-work.count :],
         work,
         target,
         usage=usage_of(raw),
@@ -177,12 +177,12 @@ def _decode_imagen(frame: Frame, work: ImageRequest, target: Target) -> WorkResu
     predictions = parse_body(frame.data, _Predictions, target).predictions
     if not predictions:
         raise no_image_error(target)
-    made = [
-        ImagePiece(b64_json=each.bytes_base64_encoded, revised_prompt=each.prompt)
-        for each in predictions
-        if each.bytes_base64_encoded
+    images = [
+        ImagePiece(b64_json=prediction.bytes_base64_encoded, revised_prompt=prediction.prompt)
+        for prediction in predictions
+        if prediction.bytes_base64_encoded
     ]
-    return image_result(made, work, target)
+    return image_result(images, work, target)
 
 
 IMAGE_CODEC: Final = BatchCodec(

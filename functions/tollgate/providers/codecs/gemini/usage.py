@@ -35,8 +35,8 @@ def usage_of(raw: JsonValue) -> Usage:
 
 
 def _part_tokens(report: Counts, details: str, modality: str) -> int | None:
-    listed = [each for each in report.each(details) if each.word("modality") == modality]
-    return sum_counts(*(each.count("tokenCount") for each in listed)) if listed else None
+    listed = [entry for entry in report.each(details) if entry.word("modality") == modality]
+    return sum_counts(*(entry.count("tokenCount") for entry in listed)) if listed else None
 
 
 def _prompt_tokens(report: Counts) -> int | None:

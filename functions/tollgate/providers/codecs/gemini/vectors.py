@@ -69,14 +69,14 @@ def decode_vectors(frame: Frame, work: EmbeddingRequest, target: Target) -> Work
     """Decode the answer to one batch."""
     if target.project is not None:
         predictions = parse_body(frame.data, _Predictions, target).predictions
-        vectors = [each.embeddings for each in predictions]
+        vectors = [prediction.embeddings for prediction in predictions]
     else:
         vectors = parse_body(frame.data, _Batch, target).embeddings
-    counts = [_whole(each.statistics.token_count) for each in vectors]
+    counts = [_whole(vector.statistics.token_count) for vector in vectors]
     known = [count for count in counts if count is not None]
     tokens = sum(known) if len(known) == len(vectors) else None
     return WorkResult(
-        pieces=checked_vectors([bytes(each.values) for each in vectors], work, target),
+        pieces=checked_vectors([bytes(vector.values) for vector in vectors], work, target),
         usage=Usage(uncached_input_tokens=tokens, output_tokens=0),
         raw_usage=None if tokens is None else {"token_count": tokens},
     )

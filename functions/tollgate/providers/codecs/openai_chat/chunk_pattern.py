@@ -52,8 +52,8 @@ class ChunkPattern:
         # Rebuilt chunks are as long as the received ones: one comparison checks all.
         between = (self._after + b"\n" + self._before).join(written)
         if self._before + between + self._after != b"\n".join(chunks[:count]):
-            others = (place for place in range(count) if not self._fits(chunks[place]))
-            del written[next(others) :]
+            misfits = (place for place in range(count) if not self._fits(chunks[place]))
+            del written[next(misfits) :]
         try:
             texts = b"\n".join(written).decode().split("\n")
         except UnicodeDecodeError:

@@ -63,7 +63,10 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, body.keys() | _met(request, dialect), stated), *changed),
+        adapted=(
+            *unsupported(request, body.keys() | _sent_otherwise(request, dialect), stated),
+            *changed,
+        ),
         unreadable=unreadable,
         wrapping=wrapping,
     )
@@ -89,7 +92,7 @@ def _parameters(stated: Mapping[str, JsonValue], dialect: Dialect) -> dict[str, 
     return sent
 
 
-def _met(request: GenerationRequest, dialect: Dialect) -> set[str]:
+def _sent_otherwise(request: GenerationRequest, dialect: Dialect) -> set[str]:
     """Return the names of options sent within messages and tools, or under another name."""
     # This format has no cache marks on calls.
     marks = dialect.cache_marks and not has_marked_calls(request)

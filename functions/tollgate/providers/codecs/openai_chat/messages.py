@@ -113,7 +113,7 @@ class ChatMessages:
                     pass
                 case _:
                     assert_never(part)
-        text = "".join(each.text for each in texts)
+        text = "".join(piece.text for piece in texts)
         encoded: dict[str, JsonValue] = {"role": "assistant", "content": text}
         if self._dialect.cache_marks and any(text.cache for text in texts):
             encoded["content"] = self._content(text for text in texts if text.text)

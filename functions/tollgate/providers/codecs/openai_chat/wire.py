@@ -118,10 +118,10 @@ class Delta(Struct, frozen=True):
     @property
     def has_more(self) -> bool:
         """True if it has content that no answer here can hold; Snowflake sends empty fields."""
-        beside = (self.audio, self.function_call)
-        if not any(beside):
+        fields = (self.audio, self.function_call)
+        if not any(fields):
             return False
-        return any(any(more.values()) if isinstance(more, dict) else more for more in beside)
+        return any(any(value.values()) if isinstance(value, dict) else value for value in fields)
 
 
 class Choice(Struct, frozen=True):

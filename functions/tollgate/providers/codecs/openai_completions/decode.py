@@ -72,13 +72,13 @@ class CompletionDecoder:
         if choice.index:
             raise malformed_error(self._provider, "a second choice, which was not requested")
         noted = _log_probs(choice.logprobs)
-        if choice.said or noted is not None:
+        if choice.any_text or noted is not None:
             opened = self._parts.get(_TEXT)
             if opened is None:
                 opened = OpenPart(part=Text(text=""))
                 yield from self._parts.open(_TEXT, opened)
-            if choice.said:
-                yield opened.add(choice.said)
+            if choice.any_text:
+                yield opened.add(choice.any_text)
             if noted is not None:
                 yield opened.note(noted)
         if choice.finish_reason is not None:

@@ -39,7 +39,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         **{name: value for name, value in stated.items() if name in known - _LOG_PROBS},
         **request.guided,
     }
-    met = {*body}
+    sent = {*body}
     if request.suffix is not None:
         body["suffix"] = request.suffix
     if request.echo:
@@ -47,12 +47,12 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     if request.sampling.logprobs and "logprobs" in known:
         alternatives = request.sampling.top_logprobs or 0
         body["logprobs"] = min(alternatives, _ALTERNATIVES_MAX)
-        met |= _LOG_PROBS if alternatives <= _ALTERNATIVES_MAX else {"logprobs"}
+        sent |= _LOG_PROBS if alternatives <= _ALTERNATIVES_MAX else {"logprobs"}
     thinks = request.reasoning is not None and wants_thoughts(request.reasoning)
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, met, stated), *(("reasoning",) if thinks else ())),
+        adapted=(*unsupported(request, sent, stated), *(("reasoning",) if thinks else ())),
     )
 
 

@@ -20,7 +20,7 @@ class TextLogProbs(Struct, frozen=True):
     top_logprobs: list[dict[str, float | None] | None] | None = None
 
 
-class Said(Struct, frozen=True):
+class MistralPiece(Struct, frozen=True):
     """A piece of the answer in Mistral's choices."""
 
     content: str | None = None
@@ -31,13 +31,13 @@ class Choice(Struct, frozen=True):
 
     index: int | None = None
     text: str | None = None
-    delta: Said | None = None
-    message: Said | None = None
+    delta: MistralPiece | None = None
+    message: MistralPiece | None = None
     logprobs: TextLogProbs | None = None
     finish_reason: str | None = None
 
     @property
-    def said(self) -> str:
+    def any_text(self) -> str:
         """The text, from whichever field the server uses."""
         if self.text is not None:
             return self.text

@@ -121,7 +121,7 @@ def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResul
     """Return the checked images of a whole answer; raise UpstreamError for an error."""
     if body.error is not None:
         raise parse_openai_stream_error(body.error, target.provider)
-    made = [
+    images = [
         ImagePiece(
             b64_json=item.b64_json or item.image,
             url=item.url,
@@ -136,7 +136,7 @@ def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResul
     ]
     reports = target.dialect.images.tokens
     return image_result(
-        made,
+        images,
         work,
         target,
         usage=usage_of(body.usage) if reports else None,

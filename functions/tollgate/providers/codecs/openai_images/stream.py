@@ -83,14 +83,14 @@ class ImageDecoder:
         if name not in ("partial_image", "completed"):
             return
         is_preview = name == "partial_image"
-        made = ImagePiece(
+        image = ImagePiece(
             b64_json=event.b64_json,
             quality=event.quality,
             background=event.background,
             preview=event.partial_image_index if is_preview else None,
         )
         if is_preview:
-            yield Partial(piece=encode_json(check_image(made, self._target)))
+            yield Partial(piece=encode_json(check_image(image, self._target)))
             return
         self._bytes += len(frame.data)
         if len(self._made) == self._work.count or self._bytes > picture_bytes_max(self._work):
@@ -98,7 +98,7 @@ class ImageDecoder:
         usage = usage_of(event.usage)
         self._usage = usage if self._usage is None else self._usage.plus(usage)
         self._raw.append(event.usage if isinstance(event.usage, dict) else None)
-        self._made.append(made)
+        self._made.append(image)
 
     def end(self) -> Iterator[StreamEvent]:
         """Yield the images; raise UpstreamError if the stream closed without an image."""

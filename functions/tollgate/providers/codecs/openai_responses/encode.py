@@ -62,7 +62,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         path=path_of(target, _PATH),
         body=body,
         adapted=(
-            *unsupported(request, body.keys() | _met(target) | own.keys(), stated),
+            *unsupported(request, body.keys() | _sent_otherwise(target) | own.keys(), stated),
             *_raised(request),
             *changed,
         ),
@@ -86,7 +86,7 @@ def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
     return {} if limit is None else {"max_output_tokens": max(limit, _OUTPUT_TOKENS_MIN)}
 
 
-def _met(target: Target) -> set[str]:
+def _sent_otherwise(target: Target) -> set[str]:
     """Return the names of options that are sent under other names than the caller's."""
     return {"image_url.detail", "logprobs", "tools.strict"} - {*target.dialect.refuses}
 
@@ -99,15 +99,15 @@ def _raised(request: GenerationRequest) -> tuple[str, ...]:
 def _reasoning(
     wanted: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    asked = None if wanted is None else wants_thoughts(wanted)
-    if wanted is None or asked is None:
+    thinks = None if wanted is None else wants_thoughts(wanted)
+    if wanted is None or thinks is None:
         return {}, ()
     if "reasoning" not in target.supports:
-        return {}, ("reasoning",) if asked else ()
+        return {}, ("reasoning",) if thinks else ()
     effort = effort_wanted(wanted)
     known = None if effort is None else nearest_effort(effort, target.dialect.efforts)
     stated: dict[str, JsonValue] = {} if known is None else {"effort": known}
-    if asked and target.dialect.reasoning_summaries and not wanted.exclude:
+    if thinks and target.dialect.reasoning_summaries and not wanted.exclude:
         stated["summary"] = "auto"
     exact = known == effort and wanted.tokens_max is None
     return {"reasoning": stated} if stated else {}, () if exact else ("reasoning",)

@@ -28,13 +28,13 @@ def citation(annotation: Annotation) -> Citation | None:
 
 
 def _entry(stated: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    others = stated.get("top_logprobs")
+    alternatives = stated.get("top_logprobs")
     return {
         "bytes": None,
         **stated,
         "top_logprobs": [
-            {"bytes": None, **other}
-            for other in (others if isinstance(others, list) else ())
-            if isinstance(other, dict)
+            {"bytes": None, **alternative}
+            for alternative in (alternatives if isinstance(alternatives, list) else ())
+            if isinstance(alternative, dict)
         ],
     }

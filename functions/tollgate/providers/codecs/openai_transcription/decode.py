@@ -153,8 +153,8 @@ class TranscriptDecoder:
         self._ended = True
 
     def _check_times(self, segments: Iterable[Segment], words: Iterable[Word]) -> None:
-        times = [time for each in segments for time in (each.start, each.end)]
-        times += [time for each in words for time in (each.start, each.end)]
+        times = [time for segment in segments for time in (segment.start, segment.end)]
+        times += [time for word in words for time in (word.start, word.end)]
         if not all(0 <= time <= _SECONDS_MAX for time in times):
             raise malformed_error(self._target.provider, "an impossible time")
 

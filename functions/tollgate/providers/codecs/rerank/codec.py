@@ -76,8 +76,8 @@ def encode_bedrock(work: RerankRequest, target: Target) -> WireRequest:
 def decode_ranking(frame: Frame, work: RerankRequest, target: Target) -> WorkResult:
     """Decode an answer; raise UpstreamError for an unknown document or one ranked twice."""
     body = parse_body(frame.data, _Body, target)
-    ranked = sorted(body.results or body.data or (), key=lambda each: -each.relevance_score)
-    places = {each.index for each in ranked}
+    ranked = sorted(body.results or body.data or (), key=lambda entry: -entry.relevance_score)
+    places = {entry.index for entry in ranked}
     due = min(work.results_max or len(work.documents), len(work.documents))
     if len(ranked) != due or len(places) != due or not places <= set(range(len(work.documents))):
         raise malformed_error(
@@ -86,8 +86,8 @@ def decode_ranking(frame: Frame, work: RerankRequest, target: Target) -> WorkRes
     usage, raw = _usage(body, by_tokens=target.dialect.rerank.by_tokens)
     return WorkResult(
         pieces=tuple(
-            to_json({"index": each.index, "relevance_score": each.relevance_score})
-            for each in ranked
+            to_json({"index": entry.index, "relevance_score": entry.relevance_score})
+            for entry in ranked
         ),
         usage=usage,
         raw_usage=raw,
