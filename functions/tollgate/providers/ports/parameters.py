@@ -1,8 +1,7 @@
 """The list of optional parameters, which a server may refuse and a codec may leave out.
 
 The sampling parameters are the fields of `core.request.Sampling`. A new one is added there and in
-the client formats. It then appears here automatically, and codecs change only if a provider has
-another name for it.
+the client formats; codecs change only if a provider has another name for it.
 """
 
 from collections.abc import Collection, Iterator, Mapping

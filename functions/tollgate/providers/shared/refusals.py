@@ -239,8 +239,7 @@ def redact(message: str, length_max: int = MESSAGE_LENGTH_MAX) -> str:
 def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:
     """Return the seconds to wait, from reply headers with lower-case names.
 
-    A date counts from the reply's own `date`. Without such a header the `details` of the error
-    decide, as Google sends them.
+    A date counts from the reply's own `date`. Without such a header `details` decide (Google).
     """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None and milliseconds > 0:
         return milliseconds / 1000

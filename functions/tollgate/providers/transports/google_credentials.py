@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _AWS_TOKEN: Final = "urn:ietf:params:aws:token-type:aws4_request"  # noqa: S105 - names a kind
 # The Google services that a secret may send an identity to. They are checked by service name and
-# not by domain: buckets are hosts of googleapis.com too, and a bucket's owner may let anybody write
-# to it.
+# not by domain: a bucket is a host of googleapis.com too, and anybody may write to some buckets.
 _SERVICES: Final = {"token_url": "sts", "service_account_impersonation_url": "iamcredentials"}
 
 # The classes of google-auth, each imported with the first credentials of its kind.
@@ -116,8 +115,7 @@ def _user(info: Info, role: AwsRole) -> Any:
 def _federated(info: Info, role: AwsRole) -> Any:
     source = info.get("credential_source") or {}
     if info.get("subject_token_type") == _AWS_TOKEN:
-        # google-auth's own source of credentials reads environment variables that are missing in
-        # containers and restored snapshots.
+        # google-auth's own source reads variables that restored snapshots and containers lack.
         return _AWS().from_info(
             {**info, "credential_source": None}, aws_security_credentials_supplier=role
         )

@@ -1,7 +1,6 @@
 """The subset of JSON Schema that Anthropic enforces, in which every object is closed.
 
-https://platform.claude.com/docs/en/build-with-claude/structured-outputs (seen 2026-11-21), section
-on the limits of schemas.
+https://platform.claude.com/docs/en/build-with-claude/structured-outputs (seen 2026-11-21)
 """
 
 from collections.abc import Mapping

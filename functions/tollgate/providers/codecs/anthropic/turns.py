@@ -68,8 +68,7 @@ class Conversation(Struct):
     def is_prefilled(self) -> bool:
         """True if the last message is an assistant's that the model must continue.
 
-        A message that ends with a block of Anthropic's own tools is a paused turn, which every
-        model continues.
+        A message that ends with a block of Anthropic's own tools is a paused turn.
         """
         last = self.turns[-1]
         return last.role == "assistant" and not _is_of_own_tool(last.blocks[-1])

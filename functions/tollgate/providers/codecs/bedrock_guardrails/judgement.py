@@ -2,8 +2,7 @@
 
 Content filters become categories. Topics, words and sensitive information have no category at
 OpenAI and are returned in a separate field, `guardrail`. All of OpenAI's categories are present,
-because clients read each by name. A category without a filter in the guardrail applies to no input
-type.
+because clients read each by name. A category without a filter applies to no input type.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

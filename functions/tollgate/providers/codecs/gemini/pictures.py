@@ -1,8 +1,7 @@
 """Images by Gemini (`generateContent`) and by Imagen (`predict`).
 
 https://ai.google.dev/gemini-api/docs/image-generation, and "Imagen API" of Vertex AI (2026-11-22).
-Gemini makes one image for a request and charges by tokens; Imagen makes up to four and charges by
-images.
+Gemini makes one image for a request and charges by tokens, Imagen up to four by images.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """Speech by Gemini: a text to speak, and audio in the parts of the answer.
 
 https://ai.google.dev/gemini-api/docs/speech-generation (2026-11-22): 24,000 samples a second,
-whatever the media type is called. Gemini takes instructions on style in the text itself and has no
-field for them.
+whatever the media type is called. Gemini reads instructions on style from the text itself.
 """
 
 from collections.abc import Iterator

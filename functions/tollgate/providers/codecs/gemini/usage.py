@@ -1,8 +1,7 @@
 """Gemini's token counts as classes that do not overlap.
 
 total = prompt + candidates + thoughts + what tools added to the prompt. Cached tokens are part of
-the prompt. Gemini leaves out counts that are zero or not known yet, so one missing count is
-computed from the total.
+the prompt. Counts that are zero or not known yet are left out; one is derived from the total.
 """
 
 from tollgate.core.json_value import JsonValue

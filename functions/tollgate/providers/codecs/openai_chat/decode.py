@@ -44,8 +44,7 @@ _NO_NAME: Final = "message"
 _INLINE_IMAGE: Final = re.compile(r"data:(image/[a-z0-9.+-]{1,64});base64")
 
 
-# Frames are decoded one by one if a read has fewer than `_TOGETHER_MIN` left, or after
-# `_GROUPS_MAX` groups.
+# Limits of decoding together: the fewest frames at once, and the most groups of a read.
 _TOGETHER_MIN: Final = 4
 _GROUPS_MAX: Final = 4
 
@@ -53,8 +52,7 @@ _GROUPS_MAX: Final = 4
 class ChatDecoder(ReadDecoder):
     """Decodes one stream.
 
-    `Ended` waits for the stream to close, because usage, a second finish reason or an error may
-    follow the finish reason.
+    `Ended` waits for the stream to close: usage, another reason or an error may follow.
     """
 
     def __init__(self, provider: str, *, signer: str | None = None) -> None:

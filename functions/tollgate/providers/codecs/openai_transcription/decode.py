@@ -1,8 +1,7 @@
 """Decodes a transcript, whole or as events.
 
 https://platform.openai.com/docs/api-reference/audio/transcript-text-delta-event (openai-python
-3.52, 2026-11-22). A server that cannot stream answers a request for a stream with a whole
-transcript.
+3.52, 2026-11-22). A server that cannot stream answers with a whole transcript.
 """
 
 import math
