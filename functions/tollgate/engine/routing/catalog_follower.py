@@ -1,8 +1,8 @@
 """Follows the published catalog without a restart.
 
-A request is served by one catalog from its start to its end. A newer catalog is loaded beside the
-requests that find it; only once it has been live for `_OPTIONAL_FOR_S` do requests wait for it. A
-catalog that cannot be loaded is reported and retried later; until then the last good catalog
+A request is served by one catalog from start to end. A newer catalog is loaded in the background of
+the requests that notice it; requests wait for it only once it has been live for `_OPTIONAL_FOR_S`.
+A catalog that cannot be loaded is reported and retried later; until then the last good catalog
 serves, at first the bundled one.
 """
 
@@ -15,7 +15,8 @@ from tollgate.core.routing.publication import Publication, PublishedCatalogs
 from tollgate.engine.gateway import Journal
 from tollgate.routing.planning.catalog import Catalog
 
-# Every instance follows within thirty seconds: a pointer is cached for five, the rest is to load.
+# Every instance follows within thirty seconds: the pointer is cached for five, and the rest is time
+# to load.
 _OPTIONAL_FOR_S: Final = 20
 _WAIT_MAX_S: Final = 5.0
 _RETRY_AFTER_S: Final = 15.0
@@ -59,7 +60,7 @@ class CatalogFollower(Generic[Served]):
         for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
             if sha not in self._made:
                 loading = self._load(sha)
-                # A load that failed is retried beside requests: none waits for it twice.
+                # A failed load is retried in the background: no request waits for it a second time.
                 if overdue and sha not in self._failed_s:
                     await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
             if sha in self._made:
@@ -69,7 +70,7 @@ class CatalogFollower(Generic[Served]):
         return self._made[self._good]
 
     async def finish_loading(self) -> None:
-        """Wait up to `_WAIT_MAX_S` for running loads: Lambda runs nothing between invocations."""
+        """Wait up to `_WAIT_MAX_S` for running loads: Lambda freezes between invocations."""
         if self._loading:
             await asyncio.wait(set(self._loading.values()), timeout=_WAIT_MAX_S)
 
