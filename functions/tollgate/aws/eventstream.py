@@ -132,8 +132,8 @@ def _kind_of(headers: dict[bytes, str]) -> _Kind:
             return _Kind("exception", headers.get(b":exception-type", ""))
         case "error":
             # A message of type error carries its text in a header and has no payload.
-            said = pydantic_core.to_json({"message": headers.get(b":error-message", "")})
-            return _Kind("error", headers.get(b":error-code", ""), said)
+            payload = pydantic_core.to_json({"message": headers.get(b":error-message", "")})
+            return _Kind("error", headers.get(b":error-code", ""), payload)
         case kind:
             raise _broken(f"sent a message of the unknown type {str(kind)[:40]!r}")
 

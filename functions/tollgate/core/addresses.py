@@ -111,7 +111,7 @@ def find_reach(host: str) -> Reach:
     if is_public(name):
         return "public"
     is_private = any(ip in network for network in _PRIVATE) and "%" not in name
-    return "private" if is_private and not any(ip in it for it in _METADATA) else "local"
+    return "private" if is_private and not any(ip in block for block in _METADATA) else "local"
 
 
 def _find_reach_of_name(name: str) -> Reach:

@@ -198,9 +198,9 @@ async def _ready(
     context: AttemptContext, attempt: Attempt
 ) -> tuple[Encoded, AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]]:
     """Return the encoded attempt and the context that sends it, prepared early if possible."""
-    ahead = context.head_start.take(attempt)
-    if ahead is not None:
-        return ahead[0], ahead[0].open(ahead[1])
+    prepared = context.head_start.take(attempt)
+    if prepared is not None:
+        return prepared[0], prepared[0].open(prepared[1])
     encoded = await _encode(context, attempt)
     return encoded, encoded.open()
 
@@ -212,7 +212,7 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
         await context.media.forms.recognize_for(attempt.target)
     encoded, opening = await _ready(context, attempt)
     adapted = (*context.plan.unmet, *encoded.adapted)
-    context.meter.attempt_opened(attempt, adapted)
+    context.meter.begin_attempt(attempt, adapted)
     opened_s = context.gateway.clock.monotonic_s()
     peeked = _Peek()
     async with AsyncExitStack() as connection:
@@ -222,12 +222,12 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
                 await peeked.read(events)
         except TimeoutError as late:
             failure = _timeout(attempt)
-            context.meter.attempt_failed(attempt, failure, peeked.usage)
+            context.meter.fail_attempt(attempt, failure, peeked.usage)
             raise failure from late
         except UpstreamError as failure:
-            context.meter.attempt_failed(attempt, failure, peeked.usage)
+            context.meter.fail_attempt(attempt, failure, peeked.usage)
             raise
-        context.meter.attempt_committed(attempt, streams=encoded.streams)
+        context.meter.commit_attempt(attempt, streams=encoded.streams)
         if context.media.forms is not None:
             for fee in context.media.forms.fees_for(attempt.target):
                 context.meter.charge(fee)

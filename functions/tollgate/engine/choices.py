@@ -141,19 +141,19 @@ def encode_attempt(
         attempt.target.dialect.native_choices and codec.demultiplexer is not None
     )
     requests = [
-        one
+        part_request
         for conversation in _split_conversations(request)
-        for one in ((conversation,) if together else _split_choices(conversation))
+        for part_request in ((conversation,) if together else _split_choices(conversation))
     ]
-    wires = tuple(encode_request(codec, one, attempt.target) for one in requests)
-    asked, limit = request.output_tokens_max, attempt.target.output_tokens_max
+    wires = tuple(encode_request(codec, part_request, attempt.target) for part_request in requests)
+    requested_max, limit = request.output_tokens_max, attempt.target.output_tokens_max
     return EncodedAttempt(
         codec=codec,
         transport=provider.transport,
         attempt=attempt,
         wires=wires,
         choices=request.answers,
-        is_capped=asked is not None and limit is not None and limit < asked,
+        is_capped=requested_max is not None and limit is not None and limit < requested_max,
     )
 
 

@@ -83,8 +83,10 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     media = RequestMedia(gateway.media, call.parsed.request, gateway.files)
     if call.parsed.request.has_documents:
         plan = await _READ_DOCUMENTS()(gateway, wanted, plan, media)
-    async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as ahead:
-        (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan, ahead.begin))
+    async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as head_start:
+        (hold, plan), cancelled = await _run_uncancelled(
+            _hold(gateway, call, plan, head_start.begin)
+        )
         if left_out:
             plan = replace(plan, unmet=(*plan.unmet, *left_out))
         context = AttemptContext(
@@ -94,7 +96,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             meter=Meter(gateway.clock, call, plan, hold),
             deadline=call.deadline,
             reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
-            head_start=ahead,
+            head_start=head_start,
         )
         await _answer(context, sink, call, tools=tools, cancelled=cancelled)
 

@@ -108,7 +108,7 @@ class Meter:
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
-    def attempt_opened(self, attempt: Attempt, adapted: tuple[str, ...] = ()) -> None:
+    def begin_attempt(self, attempt: Attempt, adapted: tuple[str, ...] = ()) -> None:
         """Note that a request to an endpoint begins, and which options do not reach the endpoint.
 
         Later rounds of an attempt that serves belong to that attempt.
@@ -119,7 +119,7 @@ class Meter:
         self._adapted = adapted
         self._attempt_start_s = self._clock.monotonic_s()
 
-    def attempt_failed(self, attempt: Attempt, error: UpstreamError, usage: Usage) -> None:
+    def fail_attempt(self, attempt: Attempt, error: UpstreamError, usage: Usage) -> None:
         """Note that an attempt failed before its commit point; the operator pays for its usage."""
         self._current = None
         self._attempts.append(
@@ -133,7 +133,7 @@ class Meter:
             )
         )
 
-    def attempt_committed(self, attempt: Attempt, *, streams: int = 1) -> None:
+    def commit_attempt(self, attempt: Attempt, *, streams: int = 1) -> None:
         """Note that this attempt serves the generation from here on.
 
         `streams` is the number of its streams, which have equally many choices, in order.
@@ -386,8 +386,8 @@ class Meter:
 
     def _keep_words(self, words: str) -> str:
         """Return a provider's message as the record may store it, cut to the room that is left."""
-        kept = sum(len(attempt.provider_words) for attempt in self._attempts)
-        room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - kept)
+        used_length = sum(len(attempt.provider_words) for attempt in self._attempts)
+        room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - used_length)
         return _WITHHOLD()(words, self._call.parsed.request)[:room]
 
     def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:

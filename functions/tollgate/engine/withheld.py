@@ -31,21 +31,21 @@ def withhold_prompt(words: str, request: Work) -> str:
     """Return a provider's message, with `[prompt]` in place of parts of the request."""
     text = " ".join(resolve_escapes(words).split())
     found = list(_WORD.finditer(text))
-    said = [match[0].casefold() for match in found]
-    overlap = _Overlap(said)
+    refusal_words = [match[0].casefold() for match in found]
+    overlap = _Overlap(refusal_words)
     for own in request.own_texts:
         overlap.compare(own, is_message=True)
     overlap.compare(request.user or "", is_message=True)
     for other in _texts(request):
         overlap.compare(other)
-    hidden = {place for place in range(len(said)) if overlap.hides(place)}
+    hidden = {place for place in range(len(refusal_words)) if overlap.hides(place)}
     for quoted in _QUOTED.finditer(text):
         inside = [
             place
             for place, match in enumerate(found)
             if quoted.start() < match.start() and match.end() < quoted.end()
         ]
-        if all(said[place] in overlap.common for place in inside):
+        if all(refusal_words[place] in overlap.common for place in inside):
             hidden.update(inside)
     return _without(text, [(found[place].start(), found[place].end()) for place in sorted(hidden)])
 
@@ -53,10 +53,13 @@ def withhold_prompt(words: str, request: Work) -> str:
 class _Overlap:
     """The words that a refusal has in common with a request; `common` are all of them."""
 
-    def __init__(self, said: Sequence[str]) -> None:
-        self._said = said
-        self._words = frozenset(said)
-        self._runs = {tuple(said[place : place + _RUN]) for place in range(len(said) - _RUN + 1)}
+    def __init__(self, refusal_words: Sequence[str]) -> None:
+        self._refusal_words = refusal_words
+        self._words = frozenset(refusal_words)
+        self._runs = {
+            tuple(refusal_words[place : place + _RUN])
+            for place in range(len(refusal_words) - _RUN + 1)
+        }
         self._found: set[tuple[str, ...]] = set()
         self._alone: set[str] = set()
         self.common: set[str] = set()
@@ -71,12 +74,14 @@ class _Overlap:
 
     def hides(self, place: int) -> bool:
         """Return whether the word at this place is withheld."""
-        word = self._said[place]
+        word = self._refusal_words[place]
         has_digit = len(word) >= _NUMBER_LENGTH_MIN and any(map(str.isdigit, word))
         if word in self._alone or (has_digit and word in self.common):
             return True
         starts = range(max(0, place - _RUN + 1), place + 1)
-        return any(tuple(self._said[start : start + _RUN]) in self._found for start in starts)
+        return any(
+            tuple(self._refusal_words[start : start + _RUN]) in self._found for start in starts
+        )
 
 
 def _texts(value: object) -> Iterator[str]:

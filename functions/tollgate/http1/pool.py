@@ -72,8 +72,8 @@ class Pool:
         self._loop: asyncio.AbstractEventLoop | None = None
         # Idle connections by server, each with the time at which it is closed; the last one is used
         # first.
-        self._kept: dict[Origin, list[tuple[Connection, float]]] = {}
-        self._kept_count = 0
+        self._idle: dict[Origin, list[tuple[Connection, float]]] = {}
+        self._idle_count = 0
         self._closing: asyncio.TimerHandle | None = None
 
     async def send(self, request: Request, *, connect_s: float | None = None) -> Reply:
@@ -136,11 +136,11 @@ class Pool:
 
     async def close(self) -> None:
         """Close the idle connections; the next request opens a new one."""
-        kept, self._kept, self._kept_count = self._kept, {}, 0
+        idle, self._idle, self._idle_count = self._idle, {}, 0
         if self._closing is not None:
             self._closing.cancel()
             self._closing = None
-        for waiting in kept.values():
+        for waiting in idle.values():
             for connection, _ in waiting:
                 connection.abort()
                 await connection.wait_closed()
@@ -167,11 +167,11 @@ class Pool:
 
     def _take(self, origin: Origin) -> tuple[Connection, float] | tuple[None, None]:
         """Return an idle connection that seems alive, and the time at which it would be closed."""
-        waiting = self._kept.get(origin)
+        waiting = self._idle.get(origin)
         now_s = asyncio.get_running_loop().time()
         while waiting:
             connection, until_s = waiting.pop()
-            self._kept_count -= 1
+            self._idle_count -= 1
             if now_s < until_s and connection.is_quiet:
                 return connection, until_s
             connection.abort()
@@ -179,8 +179,8 @@ class Pool:
 
     def _drop(self, origin: Origin) -> None:
         """Close the idle connections to one server."""
-        dropped = self._kept.pop(origin, [])
-        self._kept_count -= len(dropped)
+        dropped = self._idle.pop(origin, [])
+        self._idle_count -= len(dropped)
         for connection, _ in dropped:
             connection.abort()
 
@@ -190,13 +190,13 @@ class Pool:
             self._keep(origin, connection)
 
     def _keep(self, origin: Origin, connection: Connection, until_s: float | None = None) -> None:
-        if self._kept_count >= self._connections_max:
+        if self._idle_count >= self._connections_max:
             connection.abort()
             return
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._kept_s if until_s is None else until_s
-        self._kept.setdefault(origin, []).append((connection, until_s))
-        self._kept_count += 1
+        self._idle.setdefault(origin, []).append((connection, until_s))
+        self._idle_count += 1
         if self._closing is None:
             self._closing = loop.call_at(until_s, self._close_unused)
 
@@ -206,7 +206,7 @@ class Pool:
         loop = asyncio.get_running_loop()
         now_s = loop.time()
         next_s: list[float] = []
-        for origin, waiting in list(self._kept.items()):
+        for origin, waiting in list(self._idle.items()):
             lasting = []
             for connection, until_s in waiting:
                 if connection.is_open and now_s < until_s:
@@ -214,11 +214,11 @@ class Pool:
                     next_s.append(until_s)
                 else:
                     connection.abort()
-            self._kept_count -= len(waiting) - len(lasting)
+            self._idle_count -= len(waiting) - len(lasting)
             if lasting:
-                self._kept[origin] = lasting
+                self._idle[origin] = lasting
             else:
-                del self._kept[origin]
+                del self._idle[origin]
         if next_s:
             self._closing = loop.call_at(min(next_s), self._close_unused)
 

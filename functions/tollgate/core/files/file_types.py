@@ -128,7 +128,7 @@ def _detect(head: bytes, claim: str | None, *, is_whole: bool) -> str | None:
     if found is None and not is_whole:
         # The head may end within a character of UTF-8.
         cuts = (detect_media_type(head[:-cut], claim) for cut in range(1, _CUT_MAX + 1))
-        found = next((it for it in cuts if it is not None), None)
+        found = next((type_ for type_ in cuts if type_ is not None), None)
     if found is not None and is_text_type(found) and claim is not None and is_text_type(claim):
         return claim
     return found

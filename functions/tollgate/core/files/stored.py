@@ -48,7 +48,7 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     def is_expired(self, now_s: float) -> bool:
         """Return whether the file has expired, or its content did not arrive in time."""
         ends = (self.expires_s, self.awaited_until_s)
-        return any(it is not None and it <= now_s for it in ends)
+        return any(end_s is not None and end_s <= now_s for end_s in ends)
 
 
 class FoundFile(Struct, frozen=True, kw_only=True):
@@ -140,7 +140,7 @@ def check_size(size_bytes: int, bytes_max: int, field: str) -> None:
 def clean_filename(name: str) -> str:
     """Return the last part of a client's path without hidden characters, cut to 255 characters."""
     base = name.replace("\\", "/").rpartition("/")[2]
-    shown = "".join(it for it in base if unicodedata.category(it) not in _HIDDEN).strip()
+    shown = "".join(char for char in base if unicodedata.category(char) not in _HIDDEN).strip()
     if shown in ("", ".", ".."):
         return _UNNAMED
     if len(shown) <= FILENAME_LENGTH_MAX:

@@ -61,7 +61,7 @@ class ActivityGroups:
             provider=named.get("provider") or None,
             key_id=named.get("key", ""),
             key_label=self._key_labels.get(named.get("key", ""), ""),
-            labels={name: it for name, it in named.items() if it and name not in _FIELDS},
+            labels={name: value for name, value in named.items() if value and name not in _FIELDS},
             requests=found.requests,
             failed=found.failed,
             cost_nano_usd=found.cost_nano_usd,

@@ -101,11 +101,11 @@ async def read_documents(
     planned = gateway.planner.plan(
         _measure(wanted, forms, known, targets, always=always), now_s=gateway.clock.now_s()
     )
-    kept = tuple(attempt for attempt in planned.attempts if forms.shows(attempt.target))
-    if not kept:
+    usable = tuple(attempt for attempt in planned.attempts if forms.shows(attempt.target))
+    if not usable:
         raise _scanned(planned.attempts, recognition)
     media.forms = forms
-    return replace(planned, attempts=kept)
+    return replace(planned, attempts=usable)
 
 
 def reads_itself(target: Target, request: GenerationRequest) -> bool:

@@ -84,7 +84,10 @@ async def find_named_files(
         raise unknown_file(next(iter(named.values())))
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_find(files, workspace_id, it)) for it in named.values()]
+            tasks = [
+                group.create_task(_find(files, workspace_id, reference))
+                for reference in named.values()
+            ]
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures
     found = dict(zip(named, (task.result() for task in tasks), strict=True))

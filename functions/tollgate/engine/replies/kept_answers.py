@@ -68,9 +68,9 @@ class KeptAnswer(Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self)
 
     @classmethod
-    def from_bytes(cls, kept: bytes) -> Self:
+    def from_bytes(cls, content: bytes) -> Self:
         """Decode a kept answer; raise ValueError if it is corrupt or of another version."""
-        return msgspec.json.decode(kept, type=cls)
+        return msgspec.json.decode(content, type=cls)
 
 
 class KeepingSink:
@@ -168,7 +168,7 @@ def _result_bytes(event: StreamEvent) -> int:
 
 
 async def replay(
-    kept: KeptAnswer,
+    answer: KeptAnswer,
     gateway: Gateway,
     reply: ReplyWriter,
     ingress: Ingress,
@@ -180,16 +180,20 @@ async def replay(
 
     Nothing is held or billed. `request_id` names the repeated request, not the one that was billed.
     """
-    headers = {**request_headers(kept.record.id), "x-request-id": request_id, REPLAY_HEADER: "true"}
+    headers = {
+        **request_headers(answer.record.id),
+        "x-request-id": request_id,
+        REPLAY_HEADER: "true",
+    }
     if not parsed.stream:
         # The body states the cost of the first answer; this header states the cost of this reply.
         headers["x-credits-used"] = "0"
     # The episode is the one in which the answer was first given.
-    parsed = replace(parsed, episode_id=kept.episode_id)
+    parsed = replace(parsed, episode_id=answer.episode_id)
     sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
-    await sink.begin(kept.served)
+    await sink.begin(answer.served)
     # One event at a time: a kept answer may have pictures of many megabytes, which must not be
     # rendered at once.
-    for chosen in kept.events:
+    for chosen in answer.events:
         await sink.send((chosen,))
-    await sink.finish(kept.record)
+    await sink.finish(answer.record)

@@ -49,8 +49,8 @@ def _is_left(tool: ServerTool, request: GenerationRequest, target: Target) -> bo
         return False
     # Such endpoints may implement an output format as a function, or refuse it as they refuse
     # functions.
-    others = request.output_format or any(each.name != tool.id for each in request.tools)
-    return _takes_domains(search, tool) and (search.beside_functions or not others)
+    has_functions = request.output_format or any(each.name != tool.id for each in request.tools)
+    return _takes_domains(search, tool) and (search.beside_functions or not has_functions)
 
 
 def _takes_domains(search: NativeSearch, tool: ServerTool) -> bool:

@@ -148,14 +148,14 @@ class RoundRelay:
 
         Calls of server tools beyond these are left out.
         """
-        said: list[AssistantContent] = []
+        content: list[AssistantContent] = []
         replaced = iter(own_calls)
         for part, index in zip(self._fold.parts, self._indexes, strict=True):
             if index is None:
-                said += islice(replaced, 1)
+                content += islice(replaced, 1)
             elif not isinstance(part, ServerToolRun) and part != Text(text=""):
-                said.append(part)
-        return tuple(said)
+                content.append(part)
+        return tuple(content)
 
     def _cite(self, place: int) -> Iterator[StreamEvent]:
         text, index = self._texts.pop(place, None), self._indexes[place]

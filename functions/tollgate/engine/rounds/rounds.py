@@ -87,8 +87,8 @@ class _Rounds:
                 raw_finish=relay.response.raw_finish,
                 stop_sequence=relay.response.stop_sequence,
             )
-            made = relay.own_calls[:CALLS_PER_ROUND_MAX]
-            calls = self._name_apart(made)
+            original_calls = relay.own_calls[:CALLS_PER_ROUND_MAX]
+            calls = self._name_apart(original_calls)
             goes_on = calls or (relay.is_paused and not relay.has_callers_calls)
             if not goes_on or ended.finish in ("length", "content_filter"):
                 return ended
@@ -96,12 +96,12 @@ class _Rounds:
             if is_over and not relay.has_callers_calls:
                 # No round can follow, so that tools are not run: nobody would read their results.
                 return replace(ended, finish="length")
-            results = await self._run(made, calls)
+            results = await self._run(original_calls, calls)
             if relay.has_callers_calls:
                 return ended
             number += 1
-            said = AssistantMessage(content=relay.repeat(calls))
-            await self._continue(said, results, is_last=number == rounds_max)
+            message = AssistantMessage(content=relay.repeat(calls))
+            await self._continue(message, results, is_last=number == rounds_max)
 
     async def _ask(self) -> RoundRelay:
         """Send the conversation so far, and pass the model's answer on."""
@@ -122,12 +122,12 @@ class _Rounds:
         return relay
 
     async def _run(
-        self, made: Sequence[ToolCall], calls: Sequence[ToolCall]
+        self, original_calls: Sequence[ToolCall], calls: Sequence[ToolCall]
     ) -> tuple[ToolMessage, ...]:
         """Run the tools, show their runs, and return the results as the model gets them.
 
-        `made` are the calls as the model made them; `calls` are the same calls as the answer and
-        later prompts contain them.
+        `original_calls` are the calls as the model made them; `calls` are the same calls as the
+        answer and later prompts contain them.
         """
         answer, places = self._answer, {}
         begun: list[StreamEvent] = []
@@ -139,7 +139,7 @@ class _Rounds:
                 begun.append(PartStart(index=places[place], part=run))
         await answer.send(begun)
         results: dict[int, ToolMessage] = {}
-        async with aclosing(self._runs.run(made)) as runs:
+        async with aclosing(self._runs.run(original_calls)) as runs:
             async for ended in runs:
                 if ended.place in places:
                     await self._show(ended, places[ended.place])
@@ -161,7 +161,7 @@ class _Rounds:
         await answer.send(shown)
 
     async def _continue(
-        self, said: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool
+        self, message: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool
     ) -> None:
         """Prepare the next round; raise CoverEnded if the hold cannot be extended to cover it."""
         context, target = self._context, self._target
@@ -169,13 +169,13 @@ class _Rounds:
         request = _require_conversation(
             await context.media.inline(target) if target else context.media.request
         )
-        self._growth_tokens += estimate_tokens((said, *results))
+        self._growth_tokens += estimate_tokens((message, *results))
         if not await self._coverage.extend_to_round(self._growth_tokens):
             raise CoverEnded
         context.meter.begin_round(prompt_growth_tokens=self._growth_tokens)
         request = replace(
             request,
-            messages=(*request.messages, said, *results),
+            messages=(*request.messages, message, *results),
             output_tokens_max=self._output_left(),
             server_tools=leave_fewer(
                 self._request.server_tools, self._answer.usage.web_searches or 0

@@ -67,7 +67,7 @@ def _leave_out_unserved(
     for tool in left_out:
         if tool.left_out_as is None:
             raise _refused(tool.field, f"needs {tool.id}, which this gateway does not run")
-    kept = tuple(tool for tool in request.server_tools if tool.id in served)
+    served_tools = tuple(tool for tool in request.server_tools if tool.id in served)
     choice = request.tool_choice
     if choice is not None and choice.name in {tool.id for tool in left_out}:
         raise _refused("tool_choice", f"names {choice.name}, which this gateway does not run")
@@ -77,7 +77,7 @@ def _leave_out_unserved(
         # Some providers refuse a tool choice without tools, which would have no effect.
         choice = None
     names = tuple(tool.left_out_as for tool in left_out if tool.left_out_as is not None)
-    return replace(request, server_tools=kept, tool_choice=choice), names
+    return replace(request, server_tools=served_tools, tool_choice=choice), names
 
 
 def _refused(param: str, what: str) -> RequestError:

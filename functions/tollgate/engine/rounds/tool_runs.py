@@ -155,14 +155,14 @@ def _refuse(code: str, words: str) -> RunReport:
 def _cut(content: tuple[ResultContent, ...], tokens_max: int) -> tuple[ResultContent, ...]:
     """Return a result without the text beyond its bound, for which no money is held."""
     left = BYTES_PER_TOKEN_MIN * tokens_max
-    kept: list[ResultContent] = []
+    parts: list[ResultContent] = []
     for part in content:
         if isinstance(part, Text):
             text = part.text.encode()[:left].decode(errors="ignore")
             left -= len(text.encode())
             part = replace(part, text=text)
-        kept.append(part)
-    return tuple(kept)
+        parts.append(part)
+    return tuple(parts)
 
 
 def _wrap(

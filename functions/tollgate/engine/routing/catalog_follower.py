@@ -41,7 +41,7 @@ class CatalogFollower(Generic[Served]):
         self._clock = clock
         self._journal = journal
         self._bundled = bundled.sha
-        self._made = {bundled.sha: make(bundled)}
+        self._served = {bundled.sha: make(bundled)}
         self._good = bundled.sha
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._failed_s: dict[str, float] = {}
@@ -54,20 +54,20 @@ class CatalogFollower(Generic[Served]):
         """
         publication = await self._published()
         if publication is None:
-            return self._made[self._good]
+            return self._served[self._good]
         overdue = self._clock.now_s() - publication.moved_s >= _OPTIONAL_FOR_S
         # A key whose candidate cannot be loaded is served by the live catalog.
         for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
-            if sha not in self._made:
+            if sha not in self._served:
                 loading = self._load(sha)
                 # A failed load is retried in the background: no request waits for it a second time.
                 if overdue and sha not in self._failed_s:
                     await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
-            if sha in self._made:
+            if sha in self._served:
                 if sha == publication.live:
                     self._good = sha
-                return self._made[sha]
-        return self._made[self._good]
+                return self._served[sha]
+        return self._served[self._good]
 
     async def finish_loading(self) -> None:
         """Wait up to `_WAIT_MAX_S` for running loads: Lambda freezes between invocations."""
@@ -96,7 +96,7 @@ class CatalogFollower(Generic[Served]):
         if now_s - self._failed_s.get(sha, float("-inf")) < _RETRY_AFTER_S:
             return
         try:
-            made = self._make(Catalog.from_json(await self._publications.catalog(sha)))
+            served = self._make(Catalog.from_json(await self._publications.catalog(sha)))
         except Exception as failure:
             self._failed_s[sha] = now_s
             self._journal.catalog_rejected(
@@ -104,12 +104,12 @@ class CatalogFollower(Generic[Served]):
             )
             return
         self._failed_s.pop(sha, None)
-        self._made[sha] = made
+        self._served[sha] = served
         self._forget_others()
 
     def _forget_others(self) -> None:
         publication = self._publication
-        kept = {self._bundled, self._good}
+        shas = {self._bundled, self._good}
         if publication is not None:
-            kept |= {publication.live, publication.candidate or publication.live}
-        self._made = {sha: made for sha, made in self._made.items() if sha in kept}
+            shas |= {publication.live, publication.candidate or publication.live}
+        self._served = {sha: served for sha, served in self._served.items() if sha in shas}

@@ -102,11 +102,11 @@ def simulate(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulatio
     tries: list[SimulatedAttempt] = []
     while True:
         attempt = cursor.attempt
-        met = next((fault for fault in faults if fault.strikes(attempt)), None)
-        if met is None:
+        matching = next((fault for fault in faults if fault.strikes(attempt)), None)
+        if matching is None:
             return Simulation((*tries, SimulatedAttempt(attempt=attempt)))
-        error = met.error(attempt)
-        took_s = min(cursor.first_token_limit_s(time_s), time_s) if met.is_silence else 0.0
+        error = matching.error(attempt)
+        took_s = min(cursor.first_token_limit_s(time_s), time_s) if matching.is_silence else 0.0
         time_s -= took_s
         decision = cursor.advance(error, remaining_s=time_s, jitter=_JITTER)
         pause_s = 0.0

@@ -52,15 +52,15 @@ class CountPace:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._minute = 0
-        self._asked: dict[str, int] = {}
+        self._requested: dict[str, int] = {}
 
     def admits(self, key_id: str) -> bool:
         """Note one count for a key, and return whether the key is within its limit."""
         minute = int(self._clock.now_s() // _MINUTE_S)
         if minute != self._minute:
-            self._minute, self._asked = minute, {}
-        asked = self._asked[key_id] = self._asked.get(key_id, 0) + 1
-        return asked <= COUNTS_PER_MINUTE_MAX
+            self._minute, self._requested = minute, {}
+        requested = self._requested[key_id] = self._requested.get(key_id, 0) + 1
+        return requested <= COUNTS_PER_MINUTE_MAX
 
 
 async def count_tokens(

@@ -94,11 +94,11 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
                         pieces += event.pieces
         usages, _ = account.measure()
         return Painted(
-            images=tuple(map(_made, pieces)), fees=tuple(map(_fee, account.bill(usages)))
+            images=tuple(map(_made_image, pieces)), fees=tuple(map(_fee, account.bill(usages)))
         )
 
 
-def _made(piece: bytes) -> MadeImage:
+def _made_image(piece: bytes) -> MadeImage:
     picture = msgspec.json.decode(piece, type=ImagePiece)
     if picture.b64_json is None:
         return MadeImage(source=MediaUrl(url=picture.url or ""))
