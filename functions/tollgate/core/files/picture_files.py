@@ -11,7 +11,7 @@ from tollgate.core.files.media_types import detect_media_type
 
 PixelSize = tuple[int, int]
 
-# JPEG markers of frame headers: C0 to CF without DHT, JPG and DAC.
+# JPEG markers of frame headers: 0xC0 to 0xCF without DHT, JPG and DAC.
 _FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 # JPEG markers without a length: TEM and the restarts.
 _BARE: Final = frozenset({0x01, *range(0xD0, 0xD8)})
