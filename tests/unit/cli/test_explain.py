@@ -190,7 +190,7 @@ def test_what_the_command_line_says_is_over_what_the_request_says() -> None:
         (("test/echo",), 1, "left out; --dev keeps it"),
         (("smart", "--simulate", "429"), 1, "must be KIND@WHERE"),
         (("smart", "--simulate", "700@openai"), 1, "must be KIND@WHERE"),
-        (("smart", "--simulate", "429@nobody"), 1, "429@nobody meets nothing of the plan"),
+        (("smart", "--simulate", "429@nobody"), 1, "429@nobody matches no endpoint of the plan"),
         (("smart", "--url", "http://localhost:1", "--tier", "free"), 2, "belongs to a file"),
         (("smart", "--metadata", "team"), 2, "write NAME=VALUE"),
         ((), 2, "Name a model"),
