@@ -37,8 +37,8 @@ class Arrival(Struct, frozen=True):
     """The end of a sign-in in the browser: who it is, and where the browser goes."""
 
     member: Member
-    # None where a program waits elsewhere.
     url: str | None
+    """None where a program waits elsewhere."""
 
 
 class BrowserSignIn:

@@ -39,10 +39,10 @@ class InvalidSignIn(Exception):
 class ClientSecret(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The places of the secret that the issuer gave this client, never the secret."""
 
-    # Name in Secrets Manager.
     secret: _Text | None = None
-    # Variable of the environment, read first.
+    """Name in Secrets Manager."""
     env: _Text | None = None
+    """Variable of the environment, read first."""
 
 
 class MemberRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,8 +53,8 @@ class MemberRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     claims: Annotated[dict[_Text, _Text | _Words], Meta(min_length=1, max_length=16)]
     workspace: Annotated[str, Meta(min_length=1, max_length=63)]
     role: MemberRole
-    # None leaves a member in the team that it has.
     team: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    """None leaves a member in the team that it has."""
 
     def matches(self, claims: Mapping[str, Any]) -> bool:
         """Return whether a person's claims are those of the rule."""
@@ -65,10 +65,10 @@ class ManagedSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Settings of Claude Code for members of certain teams and roles."""
 
     settings: dict[str, Any]
-    # None is every team, and members without one.
     teams: _Words | None = None
-    # None is every role.
+    """None is every team, and members without one."""
     roles: tuple[MemberRole, ...] | None = None
+    """None is every role."""
 
     def are_of(self, role: str, team: str | None) -> bool:
         """Return whether a member gets these settings."""
@@ -86,23 +86,23 @@ class SignIn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     # None for a public client.
     client_secret: ClientSecret | None = None
     scopes: _Words = ("openid", "email", "profile", "offline_access")
-    # Parameters that the issuer's sign-in page gets besides.
     authorization_parameters: Annotated[dict[_Text, _Text], Meta(max_length=16)] = field(
         default_factory=dict
     )
-    # Audiences of tokens that `POST /session` takes beside the client's own.
+    """Parameters that the issuer's sign-in page gets besides."""
     audiences: _Words = ()
-    # The claim that a new member is named by.
+    """Audiences of tokens that `POST /session` takes beside the client's own."""
     member_claim: _Text = "email"
+    """The claim that a new member is named by."""
     # Whether people whom a rule knows become members at their first sign-in.
     creates_members: bool = True
     session_s: Annotated[int, Meta(ge=60, le=SESSION_S_MAX)] = SESSION_S_MAX
-    # The first rule that matches counts.
     rules: Annotated[tuple[MemberRule, ...], Meta(min_length=1, max_length=500)]
-    # The first that is of the member counts.
+    """The first rule that matches counts."""
     managed_settings: Annotated[tuple[ManagedSettings, ...], Meta(max_length=100)] = field(
         default=()
     )
+    """The first that is of the member counts."""
 
     def rule_of(self, claims: Mapping[str, Any]) -> MemberRule | None:
         """Return the first rule that matches a person's claims, None if none does."""

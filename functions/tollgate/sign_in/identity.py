@@ -30,10 +30,10 @@ class Expected(Struct, frozen=True, kw_only=True):
 
     issuer: str
     client_id: str
-    # Audiences beside the client itself.
     audiences: tuple[str, ...] = ()
-    # That of a sign-in in a browser; None for a token that a caller brings.
+    """Audiences beside the client itself."""
     nonce: str | None = None
+    """That of a sign-in in a browser; None for a token that a caller brings."""
 
 
 class Identity(Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ class TokenPair(Struct, frozen=True, kw_only=True):
     """A session, and the token that opens the next one."""
 
     access_token: str
-    # Seconds.
     expires_in: int
-    # None if the issuer gave none, so that nobody could ask it whether the person may stay.
+    """Seconds."""
     refresh_token: str | None
+    """None if the issuer gave none, so that nobody could ask it whether the person may stay."""

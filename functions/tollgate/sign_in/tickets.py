@@ -43,12 +43,12 @@ class Device(Struct, frozen=True, kw_only=True):
     """A program that waits for a person, by the hash of its device code."""
 
     public_key: dict[str, Any]
-    # Unix millisecond of its last question.
     asked_ms: int = 0
-    # Approval, once a person has signed in.
+    """Unix millisecond of its last question."""
     sealed: str | None = None
-    # The reason for which the person was refused.
+    """Approval, once a person has signed in."""
     refusal: str | None = None
+    """The reason for which the person was refused."""
 
 
 class Code(Struct, frozen=True, kw_only=True):
@@ -68,5 +68,5 @@ class Family(Struct, frozen=True, kw_only=True):
     # Of the token before, and the Unix millisecond of the change.
     previous: str | None = None
     changed_ms: int = 0
-    # Unix millisecond until which the issuer is being asked.
     busy_ms: int = 0
+    """Unix millisecond until which the issuer is being asked."""

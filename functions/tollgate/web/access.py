@@ -13,16 +13,16 @@ from tollgate.web.http.paths import OPENAPI, STREAMING_PATHS
 class Access(Struct, frozen=True, kw_only=True):
     """The callers that a route serves."""
 
-    # Roles that are served. A route without any serves everybody and reads no key.
     roles: frozenset[Role] = frozenset()
-    # Of these, the roles whose members reach their own things alone.
+    """Roles that are served. A route without any serves everybody and reads no key."""
     own: frozenset[Role] = frozenset()
-    # Whether only callers of the operator's workspace are served.
+    """Of these, the roles whose members reach their own things alone."""
     operator: bool = False
-    # Whether a caller who sends no key is served too.
+    """Whether only callers of the operator's workspace are served."""
     keyless: bool = False
-    # Whether a call is noted as the last use of the key.
+    """Whether a caller who sends no key is served too."""
     notes_use: bool = True
+    """Whether a call is noted as the last use of the key."""
 
     def is_limited(self, principal: Principal) -> bool:
         """Return whether a caller reaches nothing on the route but its member's own things.

@@ -12,10 +12,10 @@ class Own(Struct, frozen=True, kw_only=True):
     """The things of one member of a workspace, or all things of the workspace."""
 
     workspace_id: str
-    # None reaches everything.
     member_id: str | None = None
-    # The team of the member, None for a member without one.
+    """None reaches everything."""
     team_id: str | None = None
+    """The team of the member, None for a member without one."""
 
     @property
     def is_all(self) -> bool:

@@ -78,10 +78,10 @@ class Services(Struct, frozen=True, kw_only=True):
     ids: IdSource
     journal: Journal
     clock: Clock
-    # Management keys of this workspace administer all workspaces.
     operator_workspace: str
-    # Makes the tools that a catalog configures, whose bounds are explained.
+    """Management keys of this workspace administer all workspaces."""
     make_tools: Callable[[Catalog], ServerTools] | None = None
+    """Makes the tools that a catalog configures, whose bounds are explained."""
 
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """Return the key tiers of the live catalog by name."""

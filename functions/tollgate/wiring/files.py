@@ -21,8 +21,8 @@ class Files(Struct, frozen=True, kw_only=True):
 
     store: DynamoFileStore
     uploads: DynamoUploadStore
-    # What is sent to this host by signed addresses; None where a bucket takes it.
     local: LocalUploads | None
+    """What is sent to this host by signed addresses; None where a bucket takes it."""
 
     async def aclose(self) -> None:
         """Close the connections."""

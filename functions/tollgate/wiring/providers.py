@@ -95,8 +95,8 @@ class CatalogProviders(Struct, frozen=True):
 
     catalog: Catalog
     registry: Registry
-    # By slug, for a row is hashed field by field, at every request.
     _found: dict[str, Provider] = field(default_factory=dict)
+    """By slug, for a row is hashed field by field, at every request."""
 
     def provider(self, slug: str) -> Provider:
         """Return the provider; raise KeyError if the catalog has none of that slug."""

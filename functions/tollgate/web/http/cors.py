@@ -53,12 +53,13 @@ _EXPOSED_HEADERS: Final = (
 class WebLimits(Struct, frozen=True, kw_only=True):
     """Limits that the host sets."""
 
-    # Origins whose pages may call the api from a browser.
     allowed_origins: Sequence[str] = ("*",)
-    # Of metered routes.
+    """Origins whose pages may call the api from a browser."""
     body_bytes_max: int = 50_000_000
-    # Seconds from the start of a request to the end of its stream: Lambda's 15 minutes, less 15 s.
+    """Of metered routes."""
     stream_total_s: float = 885.0
+    """Seconds from the start of a request to the end of its stream: Lambda's 15 minutes, less 15 s.
+    """
 
 
 class Cors(CORSMiddleware):

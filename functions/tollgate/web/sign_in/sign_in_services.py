@@ -47,8 +47,9 @@ class LoginServices(Struct, frozen=True, kw_only=True):
     ids: IdSource
     journal: Journal
     clock: Clock
-    # Seconds for a body that is read before its sender is known: it holds a connection meanwhile.
     body_s: float = 10.0
+    """Seconds for a body that is read before its sender is known: it holds a connection meanwhile.
+    """
 
     def configured(self) -> Login:
         """Return what signs people in; raise RequestError(not_found) where no issuer is."""
