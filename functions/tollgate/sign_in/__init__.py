@@ -1,1 +1,3 @@
-"""Signs people in by an OpenID Connect issuer, and programs by a person's leave (OAuth 2.0)."""
+"""Sign-in of people through an OpenID Connect issuer, and of programs that a person approves (OAuth
+2.0).
+"""
