@@ -1,3 +1,1 @@
-"""Sign-in of people through an OpenID Connect issuer, and of programs that a person approves (OAuth
-2.0).
-"""
+"""Sign-in of people by OpenID Connect, and of programs that a person approves (OAuth 2.0)."""

@@ -60,9 +60,7 @@ class BrowserSignIn:
         self._ids = ids
 
     async def leave_for_device(self, typed_code: str) -> Departure:
-        """Begin the sign-in that a program on another device waits for; raise RequestError if none
-        does.
-        """
+        """Begin the sign-in that a program elsewhere waits for; raise RequestError if none does."""
         code = read_user_code(typed_code)
         found = None if code is None else await self._codes.read("user", digest_of(code))
         if found is None:
@@ -102,9 +100,7 @@ class BrowserSignIn:
                 return Arrival(member, await self._hand_over(program, approval))
 
     async def turn_back(self, *, state: str, cookie: str) -> str | None:
-        """End a sign-in that the issuer refused; return the address to redirect the browser to, if
-        any.
-        """
+        """End a sign-in that the issuer refused; return where the browser goes, if anywhere."""
         attempt = await self._take_attempt(state, cookie)
         match attempt.purpose:
             case ForDevice() as device:

@@ -162,9 +162,7 @@ class Grants:
             await self._codes.take("refresh", digest_of(name))
 
     async def _check_latest(self, digest: str, family: Family, secret: str) -> None:
-        """Raise OAuthRefusal unless a secret is the family's current one and no refresh is in
-        progress.
-        """
+        """Raise OAuthRefusal unless a secret is the current one and no refresh is in progress."""
         secret_digest = digest_of(secret)
         if secret_digest == family.current:
             if self._now_ms() < family.busy_ms:
@@ -177,9 +175,7 @@ class Grants:
         raise _over("This refresh token was used before, so its sign-in has ended.")
 
     async def _ask_issuer(self, approval: Approval, by: Actor) -> Approval:
-        """Return the approval after a refresh at the issuer; raise AccessError if the person has
-        left.
-        """
+        """Return the approval after a refresh; raise AccessError if the person has left."""
         if approval.upstream is None:
             raise AccessError(ErrorCode.PERMISSION_DENIED, "The sign-in has ended.")
         tokens = await self._issuer.refresh(approval.upstream)

@@ -240,9 +240,7 @@ class _OpenTools:
         return found
 
     def _domains(self, id_: ToolOfWeb, rules: DomainRules, tool: ServerTool) -> DomainRules:
-        """Return the domains of the route, or else of the file, narrowed by those of the
-        request.
-        """
+        """Return the domains of the route, else of the file, narrowed by those of the request."""
         of_route = self._route.server_tools.get(id_) if self._route is not None else None
         if of_route is not None:
             rules = of_route.merge(rules)

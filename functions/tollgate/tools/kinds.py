@@ -1,6 +1,4 @@
-"""The only table of server tools: each tool as the model sees it, and the maximum size of
-results.
-"""
+"""The only table of server tools: each as the model sees it, and the maximum size of results."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -58,9 +58,7 @@ def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
 
 
 def signer(settings: Settings, service: str, clock: Clock, region: str | None = None) -> Signer:
-    """Return a signer for the function's role; emulators require a signature but do not check
-    it.
-    """
+    """Return a signer for the function's role; emulators accept any signature."""
     region = region or settings.aws_region
     rotating = rotating_credentials(settings)
     if rotating is not None:

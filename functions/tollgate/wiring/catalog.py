@@ -21,9 +21,7 @@ def wire_catalog_follower(
     clock: Clock,
     journal: Journal,
 ) -> CatalogFollower[_Built]:
-    """Return the follower of the published catalog, which starts with the catalog from the
-    build.
-    """
+    """Return the follower of the published catalog, which starts with the bundled one."""
     # The build checked the file with the same code, so models are decoded only when requests name
     # them.
     bundled = Catalog.from_build(settings.catalog_file.read_bytes())

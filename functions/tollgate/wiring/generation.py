@@ -55,8 +55,8 @@ class Upstream(Struct, frozen=True, kw_only=True):
     signer: Callable[[str, str], Signer]
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
-        """Return, for each provider, where its credentials are missing; None if the provider is
-        usable.
+        """Return, for each provider, where its credentials are missing; None if they are
+        complete.
         """
         rows = catalog.providers
         places = await asyncio.gather(*map(self.registry.find_missing_key, rows.values()))

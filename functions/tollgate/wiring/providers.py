@@ -22,9 +22,7 @@ _Entry = TypeVar("_Entry")
 
 
 class RowError(ValueError):
-    """A provider row names an unknown format or transport, or lacks a field that the transport
-    needs.
-    """
+    """A provider row names an unknown format or transport, or lacks a field of its transport."""
 
 
 TRANSPORTS: Final[

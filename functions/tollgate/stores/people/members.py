@@ -95,9 +95,7 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
             return await self._find(workspace_id, member_id)
 
     async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
-        """Remove a member; the row stays as a tombstone, by which every instance learns of the
-        removal.
-        """
+        """Remove a member; the row stays as a tombstone, which every instance sees in time."""
         with refusing_when_unavailable():
             for _ in range(LEVEL_ROUNDS_MAX):
                 row = await self._row(workspace_id, member_id)

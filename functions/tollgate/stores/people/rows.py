@@ -62,9 +62,7 @@ def read_member(row: Item, spending: Mapping[str, LevelSpending]) -> Member:
 def _select(
     spending: Mapping[str, LevelSpending], row: Item, settings: LevelSettings
 ) -> LevelSpending:
-    """Return the spending of a level; zero if its state is left over from an earlier time with
-    limits.
-    """
+    """Return the spending of a level; zero if its state is from an earlier time with limits."""
     counted = spending.get(id_of_row(row)) if settings.is_limited else None
     return counted or LevelSpending()
 

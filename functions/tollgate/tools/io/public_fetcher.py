@@ -27,9 +27,7 @@ class PublicFetcher:
     async def fetch(
         self, url: str, *, field: str = "messages", bytes_max: int | None = None
     ) -> FetchedMedia:
-        """Return the media at a URL; raise RequestError if the URL must not or cannot be
-        fetched.
-        """
+        """Return the media at a URL; raise RequestError if that must not or cannot be fetched."""
         limits = replace(self._limits, body_bytes_max=bytes_max or self._limits.body_bytes_max)
         try:
             found = await self._egress.fetch(url, limits)

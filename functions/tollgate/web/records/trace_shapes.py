@@ -1,4 +1,4 @@
-"""Tokens and routing trace of a generation in the api. `tollgate plan` reads both back."""
+"""Tokens and routing trace of a generation in the api; `tollgate plan` reads both back."""
 
 from decimal import Decimal
 
@@ -8,13 +8,13 @@ from tollgate.core.request import Capability, Modality, Need, ProviderSort, Work
 
 
 class _Mirror(BaseModel):
-    """A copy of a core value, field by field."""
+    """A copy of a core struct, field by field."""
 
     model_config = ConfigDict(from_attributes=True)
 
 
 class TokensObject(_Mirror):
-    """Tokens by price class, and pieces; null where the provider reported nothing."""
+    """Tokens by price class, and counts of other units; null if the provider reported nothing."""
 
     uncached_input_tokens: int | None
     cache_read_input_tokens: int | None
@@ -65,7 +65,7 @@ class PromptObject(_Mirror):
 
 
 class UnitsObject(_Mirror):
-    """The size of work on inputs beside its text."""
+    """The size of work on inputs, in units other than text tokens."""
 
     media_tokens: int
     output_tokens: int
@@ -77,14 +77,14 @@ class UnitsObject(_Mirror):
 
 
 class PictureObject(_Mirror):
-    """The form of requested pictures; null is the provider's own choice."""
+    """The form of requested pictures; null leaves the choice to the provider."""
 
     size: str | None
     quality: str | None
 
 
 class RoundsObject(_Mirror):
-    """The most that the rounds of a generation can be, for which the gateway runs tools."""
+    """Upper bounds of the rounds of a generation with tools that the gateway runs."""
 
     rounds_max: int
     result_tokens: int
@@ -93,7 +93,7 @@ class RoundsObject(_Mirror):
 
 
 class DocumentsObject(_Mirror):
-    """The documents that the gateway read for endpoints which do not read them."""
+    """The documents that the gateway read for endpoints that cannot read them."""
 
     types: tuple[str, ...]
     tokens_min: int
@@ -102,7 +102,7 @@ class DocumentsObject(_Mirror):
 
 
 class TraceObject(_Mirror):
-    """The planner's view of a request, without any of its text."""
+    """The planner's view of a request, without any of the request's text."""
 
     requested_model: str
     route: str | None
