@@ -37,7 +37,7 @@ def test_c61_a_team_is_made_limited_shown_and_deleted(server: LocalServer) -> No
     printed(server, "keys", "create", "crawler", "--team", "search")
     refused = run(server, "teams", "delete", "search")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "Team search has members or keys (0, 1). Move them first." in refused.stderr
+    assert "Team search is in use: keys 1, members 0. Move them first." in refused.stderr
     listed = json.loads(printed(server, "keys", "ls", "--team", "search", "--json"))
     assert [key["name"] for key in listed] == ["crawler"]
     printed(server, "keys", "update", "crawler", "--no", "team")

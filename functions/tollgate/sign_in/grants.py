@@ -20,14 +20,12 @@ from tollgate.sign_in.tickets import Approval, Code, Device, Family
 from tollgate.stores.ports.people import CodeStore, OpenedSession, SessionStore
 
 INTERVAL_S: Final = 5
-# A second less than the stated interval, so that clients with a slightly fast clock are not
-# refused.
+# A second less than the stated interval, for clients whose clock is slightly fast.
 _INTERVAL_LEAST_MS: Final = 4_000
 # A sign-in ends if it is not refreshed for this long.
 FAMILY_S: Final = 30 * 86_400
 _ISSUER_ANSWERS_MS: Final = 15_000
-# Two programs of a person may refresh at the same time: the slower one presents the previous token
-# and has to read the new one.
+# Two programs of a person may refresh at once: the slower one presents the previous token.
 _CHANGED_JUST_NOW_MS: Final = 30_000
 
 
@@ -100,14 +98,9 @@ class Grants:
             raise OAuthRefusal("invalid_grant", "This code is unknown, used or expired.")
         stored = msgspec.json.decode(found, type=Code)
         if not hmac.compare_digest(stored.challenge, challenge_of(verifier)):
-            raise OAuthRefusal(
-                "invalid_grant", "The code_verifier does not match the code_challenge."
-            )
+            raise OAuthRefusal("invalid_grant", "The code_verifier does not match the challenge.")
         if stored.redirect_uri != redirect_uri:
-            raise OAuthRefusal(
-                "invalid_grant",
-                "The redirect_uri differs from the one that the sign-in began with.",
-            )
+            raise OAuthRefusal("invalid_grant", "The redirect_uri differs from that of the start.")
         return await self._begin(_approval(code, stored.sealed), by)
 
     async def refresh(self, token: str, *, by: Actor) -> TokenPair:
@@ -130,8 +123,7 @@ class Grants:
         try:
             approval = await self._ask_issuer(_approval(secret, family.sealed), by)
         except (AccessError, RequestError) as refused:
-            # A rule with a missing team can only be mended by an admin; signing in again would not
-            # help.
+            # An admin has to mend a rule whose team is missing; a new sign-in would not help.
             if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
                 await self._codes.replace("refresh", digest, mark, found, lifetime_s=FAMILY_S)
                 raise OAuthRefusal("temporarily_unavailable", refused.message) from refused
@@ -184,9 +176,7 @@ class Grants:
             return msgspec.structs.replace(approval, upstream=upstream)
         identity = await self._issuer.identify(tokens.id_token)
         if identity.name != approval.identity:
-            raise AccessError(
-                ErrorCode.PERMISSION_DENIED, "The issuer returned a different identity."
-            )
+            raise AccessError(ErrorCode.PERMISSION_DENIED, "The issuer returned another identity.")
         member = await self._people.admit(identity, by=by)
         return Approval(
             workspace_id=member.workspace_id,

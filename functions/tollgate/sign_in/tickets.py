@@ -62,10 +62,7 @@ class Code(Struct, frozen=True, kw_only=True):
 
 
 class Family(Struct, frozen=True, kw_only=True):
-    """The refresh tokens of one sign-in; stored under the hash of their common id.
-
-    Only the latest token is valid.
-    """
+    """The refresh tokens of one sign-in, stored by the hash of their id; the latest is valid."""
 
     current: str
     """Hash of the secret of the latest token."""

@@ -123,7 +123,7 @@ class _OpenTools:
         )
 
     def native(self, tool: ServerTool) -> ServerTool | None:
-        """Return a tool with the limits within which a provider may run it; None if none may."""
+        """Return a tool with its limits for providers that run it; None if no provider may."""
         section = self._find(tool.id)
         if not isinstance(section, WebSearchSection) or not section.native:
             return None
@@ -141,7 +141,7 @@ class _OpenTools:
     async def run(
         self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float
     ) -> RunReport:
-        """Run a tool once, within the time that is left."""
+        """Run a tool once, within `remaining_s` seconds."""
         section = self._find(tool.id)
         if section is None:
             raise KeyError(tool.id)

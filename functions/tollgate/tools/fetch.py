@@ -66,8 +66,7 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         url = _url(arguments, known, domains)
         limits = PageLimits(domains=domains, bytes_max=self.section.bytes_max, timeout_s=timeout_s)
         try:
-            # The time limit includes the reading: a hostile page can keep a reader busy until its
-            # own limit.
+            # The time limit includes reading: a hostile page may keep a reader busy for long.
             async with asyncio.timeout(timeout_s):
                 page = await self.fetcher.fetch_page(url, limits)
                 title, text = await self._read(page)
@@ -90,8 +89,7 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         if found != _PDF and claimed not in _WEB_PAGES:
             if not is_plain or b"\0" in page.content[:1024]:
                 raise RunFailure(
-                    "unsupported_content_type",
-                    f"pages of type {claimed or 'unknown'} cannot be read",
+                    "unsupported_content_type", f"the type of the page is {claimed or 'unknown'}"
                 )
             return "", _decode(page.content, charset)
         if self.reader is None:

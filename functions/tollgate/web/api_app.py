@@ -108,7 +108,7 @@ def _render_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def reply_invalid_request(request: Request, error: RequestValidationError) -> Response:
-        # FastAPI gives plain dicts.
+        # FastAPI's errors are plain dicts with the fields of ErrorDetails.
         return reply(request, _invalid_request(error.errors()[0]))
 
     @app.exception_handler(HTTPException)

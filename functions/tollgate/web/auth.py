@@ -19,7 +19,7 @@ async def authenticate(
     """Return the holder of the key in the `Authorization: Bearer` header, or in `x-api-key`.
 
     Raises AccessError(invalid_api_key) if there is no valid key, and AccessError(permission_denied)
-    if its role is none of `roles`.
+    if the key's role is not in `roles`.
     """
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if not scheme:

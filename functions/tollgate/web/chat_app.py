@@ -222,9 +222,7 @@ class MeteredEndpoint(FormatEndpoint):
         return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
 
     def _storing(self, admitted: _Admitted) -> Callable[[EventSink], EventSink] | None:
-        """Return a wrapper of the reply's sink that stores the response, None if it is not
-        stored.
-        """
+        """Return a wrapper of the reply's sink that stores the response, None without one."""
         call, days = admitted.call, admitted.call.principal.response_days
         responses, input_ = self._entrance.responses, call.parsed.stored_input
         if responses is None or days is None or input_ is None:

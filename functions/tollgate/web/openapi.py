@@ -21,7 +21,7 @@ from tollgate.web.sign_in.session_shapes import (
 )
 
 ANY_FORMAT: Final = "x-any-format"
-"""The mark of an operation whose body is a request in any client format."""
+"""Extension that marks an operation whose body is a request in any client format."""
 _KEY: Final = "key"
 _KEY_HEADER: Final = "key_header"
 _BYTES: Final = {"schema": {"type": "string", "format": "binary"}}

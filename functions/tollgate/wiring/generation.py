@@ -186,7 +186,7 @@ class _LaterRecognizer:
     async def recognize(
         self, document: InlineMedia, pages: Sequence[DocumentPage]
     ) -> Mapping[int, str]:
-        """Return the text of each page; raise RecognitionFailed."""
+        """Return the text of each page; raise RecognitionFailed if a page is left out."""
         # Imported with the first document that needs recognition.
         from tollgate.tools.io.engine_calls import PooledEngineCalls
         from tollgate.tools.recognize import EngineRecognizer

@@ -71,7 +71,7 @@ async def test_another_person_does_not_come_by_a_refresh() -> None:
     home = house()
     first = await sign_in_device(home)
     home.upstream.person["sub"] = "u-2"
-    with pytest.raises(OAuthRefusal, match="different identity"):
+    with pytest.raises(OAuthRefusal, match="another identity"):
         await refresh(home, first.refresh_token)
 
 

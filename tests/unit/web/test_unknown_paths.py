@@ -75,7 +75,7 @@ async def test_c41_compact_is_no_id_of_a_response(method: str) -> None:
     served = await api()
     reply = await served(method, "/v1/responses/compact", key=served.management)
     assert (reply.status, reply.error["code"]) == (404, "not_found")
-    assert "compaction is not supported" in reply.error["message"]
+    assert "responses cannot be compacted" in reply.error["message"]
 
 
 @pytest.mark.parametrize("path", sorted(STREAMING_PATHS))

@@ -170,5 +170,5 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
 
 
 def _hash(subject: str) -> str:
-    """Return the SHA-256 of a subject, because one may be longer than a sort key."""
+    """Return the SHA-256 of a subject, because subjects may be longer than a sort key."""
     return hashlib.sha256(subject.encode()).hexdigest()

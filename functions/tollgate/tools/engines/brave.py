@@ -77,10 +77,7 @@ def _decode(body: bytes) -> tuple[Source, ...]:
 
 
 def _with_operators(query: str, domains: DomainRules) -> str:
-    """Return the query with operators for its domains; without them if it would be too long.
-
-    Results are filtered by domain in any case.
-    """
+    """Return the query with its domains if short enough: results are filtered in any case."""
     included = " OR ".join(f"site:{domain}" for domain in domains.allowed)
     excluded = " ".join(f"-site:{domain}" for domain in domains.blocked)
     longer = " ".join(filter(None, (query, f"({included})" if included else "", excluded)))

@@ -136,7 +136,7 @@ class RequestTools(Protocol):
         """Return the bound of a configured tool, by its request and by routing.yaml."""
 
     def native(self, tool: ServerTool) -> ServerTool | None:
-        """Return a tool with the limits within which a provider may run it; None if none may."""
+        """Return a tool with its limits for providers that run it; None if no provider may."""
 
     async def run(
         self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float

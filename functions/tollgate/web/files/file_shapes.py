@@ -30,9 +30,7 @@ class FileFields(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     purpose: FilePurpose
-    expires_after: ExpiresAfter | None = Field(
-        None, description="without it, the default of the workspace applies"
-    )
+    expires_after: ExpiresAfter | None = Field(None, description="default: that of the workspace")
 
 
 class PresignedBody(FileFields):
@@ -40,9 +38,7 @@ class PresignedBody(FileFields):
 
     filename: Annotated[str, Field(min_length=1, max_length=1_024)]
     bytes: Annotated[int, Field(ge=1)]
-    media_type: MediaType | None = Field(
-        None, description="by default, the type of the file name's extension"
-    )
+    media_type: MediaType | None = Field(None, description="default: by the name's extension")
 
 
 class PresignedObject(BaseModel):

@@ -28,7 +28,7 @@ _PROVIDER: Final = "use the provider's own API"
 _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
     "images": _PROVIDER,
-    "responses": "compaction is not supported; use POST /responses with the whole conversation in "
+    "responses": "responses cannot be compacted; POST /responses with the whole conversation in "
     "`input`",
 }
 _SLASHES: Final = re.compile("/{2,}")

@@ -32,9 +32,7 @@ def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
     # The spending of a key without a team counts for the team that its label names.
     for name, own_value in ((TEAM_LABEL, own.team_id), (MEMBER_LABEL, own.member_id)):
         if new.labels.get(name) not in (None, own_value):
-            raise _denied(
-                f"The label {name} of your keys must be your own {name}.", f"labels.{name}"
-            )
+            raise _denied(f"The label {name} of your keys must be your {name}.", f"labels.{name}")
     return replace(new, member_id=own.member_id)
 
 
@@ -60,13 +58,11 @@ def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySetting
         # A member could disable the key by a session of it, and then only an administrator could
         # enable it.
         raise _denied(
-            "Sign out to end a session; only an administrator may disable its key.", "key_id"
+            "Sign out to end a session; only administrators may disable its key.", "key_id"
         )
     rest = replace(new, **{name: getattr(old, name) for name in OWN_KEY_SETTINGS})
     if rest != old or (old.disabled and not new.disabled):
-        raise _denied(
-            "Members may only rename and disable their own keys; ask an administrator.", None
-        )
+        raise _denied("Members may only rename or disable their keys; ask an administrator.", None)
     return new
 
 

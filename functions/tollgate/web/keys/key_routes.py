@@ -1,4 +1,4 @@
-"""Routes of keys: administration, and the view of a key on itself."""
+"""Routes of keys: administration, and what a key may see of itself."""
 
 from asyncio import gather
 from collections.abc import Awaitable, Callable

@@ -224,9 +224,7 @@ class KeyObject(BaseModel):
     expires_at: datetime | None
     models: list[str] | None
     limits: dict[Period, Usd]
-    limits_remaining: dict[Period, Usd] = Field(
-        description="rest of each limit, neither spent nor held"
-    )
+    limits_remaining: dict[Period, Usd] = Field(description="rest, neither spent nor held")
     limits_reset_at: dict[Period, datetime | None] = Field(
         description="time at which each limit is renewed; null if it never is"
     )

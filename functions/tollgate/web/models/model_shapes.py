@@ -79,9 +79,7 @@ class PricingOverride(BaseModel):
     utc_window: str | None = None
     utc_days: tuple[Weekday, ...] | None = None
     image_size: str | None = None
-    image_over: str | None = Field(
-        default=None, description="Applies to images that are wider or higher."
-    )
+    image_over: str | None = Field(default=None, description="For wider or higher images.")
     image_quality: str | None = None
     pricing: RatesObject
 
@@ -106,9 +104,7 @@ class ModelObject(BaseModel):
     canonical_slug: str = Field(description="The model or route that an alias stands for.")
     object: Literal["model"] = "model"
     kind: Literal["model", "alias", "route"] = "model"
-    models: list[str] | None = Field(
-        default=None, description="The models that may serve a route, in order."
-    )
+    models: list[str] | None = Field(default=None, description="Models of a route, in order.")
     description: str | None = None
     created: int = Field(description="Unix time of the release, or of the model's first catalog.")
     owned_by: str
@@ -125,9 +121,7 @@ class ModelObject(BaseModel):
     deprecation_date: date | None = Field(
         default=None, description="The day from which the provider advises against the model."
     )
-    expiration_date: date | None = Field(
-        default=None, description="The UTC day from which the model is not served."
-    )
+    expiration_date: date | None = Field(default=None, description="UTC day of retirement.")
     successor: str | None = Field(default=None, description="The model to use instead.")
 
 
@@ -143,12 +137,8 @@ class EndpointObject(BaseModel):
     pricing_overrides: list[PricingOverride]
     supported_parameters: list[str]
     status: Literal[0, -1]
-    latency_ms: int | None = Field(
-        default=None, description="Time to the first token, as measured by this gateway."
-    )
-    tokens_per_s: float | None = Field(
-        default=None, description="Speed of whole answers, as measured by this gateway."
-    )
+    latency_ms: int | None = Field(default=None, description="Time to the first token.")
+    tokens_per_s: float | None = Field(default=None, description="Speed of whole answers.")
     deprecation_date: date | None = None
     expiration_date: date | None = None
 

@@ -60,9 +60,7 @@ class RefundBody(Body):
 
     generation_id: Annotated[str, Field(max_length=64)]
     workspace_id: WorkspaceId | None = Field(None, description="null means the caller's workspace")
-    amount: PositiveUsd | None = Field(
-        None, description="at most the cost; null refunds the whole cost"
-    )
+    amount: PositiveUsd | None = Field(None, description="at most the cost; null refunds all")
     note: Annotated[str, Field(max_length=200)] = ""
 
 
@@ -203,9 +201,7 @@ async def _check_expiry(services: Services, entry: CreditEntry) -> None:
     if entry.expires_s is None or entry.expires_s > services.now_s():
         return
     if await services.credits.entry(entry.workspace_id, entry.id) is None:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, "expires_at is in the past.", param="expires_at"
-        )
+        raise RequestError(ErrorCode.INVALID_REQUEST, "expires_at has passed.", param="expires_at")
 
 
 def _check_same(requested: CreditEntry, written: CreditEntry | None) -> None:

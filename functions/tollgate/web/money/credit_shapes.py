@@ -44,9 +44,7 @@ class CreditsObject(BaseModel):
     held: Usd
     credit_limit: Usd = Field(description="lent by the operator; 0 if credit is prepaid")
     owed: Usd = Field(description="used part of the credit limit")
-    expiring: list[ExpiringObject] = Field(
-        description="grants that expire, in the order in which they are spent"
-    )
+    expiring: list[ExpiringObject] = Field(description="expiring grants, in the order of spending")
 
     @classmethod
     def of(cls, balance: Balance) -> "CreditsObject":

@@ -85,14 +85,10 @@ class StatementObject(BaseModel):
     adjustments: Usd
     expiries: Usd = Field(description="credit that expired; 0 or negative")
     usage: Usd = Field(description="cost of the generations that began in the month")
-    closing_balance: Usd = Field(
-        description="at the end of the month, or now if it is the current month"
-    )
+    closing_balance: Usd = Field(description="at the end of the month, or now")
     credit_limit: Usd = Field(description="credit limit at the end of the month, or now")
     lines: list[StatementLineObject]
-    summed: list[str] = Field(
-        description="fields over which lines are summed, because there were too many lines"
-    )
+    summed: list[str] = Field(description="fields over which too many lines were summed")
     live_days: list[str] = Field(description="days that are counted from their records")
     partial_days: list[str] = Field(description="live days on which some records are not counted")
     missing_days: list[str] = Field(description="days without any figures")

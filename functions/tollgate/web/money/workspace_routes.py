@@ -70,7 +70,7 @@ class WorkspaceObject(BaseModel):
     created_at: datetime
     locked: bool = Field(description="locked by the operator")
     paused: bool = Field(description="paused because the budget is spent")
-    shards: int = Field(description="parts of the wallet, which take holds concurrently")
+    shards: int = Field(description="parts of the wallet, for concurrent holds")
     admission: Admission | None
     budget: Usd | None
     pause_at_budget: bool

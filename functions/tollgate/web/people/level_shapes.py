@@ -107,9 +107,7 @@ class SpendingObject(BaseModel):
     """Limits in USD, with the remaining, spent and held amounts; weeks begin on Monday, in UTC."""
 
     limits: dict[Period, Usd]
-    limits_remaining: dict[Period, Usd] = Field(
-        description="rest of each limit, neither spent nor held"
-    )
+    limits_remaining: dict[Period, Usd] = Field(description="rest, neither spent nor held")
     limits_reset_at: dict[Period, datetime | None] = Field(
         description="time at which each limit is renewed; null if it never is"
     )
@@ -169,9 +167,7 @@ class TightestObject(BaseModel):
 class OwnKeyObject(KeyObject):
     """A key, with the levels whose limits apply to its requests as well."""
 
-    levels: list[LevelObject] = Field(
-        description="the member and the team of the key, if it has them"
-    )
+    levels: list[LevelObject] = Field(description="the member and the team of the key, if any")
     tightest: TightestObject
 
 

@@ -35,9 +35,7 @@ class MemberBody(LevelBody):
     """Settings of a member in addition to those of a team."""
 
     role: MemberRole = "developer"
-    team_id: TeamId | None = Field(
-        None, description="team of those keys of the member that name none"
-    )
+    team_id: TeamId | None = Field(None, description="team of the member's keys without one")
     email: Annotated[str, Field(min_length=1, max_length=254)] | None = None
 
 
@@ -84,9 +82,7 @@ class MemberObject(SpendingObject):
     team_id: str | None
     email: str | None
     created_at: datetime
-    removed_at: datetime | None = Field(
-        description="null while the member belongs to the workspace"
-    )
+    removed_at: datetime | None = Field(description="null while the member exists")
     signs_in: bool = Field(description="whether an identity has signed in as this member")
 
     @classmethod

@@ -90,7 +90,7 @@ def team_routes(services: Services) -> APIRouter:
 def _in_use(team_id: str, left: Belongings) -> RequestError:
     return RequestError(
         ErrorCode.TEAM_IN_USE,
-        f"Team {team_id} has members or keys ({left.members}, {left.keys}). Move them first.",
+        f"Team {team_id} is in use: keys {left.keys}, members {left.members}. Move them first.",
         param="team_id",
     )
 

@@ -34,7 +34,7 @@ class ReplyPage:
         self.next: tuple[str, ...] | None = None
 
     def add(self, place: tuple[str, ...], row: ActivityRow) -> None:
-        """Add the next row; the first row without space ends the page."""
+        """Add the next row; the first row that does not fit ends the page."""
         shown = ActivityObject.of(row, self.by) if self.by else ActivityObject.of(row)
         # Size as JSON, with a comma; a row of CSV is shorter.
         self._room -= size_in_reply(shown.model_dump_json().encode()) + 1

@@ -57,9 +57,7 @@ class ActivityReply(BaseModel):
     )
     closed_days: list[str] = Field(description="days whose sums are final")
     live_days: list[str] = Field(description="days that are counted from their records")
-    missing_days: list[str] = Field(
-        description="days without final sums, whose records have expired"
-    )
+    missing_days: list[str] = Field(description="days whose records expired before a final sum")
     last_record_at: datetime | None = Field(description="latest record of the live days")
 
 

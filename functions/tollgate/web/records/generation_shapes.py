@@ -28,9 +28,7 @@ class BillLineObject(BaseModel):
     quantity: int
     usd_per_million: Usd
     cost: Usd
-    round: int | None = Field(
-        description="number of the request to the model, from 1, if there were several"
-    )
+    round: int | None = Field(description="number of the request to the model, if several")
 
     @classmethod
     def of(cls, line: BillLine) -> "BillLineObject":
@@ -49,9 +47,7 @@ class RunObject(BaseModel):
 
     tool: str
     engine: str = Field(description="empty if no engine was reached")
-    round: int = Field(
-        description="number of the request to the model that led to the call, from 1"
-    )
+    round: int = Field(description="number of the request to the model, from 1")
     query_hash: str = Field(description="start of the SHA-256 of the arguments")
     began: int = Field(description="milliseconds after the start of the first request")
     latency: int = Field(description="milliseconds")
@@ -82,9 +78,7 @@ class AttemptObject(BaseModel):
     status: int | None
     provider_words: str = Field(description="the provider's error text, without secrets and prompt")
     latency: int = Field(description="milliseconds")
-    operator_cost: Usd = Field(
-        description="cost of a failed attempt, paid by the operator and not by the caller"
-    )
+    operator_cost: Usd = Field(description="cost of a failed attempt, which the operator pays")
 
     @classmethod
     def of(cls, attempt: AttemptRecord) -> "AttemptObject":
@@ -124,9 +118,7 @@ class GenerationObject(BaseModel):
     error_code: str | None
     finish_reason: str | None
     native_finish_reason: str | None
-    withheld_tool_calls: int = Field(
-        description="tool calls withheld because of parallel_tool_calls: false"
-    )
+    withheld_tool_calls: int = Field(description="calls withheld by parallel_tool_calls: false")
     service_tier: str | None = Field(description="tier that served, by the provider's name")
     tokens_prompt: int
     tokens_completion: int
@@ -147,7 +139,7 @@ class GenerationObject(BaseModel):
     cost_lines: list[BillLineObject]
     server_tool_runs: list[RunObject]
     rounds: list[TokensObject] = Field(
-        description="tokens of each request to the model, if there were several"
+        description="tokens of each request to the model, if several"
     )
     latency_ms: int
     first_token_ms: int | None

@@ -39,9 +39,7 @@ class PublicationObject(BaseModel):
 class CatalogObject(BaseModel):
     """The live catalog, and up to 100 publications, latest first."""
 
-    sha: str = Field(
-        description="sha of the live catalog; before the first publication, of the bundled one"
-    )
+    sha: str = Field(description="sha of the live catalog: the latest published or the bundled one")
     models: int
     routes: list[str]
     history: list[PublicationObject]

@@ -41,9 +41,7 @@ class SkippedRuleObject(BaseModel):
 class CandidateObject(BaseModel):
     """An endpoint that was considered, in the order in which endpoints are tried."""
 
-    attempt: int | None = Field(
-        description="place in the plan, from 1; null if the endpoint is excluded"
-    )
+    attempt: int | None = Field(description="place in the plan, from 1; null if it is excluded")
     model: str
     provider: str
     upstream: str = Field(description="the provider's name of the model")
@@ -60,12 +58,8 @@ class CandidateObject(BaseModel):
     resting_until: datetime | None = Field(
         description="end of a cooldown after failures, until which the endpoint is tried last"
     )
-    latency_ms: int | None = Field(
-        description="time to the first token, as measured by this gateway"
-    )
-    tokens_per_s: float | None = Field(
-        description="speed of whole answers, as measured by this gateway"
-    )
+    latency_ms: int | None = Field(description="time to the first token, as measured here")
+    tokens_per_s: float | None = Field(description="speed of whole answers, as measured here")
 
 
 class ExplainedError(BaseModel):
@@ -128,9 +122,7 @@ class ExplainedTool(BaseModel):
 
     id: ServerToolId
     engine: str
-    by_provider: bool = Field(
-        description="whether a provider that supports the tool runs it itself"
-    )
+    by_provider: bool = Field(description="whether a provider runs the tool, if able")
     uses_max: int
     fees: Usd = Field(description="fees of all runs by the engine")
 
@@ -172,25 +164,19 @@ class ExplanationObject(BaseModel):
 
     requested: str
     route: str | None
-    rule: int | None = Field(
-        description="number of the rule that applies, from 1; null without rules"
-    )
+    rule: int | None = Field(description="number of the applied rule, from 1; null without rules")
     skipped: list[SkippedRuleObject]
     catalog_sha: str
     drawn_by: str = Field(description="hash of the session id, or else of the request id")
     prompt_tokens: int = Field(description="estimate that rules use")
     prompt_tokens_max: int = Field(description="upper bound that costs use")
     candidates: list[CandidateObject]
-    hold: Usd | None = Field(
-        description="amount that would be held; null if the request is refused"
-    )
+    hold: Usd | None = Field(description="amount that would be held; null for a refusal")
     rounds: ExplainedRounds | None = Field(
         description="bounds of the rounds with tools that the gateway runs; null without such tools"
     )
     next_on: list[str] = Field(description="errors after which the next attempt is made")
-    unmet: list[str] = Field(
-        description="preferences without effect, because measurements are missing"
-    )
+    unmet: list[str] = Field(description="preferences without effect, for lack of measurements")
     error: ExplainedError | None = Field(description="the refusal; null if the request has a plan")
     simulation: SimulationObject | None
 

@@ -63,9 +63,7 @@ class WebhookChangeBody(Body):
     url: _Address | None = None
     events: _Globs | None = None
     description: _Words | None = None
-    enabled: bool | None = Field(
-        None, description="a webhook that is enabled again gets later events only"
-    )
+    enabled: bool | None = Field(None, description="once enabled again, it gets later events only")
 
     @field_validator("url")
     @classmethod
