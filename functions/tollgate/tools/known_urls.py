@@ -33,7 +33,7 @@ class KnownUrls:
         self._known: dict[str, str] = {}
         self._read: set[str] = set()
         for message in request.messages:
-            # The assistant's text was written by the model, so its addresses are not known by it.
+            # The assistant's text comes from the model, so an address in that text proves nothing.
             if isinstance(message, AssistantMessage):
                 continue
             for part in message.content:

@@ -10,7 +10,7 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.stores.routing.publications import PublicationStore
 
-_Built = TypeVar("_Made")
+_Built = TypeVar("_Built")
 
 
 def wire_catalog_follower(

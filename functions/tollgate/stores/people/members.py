@@ -132,7 +132,7 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
         return Belonging(self._client, self._tables.core)
 
     async def _keep_owner(self, workspace_id: str, member_id: str, *, param: str) -> object:
-        """Return the condition that another owner stays one; raise RequestError if there is none.
+        """Return the check that another owner remains; raise RequestError if there is none.
 
         Without the condition, two owners who remove each other at the same moment would leave a
         workspace without an owner.

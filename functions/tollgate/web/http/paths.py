@@ -28,8 +28,8 @@ _PROVIDER: Final = "use the provider's own API"
 _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
     "images": _PROVIDER,
-    "responses": "responses cannot be compacted; POST /responses with the whole conversation in "
-    "`input`",
+    "responses": "responses cannot be compacted; use POST /responses with the whole conversation "
+    "in `input`",
 }
 _SLASHES: Final = re.compile("/{2,}")
 # Some clients add the version to a base URL that already has it.
