@@ -1,4 +1,4 @@
-"""Tokens and routing trace of a generation in the api. `tollgate plan` reads both back."""
+"""Tokens and routing trace of a generation in the api; `tollgate plan` reads both back."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -16,7 +16,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class _Mirror(BaseModel):
-    """A copy of a core value, field by field."""
+    """A copy of a core struct, field by field."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -31,7 +31,7 @@ def _with_fields_of(struct: type[Struct]) -> Callable[[type[_Model]], type[_Mode
 
 @_with_fields_of(Usage)
 class TokensObject(_Mirror):
-    """Tokens by price class, and pieces; null where the provider reported nothing."""
+    """Tokens by price class, and counts of other units; null if the provider reported nothing."""
 
 
 class PriceCeilingObject(_Mirror):
@@ -65,18 +65,18 @@ class PromptObject(_Mirror):
 
 @_with_fields_of(Units)
 class UnitsObject(_Mirror):
-    """The size of work on inputs beside its text."""
+    """The size of work on inputs, in units other than text tokens."""
 
 
 class PictureObject(_Mirror):
-    """The form of requested pictures; null is the provider's own choice."""
+    """The form of requested pictures; null leaves the choice to the provider."""
 
     size: str | None
     quality: str | None
 
 
 class RoundsObject(_Mirror):
-    """The most that the rounds of a generation can be, for which the gateway runs tools."""
+    """Upper bounds of the rounds of a generation with tools that the gateway runs."""
 
     rounds_max: int
     result_tokens: int
@@ -85,7 +85,7 @@ class RoundsObject(_Mirror):
 
 
 class DocumentsObject(_Mirror):
-    """The documents that the gateway read for endpoints which do not read them."""
+    """The documents that the gateway read for endpoints that cannot read them."""
 
     types: tuple[str, ...]
     tokens_min: int
@@ -94,7 +94,7 @@ class DocumentsObject(_Mirror):
 
 
 class TraceObject(_Mirror):
-    """The planner's view of a request, without any of its text."""
+    """The planner's view of a request, without any of the request's text."""
 
     requested_model: str
     route: str | None
