@@ -21,15 +21,15 @@ class Scenario:
     # The model of bench/upstream.py, which decides the answer.
     model: str
     stream: bool
-    # The gateways that get the requests.
     gateways: Sequence[str]
-    # Requests in a round.
+    """The gateways that get the requests."""
     times: int
+    """Requests in a round."""
     # Requests in flight at a time.
     at_once: int = 1
     prompt_bytes: int = 200
-    # Whether the upstream answers as Bedrock's event stream, instead of as SSE.
     event_stream: bool = False
+    """Whether the upstream answers as Bedrock's event stream, instead of as SSE."""
 
     @property
     def marks(self) -> int:

@@ -58,8 +58,8 @@ class Answers:
     """Answers to one kind of request; times are in seconds from the request's last byte."""
 
     first_token_s: list[float] = field(default_factory=list)
-    # First content and end of each, of one clock.
     open_s: list[tuple[float, float]] = field(default_factory=list)
+    """First content and end of each, of one clock."""
 
     @property
     def count(self) -> int:

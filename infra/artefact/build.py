@@ -28,16 +28,16 @@ _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {"google": frozenset({"google"}
 class Function:
     """A function of the template, as the build sees it."""
 
-    # The entry module, below functions/.
     module: str
-    # Files beside it that are not Python, and folders of such files.
+    """The entry module, below functions/."""
     beside: tuple[str, ...] = ()
-    # Whether it calls providers, and so needs the packages that their rows use.
+    """Files beside it that are not Python, and folders of such files."""
     calls_providers: bool = False
-    # Whether it serves /openapi.json, which is written at build.
+    """Whether it calls providers, and so needs the packages that their rows use."""
     serves_openapi: bool = False
-    # Whether it reads the sign-in file, where the repository has one.
+    """Whether it serves /openapi.json, which is written at build."""
     signs_people_in: bool = False
+    """Whether it reads the sign-in file, where the repository has one."""
 
 
 # By logical id in infra/template.yaml.

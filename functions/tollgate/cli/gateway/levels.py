@@ -29,10 +29,10 @@ class _Level(Struct, frozen=True, kw_only=True):
     listed: tuple[str, ...]
     shown: tuple[str, ...]
     cells: Callable[[Any], dict[str, str]]
-    # Help of each command, and of the group under "".
     help: Mapping[str, str]
-    # Fields by the names that `--no` takes away besides the settings of every level.
+    """Help of each command, and of the group under ""."""
     removable: Mapping[str, str] = {}
+    """Fields by the names that `--no` takes away besides the settings of every level."""
     # Options of commands that list, that name a workspace, and that set what a level is.
     filters: tuple[_Option, ...] = ()
     places: tuple[_Option, ...] = ()

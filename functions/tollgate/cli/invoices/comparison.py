@@ -41,8 +41,8 @@ class Compared(Struct, frozen=True, kw_only=True):
     invoiced_tokens: int | None = None
     recorded_usd: Decimal = Decimal(0)
     recorded_tokens: int = 0
-    # Requests that failed: callers paid nothing, the provider may have billed their attempts.
     failed: int = 0
+    """Requests that failed: callers paid nothing, the provider may have billed their attempts."""
 
     def differs(self, percent: Decimal, usd: Decimal) -> bool:
         """Return whether amounts, or tokens without amounts, differ by more than both bounds.

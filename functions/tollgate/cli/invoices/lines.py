@@ -17,8 +17,8 @@ class InvoiceRefused(Exception):
 class InvoiceLine(Struct, frozen=True, kw_only=True):
     """The bill of a provider under one name for one UTC day; None is not stated."""
 
-    # As `2026-11-21`.
     day: str
+    """As `2026-11-21`."""
     # The provider's name of the model, or of what it bills.
     name: str
     usd: Decimal | None = None

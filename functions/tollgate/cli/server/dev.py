@@ -52,8 +52,8 @@ class DevOptions(Struct, frozen=True, kw_only=True):
     port: int
     routing: Path
     state: Path
-    # Written once the server answers, deleted when it stops.
     ready_file: Path | None
+    """Written once the server answers, deleted when it stops."""
 
 
 @click.command()

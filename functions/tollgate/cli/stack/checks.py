@@ -55,8 +55,8 @@ class Patient(Struct, frozen=True, kw_only=True):
     clock: Clock
     catalog_sha: str
     secrets: tuple[str, ...]
-    # Ids of the Bedrock models that the routing file names.
     bedrock_models: tuple[str, ...]
+    """Ids of the Bedrock models that the routing file names."""
     # The model that the streaming check calls.
     model: str
     has_key: bool

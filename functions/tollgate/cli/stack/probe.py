@@ -47,8 +47,8 @@ class StreamSeen(Struct, frozen=True):
     """A streamed answer, read to its end."""
 
     reply: ProbeReply
-    # When each event arrived, in seconds after the request.
     arrived_s: tuple[float, ...]
+    """When each event arrived, in seconds after the request."""
 
     @property
     def whole(self) -> bool:
