@@ -18,18 +18,18 @@ class Scenario:
     """Requests that are sent alike to several gateways in each round."""
 
     name: str
-    # The model of bench/upstream.py, which decides the answer.
     model: str
+    """The model that is requested; bench/upstream.py chooses its answer by this name."""
     stream: bool
     gateways: Sequence[str]
     """The gateways that get the requests."""
     times: int
     """Requests in a round."""
-    # Requests in flight at a time.
     at_once: int = 1
+    """Requests in flight at a time."""
     prompt_bytes: int = 200
     event_stream: bool = False
-    """Whether the upstream answers as Bedrock's event stream, instead of as SSE."""
+    """True if the upstream answers with Bedrock's event stream instead of SSE."""
 
     @property
     def marks(self) -> int:

@@ -17,8 +17,8 @@ class Question:
 
     path: str
     body: bytes
-    # How many pieces of content, each with one MARK, a complete answer has.
     marks: int
+    """Number of content pieces, each with one MARK, in a complete answer."""
     key: str = ""
 
     @classmethod

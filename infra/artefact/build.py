@@ -33,11 +33,11 @@ class Function:
     beside: tuple[str, ...] = ()
     """Files beside it that are not Python, and folders of such files."""
     calls_providers: bool = False
-    """Whether it calls providers, and so needs the packages that their rows use."""
+    """True if the function calls providers, and so needs the packages that their rows use."""
     serves_openapi: bool = False
-    """Whether it serves /openapi.json, which is written at build."""
+    """True if the function serves /openapi.json, which the build writes."""
     signs_people_in: bool = False
-    """Whether it reads the sign-in file, where the repository has one."""
+    """True if the function reads the sign-in file, should the repository have one."""
 
 
 # By logical id in infra/template.yaml.

@@ -57,8 +57,8 @@ class Patient(Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...]
     bedrock_models: tuple[str, ...]
     """Ids of the Bedrock models that the routing file names."""
-    # The model that the streaming check calls.
     model: str
+    """The model that the streaming check calls."""
     has_key: bool
 
 

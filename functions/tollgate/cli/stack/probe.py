@@ -48,7 +48,7 @@ class StreamSeen(Struct, frozen=True):
 
     reply: ProbeReply
     arrived_s: tuple[float, ...]
-    """When each event arrived, in seconds after the request."""
+    """Arrival of each event, in seconds after the request."""
 
     @property
     def whole(self) -> bool:
