@@ -45,11 +45,11 @@ def handler(event: Mapping[str, object], context: object) -> None:
         for difference in differences:
             _log.error("the books differ", extra={"fields": asdict(difference)})
     else:
-        swept, care, hooks = asyncio.run(_sweep())
+        swept, maintained, hooks = asyncio.run(_sweep())
         _metrics.add_metric("HoldsFound", MetricUnit.Count, swept.found)
         _metrics.add_metric("HoldsSettled", MetricUnit.Count, swept.settled)
         _metrics.add_metric("OldestHoldAge", MetricUnit.Seconds, swept.oldest_age_s)
-        _metrics.add_metric("WorkspacesFailed", MetricUnit.Count, care.failed)
+        _metrics.add_metric("WorkspacesFailed", MetricUnit.Count, maintained.failed)
         _metrics.add_metric("WebhooksSent", MetricUnit.Count, hooks.sent)
         _metrics.add_metric("WebhooksFailed", MetricUnit.Count, hooks.failed)
     _metrics.flush_metrics()
@@ -58,9 +58,9 @@ def handler(event: Mapping[str, object], context: object) -> None:
 async def _sweep() -> tuple[SweepReport, MaintenanceReport, WebhookReport]:
     async with _upkeep() as upkeep:
         swept = await upkeep.sweeper.run()
-        care = await upkeep.maintenance.run(swept.crowded)
+        maintained = await upkeep.maintenance.run(swept.crowded)
         # Webhooks come last, so that the events of this run are sent too.
-        return swept, care, await upkeep.webhooks.run()
+        return swept, maintained, await upkeep.webhooks.run()
 
 
 async def _audit() -> Sequence[BrokenInvariant]:

@@ -49,5 +49,5 @@ def since_moment(text: str, now_s: float) -> str:
 
 def with_moments(query: Mapping[str, Any], now_s: float) -> dict[str, Any]:
     """Return a query with `since` and `until`, if given, as moments in the API's format."""
-    given = {name: text for name in ("since", "until") if (text := query[name]) is not None}
-    return {**query, **{name: since_moment(text, now_s) for name, text in given.items()}}
+    moments = {name: text for name in ("since", "until") if (text := query[name]) is not None}
+    return {**query, **{name: since_moment(text, now_s) for name, text in moments.items()}}

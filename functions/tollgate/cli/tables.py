@@ -44,7 +44,7 @@ def show(
         from tollgate.web.http.csv_columns import cell_text, csv_columns
 
         columns = csv_columns(shape())
-        listed = [{name: cell_text(it[name]) for name in columns} for it in data]
+        listed = [{name: cell_text(item[name]) for name in columns} for item in data]
     if style == "json":
         click.echo(as_json(listed if data is None else data))
     elif style == "csv":

@@ -34,18 +34,18 @@ _OTHERS_MIN: Final = 10
 _SURPRISING_TIMES: Final = 2
 
 
-def explain_bill(record: Any, others: Sequence[Any]) -> list[str]:
+def explain_bill(record: Any, earlier: Sequence[Any]) -> list[str]:
     """Return an explained bill: a headline, then each cost line with a note next to it.
 
-    `record` is a generation as the API returns it; `others` are earlier generations of the same
-    key.
+    `record` is a generation as the API returns it; `earlier` are its key's
+    generations before this one.
     """
     lines = [_headline(record)]
     notes = [
         *_explain_attempts(record),
         *_explain_runs(record),
         *_explain_figures(record),
-        *_explain_surprise(record, others),
+        *_explain_surprise(record, earlier),
     ]
     width = max((len(_amounts(line)) for line in record["cost_lines"]), default=0)
     for index, line in enumerate(record["cost_lines"]):
@@ -141,12 +141,12 @@ def _cache_saved_usd(record: Any) -> Decimal:
     return saved / 1_000_000
 
 
-def _explain_surprise(record: Any, others: Sequence[Any]) -> Iterator[str]:
+def _explain_surprise(record: Any, earlier: Sequence[Any]) -> Iterator[str]:
     """Yield a note on the dearest line if its quantity is at least twice this key's median."""
-    if len(others) < _OTHERS_MIN or not record["cost_lines"]:
+    if len(earlier) < _OTHERS_MIN or not record["cost_lines"]:
         return
     item = max(record["cost_lines"], key=lambda line: Decimal(line["cost"]))["item"]
-    usual = median(_quantity(other, item) for other in others)
+    usual = median(_quantity(other, item) for other in earlier)
     quantity = Decimal(_quantity(record, item))
     if usual and (times := quantity / Decimal(usual)) >= _SURPRISING_TIMES:
         name = _NAMES.get(item, item)

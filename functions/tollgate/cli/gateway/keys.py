@@ -41,7 +41,11 @@ _SHOWN: Final = (
 _REMOVABLE: Final = {
     "models": "models",
     "expires": "expires_at",
-    **{it.offer.option: name for name, it in PLAIN_SETTINGS.items() if it.is_optional},
+    **{
+        setting.offer.option: name
+        for name, setting in PLAIN_SETTINGS.items()
+        if setting.is_optional
+    },
 }
 _LABELS: Final = ("team", "member", "environment")
 _HOUR_S: Final = 3_600
@@ -129,21 +133,21 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
     )
     @wraps(command)
     def called(
-        *, limits: tuple[str, ...], models: tuple[str, ...], labels: tuple[str, ...], **given: Any
+        *, limits: tuple[str, ...], models: tuple[str, ...], labels: tuple[str, ...], **passed: Any
     ) -> None:
         pairs = {
             "limits": dict(split_pair(text, "--limit") for text in limits),
             "models": list(models),
             "labels": dict(split_pair(text, "--label") for text in labels),
         }
-        chosen = {name: given.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
+        chosen = {name: passed.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
         # Zero is a value, which the API validates; an option that is not given is None or empty.
         settings = {
             name: value
             for name, value in {**chosen, **pairs}.items()
             if value is not None and value not in ({}, [])
         }
-        command(settings=settings, **given)
+        command(settings=settings, **passed)
 
     return called
 

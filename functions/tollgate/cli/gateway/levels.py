@@ -95,7 +95,7 @@ def _add_reading(group: click.Group, level: _Level) -> None:
         query = {**only, level.gone: "true" if gone else None}
         found = list(api.pages(level.path(workspace), query, "cursor"))
         columns = (*level.listed, "state") if gone else level.listed
-        show([level.row(it) for it in found], columns, style, data=found, shape=level.shape)
+        show([level.row(each) for each in found], columns, style, data=found, shape=level.shape)
 
     @group.command("show", help=level.help["show"])
     @_LEVEL_ID

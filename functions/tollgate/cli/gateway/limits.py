@@ -17,8 +17,8 @@ _BAR: Final = 20
 _SPENT, _HELD, _LEFT = "█", "▒", "░"
 # Settings that keys and levels share, by the names of their options in `tollgate keys`.
 _PLAIN: Final = {
-    it.offer.option: name
-    for name, it in PLAIN_SETTINGS.items()
+    setting.offer.option: name
+    for name, setting in PLAIN_SETTINGS.items()
     if name in LevelSettings.__struct_fields__
 }
 _REMOVABLE: Final = {"models": "models", "display-name": "display_name", **_PLAIN}
@@ -44,9 +44,9 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--tier", help="Tier of routing.yaml, for keys that name none.")
     @click.option("--display-name", metavar="NAME", help="Name that people see.")
     @wraps(command)
-    def called(*, limits: tuple[str, ...], models: tuple[str, ...], **given: Any) -> None:
+    def called(*, limits: tuple[str, ...], models: tuple[str, ...], **passed: Any) -> None:
         chosen = {
-            name: given.pop(option.replace("-", "_"))
+            name: passed.pop(option.replace("-", "_"))
             for option, name in {**_PLAIN, "display-name": "display_name"}.items()
         }
         # Zero is a value, which the API validates; an option that is not given is None or empty.
@@ -55,7 +55,7 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
             settings["models"] = list(models)
         if limits:
             settings["limits"] = dict(split_pair(text, "--limit") for text in limits)
-        command(settings=settings, **given)
+        command(settings=settings, **passed)
 
     return called
 
@@ -142,7 +142,7 @@ def _amount(usd: Any) -> str:
 
 def _bar(spent: Any, held: Decimal, limit: Any) -> str:
     """Return a bar of fixed width; any amount above zero fills at least one cell."""
-    cells = [_cells(Decimal(it), Decimal(limit)) for it in (spent, held)]
+    cells = [_cells(Decimal(amount), Decimal(limit)) for amount in (spent, held)]
     filled = (_SPENT * cells[0] + _HELD * cells[1])[:_BAR]
     return filled + _LEFT * (_BAR - len(filled))
 

@@ -37,8 +37,8 @@ def _at_gateway(command: Callable[..., None]) -> Callable[..., None]:
         help="Base URL of the gateway.",
     )
     @wraps(command)
-    def called(*, url: str, **given: Any) -> None:
-        command(url=url.rstrip("/"), **given)
+    def called(*, url: str, **passed: Any) -> None:
+        command(url=url.rstrip("/"), **passed)
 
     return called
 

@@ -100,8 +100,8 @@ def reconcile(
     rows = list(_recorded(api, providers, first, last))
     compared = compare(invoice, rows, _billed_models(routing, providers))
     bounds = (Decimal(str(tolerance)), Decimal(str(tolerance_usd)))
-    differing = [it for it in compared if it.differs(*bounds)]
-    show([_row(it) for it in (compared if shows_all else differing)], _COLUMNS, style)
+    differing = [row for row in compared if row.differs(*bounds)]
+    show([_row(row) for row in (compared if shows_all else differing)], _COLUMNS, style)
     if style == "auto":
         click.echo(_summary(compared, differing, first, last), err=True)
     if differing:
@@ -115,7 +115,8 @@ def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iter
         raise click.ClickException(f"The invoice has more than {_DAYS_MAX} days.")
     try:
         paths = [
-            f"/workspaces/{it['id']}/activity" for it in api.pages("/workspaces", {}, "cursor")
+            f"/workspaces/{workspace['id']}/activity"
+            for workspace in api.pages("/workspaces", {}, "cursor")
         ]
     except Refused as refused:
         if refused.status != 403:
@@ -168,32 +169,34 @@ def _billed_models(routing: Path, providers: Sequence[str]) -> list[BilledModel]
     ]
 
 
-def _row(it: Compared) -> dict[str, str]:
-    difference = None if it.invoiced_usd is None else it.invoiced_usd - it.recorded_usd
-    percent = f"{difference * 100 / it.recorded_usd:+.2f}" if difference and it.recorded_usd else ""
+def _row(row: Compared) -> dict[str, str]:
+    difference = None if row.invoiced_usd is None else row.invoiced_usd - row.recorded_usd
+    percent = (
+        f"{difference * 100 / row.recorded_usd:+.2f}" if difference and row.recorded_usd else ""
+    )
     return {
-        "day": it.day,
-        "model": it.model if it.is_known else f"? {it.model}",
-        "invoiced": "" if it.invoiced_usd is None else exact(it.invoiced_usd),
-        "recorded": exact(it.recorded_usd),
+        "day": row.day,
+        "model": row.model if row.is_known else f"? {row.model}",
+        "invoiced": "" if row.invoiced_usd is None else exact(row.invoiced_usd),
+        "recorded": exact(row.recorded_usd),
         "difference": "" if difference is None else exact(difference),
         "percent": percent,
-        "invoiced_tokens": "" if it.invoiced_tokens is None else str(it.invoiced_tokens),
-        "recorded_tokens": str(it.recorded_tokens),
-        "failed": str(it.failed),
+        "invoiced_tokens": "" if row.invoiced_tokens is None else str(row.invoiced_tokens),
+        "recorded_tokens": str(row.recorded_tokens),
+        "failed": str(row.failed),
     }
 
 
 def _summary(
     compared: Sequence[Compared], differing: Sequence[Compared], first: str, last: str
 ) -> str:
-    invoiced = sum((it.invoiced_usd or Decimal(0) for it in compared), Decimal(0))
-    recorded = sum((it.recorded_usd for it in compared), Decimal(0))
+    invoiced = sum((row.invoiced_usd or Decimal(0) for row in compared), Decimal(0))
+    recorded = sum((row.recorded_usd for row in compared), Decimal(0))
     totals = f"invoiced ${exact(invoiced)}, recorded ${exact(recorded)}"
     lines = [f"{first} to {last} UTC: {totals}; {len(differing)} of {len(compared)} differ."]
-    if any(not it.is_known for it in differing):
+    if any(not row.is_known for row in differing):
         lines.append("Names with ? match no model: list them under `billed_as` of an endpoint.")
-    if any(it.failed for it in differing):
+    if any(row.failed for row in differing):
         lines.append(
             "Failed requests are free for callers, but the provider may have billed their attempts."
         )

@@ -54,15 +54,15 @@ def spend(
     days = _days(today, month, since, until)
     query = {"since": f"{days[0]}T00:00:00Z", "until": f"{days[1]}T00:00:00Z", "by": names}
     # The totals of the first page cover all pages.
-    reply, *others = api.read_pages("/activity", query, "cursor")
+    reply, *later_pages = api.read_pages("/activity", query, "cursor")
     refunds = _refunds(api, *days)
     # A gateway older than `by` ignores it and returns single rows, which are grouped here.
-    rows = group_activity([row for page in (reply, *others) for row in page["data"]], names)
+    rows = group_activity([row for page in (reply, *later_pages) for row in page["data"]], names)
     ids = ("key_id",) if "key" in names else ()
     whole = {
         "since": f"{days[0]}",
         "until": f"{days[1]}",
-        **{name: it for name, it in reply.items() if name != "next_cursor"},
+        **{name: content for name, content in reply.items() if name != "next_cursor"},
         "data": rows,
         "refunds": refunds,
         "net": None if refunds is None else Decimal(reply["total"]) - refunds,

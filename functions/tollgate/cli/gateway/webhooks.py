@@ -36,7 +36,7 @@ def webhooks() -> None:
 def list_webhooks(api: Api, style: OutputStyle) -> None:
     """List the webhooks, and whether they accept events."""
     found = api.get("/webhooks")["data"]
-    show([_row(it) for it in found], _COLUMNS, style, data=found, shape=_WEBHOOK_SHAPE)
+    show([_row(each) for each in found], _COLUMNS, style, data=found, shape=_WEBHOOK_SHAPE)
 
 
 @webhooks.command("create")
@@ -130,7 +130,7 @@ def test_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
 def list_deliveries(api: Api, style: OutputStyle, webhook_id: str) -> None:
     """List the latest deliveries of a webhook, latest first."""
     found = api.get(f"/webhooks/{webhook_id}/deliveries")["data"]
-    show([_sent_row(it) for it in found], _SENT, style, data=found, shape=_DELIVERY_SHAPE)
+    show([_sent_row(each) for each in found], _SENT, style, data=found, shape=_DELIVERY_SHAPE)
 
 
 @webhooks.command("redeliver")
@@ -144,8 +144,8 @@ def redeliver_event(api: Api, style: OutputStyle, webhook_id: str, event_id: str
 
 
 def _given(events: tuple[str, ...], description: str | None) -> dict[str, object]:
-    given: dict[str, object] = {"events": list(events)} if events else {}
-    return given if description is None else {**given, "description": description}
+    settings: dict[str, object] = {"events": list(events)} if events else {}
+    return settings if description is None else {**settings, "description": description}
 
 
 def _tell_secret(reply: Any, style: OutputStyle) -> None:

@@ -62,7 +62,7 @@ def workspaces() -> None:
 def list_workspaces(api: Api, style: OutputStyle) -> None:
     """List the workspaces by name."""
     found = list(api.pages("/workspaces", {}, "cursor"))
-    show([_row(it) for it in found], _COLUMNS, style, data=found, shape=_WORKSPACE_SHAPE)
+    show([_row(each) for each in found], _COLUMNS, style, data=found, shape=_WORKSPACE_SHAPE)
 
 
 @workspaces.command("show")

@@ -97,13 +97,13 @@ def compare(
         )
     return [
         replace(
-            it,
-            invoiced_usd=it.invoiced_usd
-            if it.invoiced_usd is not None or not has_amounts
+            compared,
+            invoiced_usd=compared.invoiced_usd
+            if compared.invoiced_usd is not None or not has_amounts
             else Decimal(0),
-            invoiced_tokens=it.invoiced_tokens
-            if it.invoiced_tokens is not None or not has_tokens
+            invoiced_tokens=compared.invoiced_tokens
+            if compared.invoiced_tokens is not None or not has_tokens
             else 0,
         )
-        for _, it in sorted(found.items())
+        for _, compared in sorted(found.items())
     ]

@@ -102,7 +102,9 @@ def _messages(day: str, result: Mapping[str, Any]) -> InvoiceLine:
 
 def _cost_explorer(periods: list[Any]) -> Iterator[InvoiceLine]:
     for period in periods:
-        start, end = (datetime.fromisoformat(period["TimePeriod"][it]) for it in ("Start", "End"))
+        start, end = (
+            datetime.fromisoformat(period["TimePeriod"][edge]) for edge in ("Start", "End")
+        )
         if (end - start).total_seconds() != _DAY_S:
             raise InvoiceRefused("The report is not by day: request it with --granularity DAILY.")
         for group in period["Groups"]:
@@ -119,12 +121,12 @@ def _bucket_day(bucket: Mapping[str, Any]) -> str:
     """Return the UTC day of a bucket; raise InvoiceRefused for any other span."""
     if "start_time" in bucket:
         start, end = (
-            datetime.fromtimestamp(int(bucket[it]), UTC) for it in ("start_time", "end_time")
+            datetime.fromtimestamp(int(bucket[edge]), UTC) for edge in ("start_time", "end_time")
         )
     else:
         start, end = (
-            datetime.fromisoformat(bucket[it]).astimezone(UTC)
-            for it in ("starting_at", "ending_at")
+            datetime.fromisoformat(bucket[edge]).astimezone(UTC)
+            for edge in ("starting_at", "ending_at")
         )
     if (end - start).total_seconds() != _DAY_S or start.hour or start.minute:
         raise InvoiceRefused("The report is not by UTC day: request buckets of one day.")

@@ -59,9 +59,9 @@ def sum_lines(lines: Iterable[InvoiceLine]) -> list[InvoiceLine]:
     return [sums[place] for place in sorted(sums)]
 
 
-def _plus(one: Decimal | None, other: Decimal | None) -> Decimal | None:
-    return other if one is None else one if other is None else one + other
+def _plus(first: Decimal | None, second: Decimal | None) -> Decimal | None:
+    return second if first is None else first if second is None else first + second
 
 
-def _plus_count(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else one + other
+def _plus_count(first: int | None, second: int | None) -> int | None:
+    return second if first is None else first if second is None else first + second
