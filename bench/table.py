@@ -1,4 +1,4 @@
-"""Format rows as a Markdown table that is also readable in a terminal."""
+"""Rows as a Markdown table that is also readable in a terminal."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ _VERDICTS = {True: "met", False: "MISSED", None: ""}
 
 
 def format_table(rows: Sequence[Row]) -> str:
-    """Return the rows under their headings, every column as wide as its widest cell."""
+    """Return the rows under their headings, with every column as wide as its widest cell."""
     cells = [
         (it.figure, it.floor, it.passthrough, it.ours, it.ratio, it.target, _VERDICTS[it.met])
         for it in rows

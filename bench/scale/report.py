@@ -1,4 +1,4 @@
-"""Writes the costs at each size as Markdown tables, and draws their growth as SVG."""
+"""The costs at each size as Markdown tables, and their growth as SVG."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ _COLOURS: Final = (
 )  # fmt: skip
 
 
-# Less is of no interest.
+# Smaller amounts are not shown.
 _LEAST_MB: Final = 0.1
 
 
 def format_points(points: Sequence[Point], unit: str) -> str:
-    """Return a table: an operation a row, a size a column."""
+    """Return a table with a row for each operation and a column for each size."""
     sizes = sorted({it.size for it in points})
     lines = [
         f"| {unit} | " + " | ".join(f"{size:,}" for size in sizes) + " |",

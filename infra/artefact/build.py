@@ -1,4 +1,4 @@
-"""Fill one function's folder: its entry file, the modules it reaches, and compiled files."""
+"""Content of one function's folder: its entry file, the modules it reaches, and compiled files."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,12 +26,12 @@ _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {"google": frozenset({"google"}
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the template, as the build sees it."""
+    """A function of the template, as far as the build needs to know it."""
 
     module: str
-    """The entry module, below functions/."""
+    """The entry module, in functions/."""
     beside: tuple[str, ...] = ()
-    """Files beside it that are not Python, and folders of such files."""
+    """Other files and folders from functions/ that are not Python."""
     calls_providers: bool = False
     """True if the function calls providers, and so needs the packages that their rows use."""
     serves_openapi: bool = False
@@ -40,7 +40,7 @@ class Function:
     """True if the function reads the sign-in file, should the repository have one."""
 
 
-# By logical id in infra/template.yaml.
+# Functions by logical id in infra/template.yaml.
 FUNCTIONS: Final = {
     "ChatFunction": Function(
         "chat",
@@ -60,9 +60,9 @@ FUNCTIONS: Final = {
 
 
 def build(function: Function, *, source: Path, site: Site, routing: Path, output: Path) -> None:
-    """Fill `output`, which SAM made empty. Raises InvalidRouting if `tollgate check` would fail.
+    """Fill `output`, which SAM left empty. Raises InvalidRouting if `tollgate check` would fail.
 
-    Raises InvalidSignIn if the sign-in file beside the routing file cannot be served.
+    Raises InvalidSignIn if the sign-in file next to the routing file cannot be served.
     """
     compiled = compile_catalog(routing, variables=Settings().variables)
     ours = find_closure(source, [function.module])

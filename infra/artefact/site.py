@@ -1,4 +1,4 @@
-"""Select the files of installed wheels that a function needs."""
+"""Selection of the files in installed wheels that a function needs."""
 
 import re
 import sys
@@ -10,11 +10,11 @@ from typing import Final
 from infra.artefact.closure import find_closure
 from infra.artefact.interpreters import VERSION
 
-# Of these packages only the modules that are reached are shipped, and none of their requirements:
-# botocore is 26 MB, most of it models of services.
+# Of these packages, only reached modules are shipped, without their requirements: botocore has 26
+# MB, mostly models of services.
 _BY_MODULE: Final = frozenset({"aioboto3", "aiobotocore", "boto3", "botocore", "s3transfer"})
-# What code of a package reads beside its modules: for aioboto3 the model of S3, the one service
-# that a function reaches through it, and the authorities that sign its hosts' certificates.
+# Data files that a package reads. aioboto3 reads the model of S3, the only service that a function
+# reaches through it, and the authorities for the certificates of S3's hosts.
 _READ_WITH: Final = {
     "aioboto3": (
         "botocore/cacert.pem",
@@ -25,19 +25,19 @@ _READ_WITH: Final = {
         "botocore/data/s3/",
     )
 }
-# Modules that a package imports by a name that it makes.
+# Modules that a package imports by a computed name.
 _NAMED: Final = {"aioboto3": ("aioboto3.s3.inject",)}
-# Packages that those import only to work with another package, which is not installed, or in place
-# of what they have themselves: without certifi botocore trusts the authorities in its own file.
+# Packages that the ones above import optionally: for another package that is not installed, or to
+# replace a part of their own. Without certifi, botocore trusts the authorities in its own file.
 _PROBED: Final = frozenset({"certifi", "cryptography"})
-# What no code here reads of a package: trafilatura asks for languages only where a crawl is to keep
-# to one, and 10 MB of babel are words of all. No function opens a WebSocket, for which aiohttp has
-# a reader of 2 MB beside the same one in Python, or serves through aiohttp.
+# Files of packages that no code here uses. trafilatura reads babel's words, 10 MB for all
+# languages, only when a crawl keeps to one language. No function opens a WebSocket, for which
+# aiohttp has a reader of 2 MB next to the same one in Python, or serves through aiohttp.
 _UNUSED: Final = (
     *("aiohttp/_websocket/reader_c.", "aiohttp/web", "aiohttp/worker."),
     *("aiohttp/pytest_plugin.", "aiohttp/test_utils.", "babel/locale-data/"),
 )
-# An extra of a package that is required, and the extra for which a package requires another.
+# An extra that is required of a package, and the extra under which a package states a requirement.
 _EXTRAS: Final = re.compile(r"\[([^\]]+)\]")
 _OF_EXTRA: Final = re.compile(r"extra == [\"']([^\"']+)")
 _UNREAD: Final = frozenset({".c", ".h", ".pxd", ".pyi", ".pyx"})
@@ -47,7 +47,7 @@ _TAG: Final = f"cpython-{VERSION.replace('.', '')}"
 
 
 class Site:
-    """A folder that pip installed into, with bytecode beside the sources if there is any."""
+    """A folder that pip installed into; it may contain bytecode."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -68,7 +68,7 @@ class Site:
         part = find_closure(self.folder, parts)
         reached = (it.relative_to(self.folder) for it in part.files)
         files = {it for it in reached if it.parts[0] not in _PROBED and not _is_unused(it)}
-        # Packages import some others only where these are installed, too.
+        # Packages import some others only if those are installed.
         theirs = [it for it in _foreign(part.elsewhere) if _top(it) in self._by_module]
         waiting = {self._provider(it) for it in (*foreign, *theirs)}
         taken: set[str] = set()
@@ -94,13 +94,13 @@ class Site:
         return _canonical(self._by_module[_top(module)].name)
 
     def _required_by(self, distribution: Distribution) -> set[str]:
-        """Return the requirements that are installed; the lock left out what markers exclude."""
+        """Return the installed requirements; the lock left out those that markers exclude."""
         plain = [it for it in distribution.requires or () if "extra ==" not in it]
         extras = [it for requirement in plain for it in self._of_extras(requirement)]
         return {*map(_canonical, plain), *map(_canonical, extras)} & self._by_name.keys()
 
     def _of_extras(self, requirement: str) -> Iterator[str]:
-        """Yield what another package requires for the extras that a requirement names."""
+        """Yield what another package requires for the extras named in a requirement."""
         named = _EXTRAS.search(requirement)
         required = self._by_name.get(_canonical(requirement)) if named else None
         if named is None or required is None:
@@ -144,6 +144,6 @@ def _top_module(file: PurePath) -> str:
 
 
 def _canonical(requirement: str) -> str:
-    """Return the normal form of the name that a requirement begins with (PEP 503)."""
+    """Return the normal form of the name at the beginning of a requirement (PEP 503)."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     return re.sub(r"[-_.]+", "-", name[0]).lower() if name else ""
