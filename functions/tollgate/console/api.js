@@ -1,4 +1,4 @@
-/** Calls the public API. The secret stays in this tab, without a cookie or storage that other tabs share. */
+/** Calls the public API. The secret stays in this tab: no cookie, no shared storage. */
 
 const BASE = new URL("../v1/", location.href);
 const STORED = "tollgate.secret";

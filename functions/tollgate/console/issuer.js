@@ -29,7 +29,7 @@ export async function leaveForIssuer() {
   location.assign(url);
 }
 
-/** Return the tokens if the address has a sign-in code, else null; raise if the code is refused. */
+/** Return tokens for the code in the address, null without one; raise if it is refused. */
 export async function takeTokens() {
   const query = new URLSearchParams(location.search);
   if (!query.has("state")) return null;

@@ -7,7 +7,7 @@ import { problem } from "./parts.js";
 import { ACCOUNTANTS, CALLERS, EVERYBODY, has, MANAGERS, PEOPLE } from "./roles.js";
 import { signIn } from "./view_signin.js";
 
-/** Each view: its name (in the address and of its module), its title, and the roles that may see it. */
+/** Each view: its name (in address and module), title, and roles that may see it. */
 const VIEWS = [
   { name: "spend", title: "Spend", roles: PEOPLE },
   { name: "generations", title: "Generations", roles: PEOPLE },
@@ -115,7 +115,7 @@ async function leave() {
   showSignIn("You are signed out; this tab has forgotten the key.");
 }
 
-/** Open the first view, after fetching the tokens if a sign-in has just returned to this page. */
+/** Open the first view, after completing a sign-in that returns to this page. */
 async function begin() {
   addEventListener("hashchange", open);
   // The link that skips to the content moves the focus, not the view.

@@ -91,7 +91,7 @@ export const facts = (...each) =>
   h("dl", { class: "facts" }, each.filter(([, value]) => (value ?? "") !== "").map(([name, value]) =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 
-/** Return a bar of what is spent, held and left of a limit, and the same figures as text. */
+/** Return a bar of what is spent, held and left of a limit, also as text. */
 export function limitBar(name, { limit, spent, held = 0, left, resets }) {
   const rest = left < 0 ? `${usd(-left)} over` : `${usd(left)} left`;
   const words = `${usd(spent)} spent, ${held ? `${usd(held)} held, ` : ""}${rest}, of ${usd(limit)}`;

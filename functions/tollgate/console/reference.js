@@ -1,4 +1,4 @@
-/** Shows the OpenAPI document; requests are sent from the playground, so this page never has a key. */
+/** Shows the OpenAPI document; requests are sent from the playground, so no key is here. */
 
 SwaggerUIBundle({
   url: new URL("v1/openapi.json", location.href).href,

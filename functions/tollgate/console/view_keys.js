@@ -26,7 +26,7 @@ export async function render({ params, signal, refresh }) {
     add(list, found.length ? some.map((key) => card(key, { mayChange, refresh })) : empty("No key matches.", p("Change the words above, or create a key.")));
   };
   const oninput = ({ target }) => {
-    // The words go into the address, so that they stay when a changed key reloads the view.
+    // The address keeps the words when a changed key reloads the view.
     history.replaceState(null, "", `#/keys?find=${uri(target.value)}`);
     narrow(target.value.toLowerCase());
   };

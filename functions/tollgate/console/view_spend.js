@@ -54,7 +54,7 @@ export async function render({ params, signal, go }) {
   ];
 }
 
-/** Return sums by day; if the API refuses so many rows, the sums over all days, with the sum of each day as `daily`. */
+/** Return sums by day, or over all days if the rows are too many, with `daily` sums. */
 async function sums(query, by, signal) {
   try {
     return await getAll("activity", { ...query, by: ["day", by] }, signal);
