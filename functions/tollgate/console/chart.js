@@ -45,5 +45,5 @@ function niceTop(highest) {
   return [1, 2, 4, 5, 8, 10].map((each) => each * size).find((each) => each >= highest);
 }
 
-/** Return a coloured square, which stands next to a name. */
+/** Return a coloured square for a legend. */
 export const swatch = (color) => h("span", { class: `swatch color-${color}`, "aria-hidden": "true" });

@@ -7,7 +7,7 @@ const SAFE_ADDRESS = /^(#|\.\.?\/)/;
 export const h = (tag, attributes, ...children) =>
   fill(document.createElement(tag), attributes, children);
 
-/** Return a remark, which stands below its subject. */
+/** Return a remark in small print. */
 export const small = (...words) => h("small", {}, words);
 
 /** Return text in the style of code. */
