@@ -220,7 +220,7 @@ async def measure() -> Mapping[str, Journey]:
             async with _gateway(upstream.port, url, folder) as (client, keys):
                 rounds = [await _travel(client, keys) for _ in range(_ROUNDS)]
     # The first round is cold, and a later one may refresh caches that expire after some seconds.
-    return {name: min((it[name] for it in rounds), key=Journey.weight) for name in rounds[0]}
+    return {name: min((each[name] for each in rounds), key=Journey.weight) for name in rounds[0]}
 
 
 def main() -> None:

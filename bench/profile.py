@@ -34,4 +34,4 @@ async def profile(scenario: Scenario, gateway: str) -> str:
 
 def find_scenario(name: str) -> Scenario:
     """Return the scenario of this name; raise KeyError if it does not exist."""
-    return {it.name: it for it in SCENARIOS}[name]
+    return {scenario.name: scenario for scenario in SCENARIOS}[name]

@@ -199,7 +199,7 @@ _COLUMNS: Final = (
 
 def format_size(size_mb: int, taken: list[Size]) -> str:
     """Return the table line of a size."""
-    tokens_s = [it for each in taken for it in each.first_token_s]
+    tokens_s = [size for each in taken for size in each.first_token_s]
     billed_s = _ANSWER_S + median(tokens_s)
     prices = (
         billed_s * size_mb / 1024 * rate * 1e6 + _USD_MILLION_REQUESTS
@@ -208,14 +208,14 @@ def format_size(size_mb: int, taken: list[Size]) -> str:
     cells = (
         f"{size_mb:,} MB",
         f"{size_mb / VCPU_MB:.2f}",
-        f"{median(it.start_s for it in taken) * 1e3:,.0f} ms",
+        f"{median(size.start_s for size in taken) * 1e3:,.0f} ms",
         f"{median(tokens_s) * 1e3:.1f} ms",
         f"{quantiles(tokens_s, n=20)[-1] * 1e3:.1f} ms",
-        f"{STREAM_CHUNKS / median(it.burst_s for it in taken):,.0f}",
-        f"{median(it.paced_s for it in taken) * 1e3:,.0f} ms",
-        f"{max(it.warm_mb for it in taken):.0f} MB",
-        f"{median(it.large_s for it in taken):.2f} s",
-        f"{max(it.peak_mb for it in taken):.0f} MB",
+        f"{STREAM_CHUNKS / median(size.burst_s for size in taken):,.0f}",
+        f"{median(size.paced_s for size in taken) * 1e3:,.0f} ms",
+        f"{max(size.warm_mb for size in taken):.0f} MB",
+        f"{median(size.large_s for size in taken):.2f} s",
+        f"{max(size.peak_mb for size in taken):.0f} MB",
         *(f"{price:.1f}" for price in prices),
     )
     return f"| {' | '.join(cells)} |"

@@ -11,8 +11,16 @@ _VERDICTS = {True: "met", False: "MISSED", None: ""}
 def format_table(rows: Sequence[Row]) -> str:
     """Return the rows under their headings, with every column as wide as its widest cell."""
     cells = [
-        (it.figure, it.floor, it.passthrough, it.ours, it.ratio, it.target, _VERDICTS[it.met])
-        for it in rows
+        (
+            row.figure,
+            row.floor,
+            row.passthrough,
+            row.ours,
+            row.ratio,
+            row.target,
+            _VERDICTS[row.met],
+        )
+        for row in rows
     ]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
     rule = tuple("-" * width for width in widths)

@@ -32,7 +32,9 @@ async def main(upstream_port: int, dynamodb_url: str) -> None:
         settings = Settings(dynamodb_endpoint_url=dynamodb_url, catalog_file=catalog_file)
         clock = SystemClock()
         stores = wire_stores(settings, clock)
-        keys = [await prepare_account(settings, stores, clock, it) for it in WORKSPACES]
+        keys = [
+            await prepare_account(settings, stores, clock, workspace) for workspace in WORKSPACES
+        ]
         process = await asyncio.create_subprocess_exec(
             *(TOLLGATE, "serve", "--port", "0"),
             env={

@@ -43,7 +43,7 @@ def _measure(models: int) -> Sequence[Point]:
 
     def list_models() -> bytes:
         names = {name: (name,) for name in catalog.models}
-        shown = [name_object(catalog, name, it, now_s=NOW_S) for name, it in names.items()]
+        shown = [name_object(catalog, name, entry, now_s=NOW_S) for name, entry in names.items()]
         return ModelsReply(data=shown).model_dump_json(exclude_none=True).encode()
 
     found = {

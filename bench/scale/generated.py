@@ -50,7 +50,7 @@ class GeneratedRows:
     def _items(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the items of a table after the position where a scan continues."""
         after = payload.get("ExclusiveStartKey")
-        begin = ("", "") if after is None else tuple(it["S"] for it in after.values())
+        begin = ("", "") if after is None else tuple(each["S"] for each in after.values())
         for (table, partition), rows in self._rows.items():
             if table == payload["TableName"] and partition >= begin[0]:
                 places = range(len(rows))
@@ -100,7 +100,9 @@ def _scan(items: Iterator[Item], payload: Mapping[str, Any]) -> AwsReply:
     reply = _page(items, payload)
     if payload.get("FilterExpression") == HAS_HOLDS:
         items = reply["Items"]
-        held = [it for it in items if HoldingItem.HOLDS in it and it[HoldingItem.HOLDS]["M"]]
+        held = [
+            each for each in items if HoldingItem.HOLDS in each and each[HoldingItem.HOLDS]["M"]
+        ]
         return {**reply, "Items": held, READ_BYTES: sum(map(item_bytes, items))}
     return reply
 

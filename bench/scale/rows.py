@@ -81,9 +81,9 @@ def _value_bytes(value: Mapping[str, Any]) -> int:
             return len(content) * 3 // 4
         case "M":
             return 3 + sum(
-                1 + len(name.encode()) + _value_bytes(it) for name, it in content.items()
+                1 + len(name.encode()) + _value_bytes(each) for name, each in content.items()
             )
         case "L":
-            return 3 + sum(1 + _value_bytes(it) for it in content)
+            return 3 + sum(1 + _value_bytes(each) for each in content)
         case _:
             return 1

@@ -70,7 +70,7 @@ def account_check(config: Path, stage: str, *, as_json: bool, **options: str) ->
     with interrupted_by_signals():
         verdicts = asyncio.run(_examine(subject))
     print_verdicts(verdicts, "json" if as_json else "auto")
-    if any(it.judgement != "as expected" for it in verdicts):
+    if any(verdict.judgement != "as expected" for verdict in verdicts):
         raise SystemExit(1)
 
 

@@ -52,11 +52,11 @@ def print_verdicts(verdicts: Sequence[Verdict], style: OutputStyle) -> None:
     """Print one table, with a remedy only for what is not as expected."""
     rows = [
         {
-            "question": it.question,
-            "verdict": it.judgement,
-            "seen": it.seen,
-            "do": it.otherwise if it.judgement == "otherwise" else "",
+            "question": verdict.question,
+            "verdict": verdict.judgement,
+            "seen": verdict.seen,
+            "do": verdict.otherwise if verdict.judgement == "otherwise" else "",
         }
-        for it in verdicts
+        for verdict in verdicts
     ]
     show(rows, _COLUMNS, style, data=to_builtins(list(verdicts)))

@@ -67,9 +67,9 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
     compiled = compile_catalog(routing, variables=Settings().variables)
     ours = find_closure(source, [function.module])
     unused = _unused(compiled.routing) if function.calls_providers else _unused(Routing(version=1))
-    needed = [it for it in ours.elsewhere if it.partition(".")[0] not in unused]
+    needed = [each for each in ours.elsewhere if each.partition(".")[0] not in unused]
     _copy(site.folder, site.files_for(needed), output)
-    _copy(source, [it.relative_to(source) for it in ours.files], output)
+    _copy(source, [each.relative_to(source) for each in ours.files], output)
     _copy(source, _files(source, function.beside), output)
     (output / ROUTING_FILE).write_bytes(compiled.content)
     sign_in = routing.with_name(SIGN_IN_FILE)
@@ -84,20 +84,20 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
 def _unused(routing: Routing) -> frozenset[str]:
     """Return the packages that no provider of the catalog makes a function import."""
     used = {row.auth for row in routing.providers.values()}
-    return frozenset().union(*(them for auth, them in _BY_AUTH.items() if auth not in used))
+    return frozenset().union(*(each for auth, each in _BY_AUTH.items() if auth not in used))
 
 
 def _files(source: Path, beside: Iterable[str]) -> Iterator[Path]:
     for name in beside:
         place = source / name
         found = sorted(place.iterdir()) if place.is_dir() else (place,)
-        yield from (it.relative_to(source) for it in found)
+        yield from (each.relative_to(source) for each in found)
 
 
 def compile_ours(python: str, source: Path, output: Path) -> None:
     """Compile our own modules. Dependencies were compiled when they were installed."""
-    ours = [output / it.name for it in source.iterdir() if (output / it.name).exists()]
-    compile_all(python, output, [it for it in ours if it.is_dir() or it.suffix == ".py"])
+    ours = [output / each.name for each in source.iterdir() if (output / each.name).exists()]
+    compile_all(python, output, [each for each in ours if each.is_dir() or each.suffix == ".py"])
 
 
 def _copy(source: Path, files: Iterable[Path], output: Path) -> None:

@@ -58,12 +58,12 @@ def _imported(file: Path, module: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_bytes(), str(file))):
         match node:
             case ast.Import(names=names):
-                yield from (it.name for it in names)
+                yield from (alias.name for alias in names)
             case ast.ImportFrom(module=source, names=names, level=level):
                 base = _absolute(file, module, level, source)
                 yield base
                 # A name imported from a package may be a submodule.
-                yield from (f"{base}.{it.name}" for it in names)
+                yield from (f"{base}.{alias.name}" for alias in names)
             case ast.Call(args=[ast.Constant(value=str(named))], func=function):
                 # The call is either `DottedName(…)` or `DottedName[…](…)`.
                 callee = function.value if isinstance(function, ast.Subscript) else function

@@ -29,7 +29,9 @@ def find_lambda_python(named: str | None) -> str | None:
     # selected. A version that pyenv has installed but not selected can still be used by its path.
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     pyenv = sorted(map(str, versions.glob(f"{VERSION}.*/bin/python{VERSION}")))
-    return next((it for it in (f"python{VERSION}", *pyenv) if _version(it) == VERSION), None)
+    return next(
+        (command for command in (f"python{VERSION}", *pyenv) if _version(command) == VERSION), None
+    )
 
 
 def _version(command: str) -> str | None:

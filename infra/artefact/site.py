@@ -52,9 +52,9 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         installed = list(distributions(path=[str(folder)]))
-        self._by_name = {_canonical(it.name): it for it in installed}
+        self._by_name = {_canonical(each.name): each for each in installed}
         self._by_module = {
-            module: it for it in installed for module in map(_top_module, it.files or ())
+            module: each for each in installed for module in map(_top_module, each.files or ())
         }
 
     def files_for(self, modules: Iterable[str]) -> frozenset[Path]:
@@ -63,21 +63,21 @@ class Site:
         Raises KeyError if no installed package provides a module.
         """
         foreign = _foreign(modules)
-        parts = [it for it in foreign if self._provider(it) in _BY_MODULE]
-        parts += [named for it in parts for named in _NAMED.get(_top(it), ())]
+        parts = [each for each in foreign if self._provider(each) in _BY_MODULE]
+        parts += [named for each in parts for named in _NAMED.get(_top(each), ())]
         part = find_closure(self.folder, parts)
-        reached = (it.relative_to(self.folder) for it in part.files)
-        files = {it for it in reached if it.parts[0] not in _PROBED and not _is_unused(it)}
+        reached = (each.relative_to(self.folder) for each in part.files)
+        files = {each for each in reached if each.parts[0] not in _PROBED and not _is_unused(each)}
         # Packages import some others only if those are installed.
-        theirs = [it for it in _foreign(part.elsewhere) if _top(it) in self._by_module]
-        waiting = {self._provider(it) for it in (*foreign, *theirs)}
+        theirs = [each for each in _foreign(part.elsewhere) if _top(each) in self._by_module]
+        waiting = {self._provider(each) for each in (*foreign, *theirs)}
         taken: set[str] = set()
         while waiting - taken:
             name = (waiting - taken).pop()
             taken.add(name)
             shipped = set(_shipped(self._by_name[name]))
             if name in _BY_MODULE:
-                files |= {it for it in shipped if it.parts[0].endswith(".dist-info")}
+                files |= {each for each in shipped if each.parts[0].endswith(".dist-info")}
                 files |= set(self._read_with(name))
             else:
                 files |= shipped
@@ -88,15 +88,15 @@ class Site:
         for name in _READ_WITH.get(package, ()):
             place = self.folder / name
             found = place.rglob("*") if name.endswith("/") else (place,)
-            yield from (it.relative_to(self.folder) for it in found if it.is_file())
+            yield from (each.relative_to(self.folder) for each in found if each.is_file())
 
     def _provider(self, module: str) -> str:
         return _canonical(self._by_module[_top(module)].name)
 
     def _required_by(self, distribution: Distribution) -> set[str]:
         """Return the installed requirements; the lock left out those that markers exclude."""
-        plain = [it for it in distribution.requires or () if "extra ==" not in it]
-        extras = [it for requirement in plain for it in self._of_extras(requirement)]
+        plain = [each for each in distribution.requires or () if "extra ==" not in each]
+        extras = [each for requirement in plain for each in self._of_extras(requirement)]
         return {*map(_canonical, plain), *map(_canonical, extras)} & self._by_name.keys()
 
     def _of_extras(self, requirement: str) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _is_unused(file: PurePath) -> bool:
 
 
 def _foreign(modules: Iterable[str]) -> list[str]:
-    return [it for it in modules if _top(it) not in sys.stdlib_module_names]
+    return [each for each in modules if _top(each) not in sys.stdlib_module_names]
 
 
 def _top(module: str) -> str:

@@ -32,7 +32,7 @@ class Stage(Struct, frozen=True, kw_only=True):
     @property
     def states_protection(self) -> bool:
         """Return whether the stage itself states the protection of its tables."""
-        return any(TABLE_PROTECTION in it for it in self.overrides or ())
+        return any(TABLE_PROTECTION in override for override in self.overrides or ())
 
 
 def read_stage(text: str, name: str) -> Stage:

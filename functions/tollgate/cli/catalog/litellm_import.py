@@ -137,7 +137,7 @@ class _Import:
                 self._notes.append((f"{where} ({deployment.model})", str(reason)))
                 continue
             self._notes += [(f"{where} ({deployment.model})", note) for note in found.notes]
-            offers = [(it.endpoint["provider"], it.endpoint["upstream"]) for _, it in placed]
+            offers = [(each.endpoint["provider"], each.endpoint["upstream"]) for _, each in placed]
             if (found.endpoint["provider"], found.endpoint["upstream"]) in offers:
                 note = "appears twice with the same endpoint; one is enough here"
                 self._notes.append((f"{where} ({deployment.model})", note))
@@ -159,7 +159,7 @@ class _Import:
         *,
         is_chained: bool,
     ) -> None:
-        endpoints = [it.endpoint for _, it in placed]
+        endpoints = [each.endpoint for _, each in placed]
         if len(placed) > 1:
             shares = _percents([deployment.share for deployment, _ in placed])
             endpoints = [
@@ -167,7 +167,7 @@ class _Import:
             ]
         first = placed[0][1]
         limits: PlainSection = {
-            key: min(it.model[key] for _, it in placed)
+            key: min(each.model[key] for _, each in placed)
             for key in ("context", "max_output")
             if key in first.model
         }
@@ -179,7 +179,7 @@ class _Import:
         model.pop("successor", None)
         lists_of = ("input", "supports") if first.kind == "chat" else ("input",)
         for key in lists_of:
-            lists = [it.model.get(key, ["text"] if key == "input" else []) for _, it in placed]
+            lists = [each.model.get(key, ["text"] if key == "input" else []) for _, each in placed]
             model[key] = [each for each in lists[0] if all(each in other for other in lists)]
         slug = self._slug(name, first.known_as, model, is_chained=is_chained)
         self._models[slug] = model

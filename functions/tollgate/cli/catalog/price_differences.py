@@ -93,13 +93,23 @@ def _billed(price: Price) -> dict[str, Decimal]:
 def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_Situation]:
     """Yield one situation for each span of time and of prompt sizes in which no price changes."""
     midnight_s = datetime.combine(today, time(), UTC).timestamp()
-    edges = {edge_s for it in overrides for edge_s in (it.since_s, it.until_s) if edge_s}
+    edges = {
+        edge_s
+        for override in overrides
+        for edge_s in (override.since_s, override.until_s)
+        if edge_s
+    }
     days_s = [midnight_s, *sorted(edge_s for edge_s in edges if edge_s > midnight_s)]
     weeks = _group_weekdays(overrides)
     # A weekday ends at midnight, whatever hours the overrides have.
     midnight = {0} if len(weeks) > 1 else set()
-    minutes = sorted(midnight.union(*(it.utc_minutes or () for it in overrides))) or [0]
-    sizes = [0, *sorted({it.prompt_tokens_over for it in overrides if it.prompt_tokens_over})]
+    minutes = sorted(midnight.union(*(override.utc_minutes or () for override in overrides))) or [0]
+    sizes = [
+        0,
+        *sorted(
+            {override.prompt_tokens_over for override in overrides if override.prompt_tokens_over}
+        ),
+    ]
     for start_s, end_s in zip(days_s, [*days_s[1:], None], strict=True):
         since = f"from {datetime.fromtimestamp(start_s, UTC).date()}" if len(days_s) > 1 else ""
         for weekdays in weeks:
@@ -122,10 +132,10 @@ def _group_weekdays(overrides: tuple[PriceOverride, ...]) -> list[list[int]]:
     alike: dict[tuple[bool, ...], list[int]] = {}
     for day in range(7):
         here = tuple(
-            other in it.utc_weekdays
-            for it in overrides
-            if it.utc_weekdays is not None
-            for other in ((day, (day - 1) % 7) if _is_over_midnight(it) else (day,))
+            other in override.utc_weekdays
+            for override in overrides
+            if override.utc_weekdays is not None
+            for other in ((day, (day - 1) % 7) if _is_over_midnight(override) else (day,))
         )
         alike.setdefault(here, []).append(day)
     return [*alike.values()]

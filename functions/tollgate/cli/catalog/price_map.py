@@ -207,8 +207,8 @@ def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
         overrides=(*_sizes(entry), *_ranges(tiers[1:]), *_hours(entry.get("off_peak_pricing"))),
         context=_tokens(entry.get("max_input_tokens")),
         max_output=_tokens(entry.get("max_output_tokens")),
-        input=("text", *(it for key, it in _MODALITIES.items() if entry.get(key))),
-        supports=tuple(it for key, it in _CAPABILITIES.items() if entry.get(key)),
+        input=("text", *(ours for key, ours in _MODALITIES.items() if entry.get(key))),
+        supports=tuple(ours for key, ours in _CAPABILITIES.items() if entry.get(key)),
         retires=_day(entry.get("deprecation_date")),
     )
 

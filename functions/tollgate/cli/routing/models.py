@@ -174,11 +174,13 @@ def _write(file: Path, content: str, today: date) -> None:
     try:
         inspection = inspect(written, dev=True, today=today, variables=Settings().variables)
         problems = [
-            replace(it, file=file.as_posix()) if it.file == written.as_posix() else it
-            for it in inspection.problems
+            replace(problem, file=file.as_posix())
+            if problem.file == written.as_posix()
+            else problem
+            for problem in inspection.problems
         ]
         if inspection.errors:
-            raise InvalidRouting([it for it in problems if it.severity == "error"])
+            raise InvalidRouting([problem for problem in problems if problem.severity == "error"])
         written.replace(file)
     finally:
         written.unlink(missing_ok=True)

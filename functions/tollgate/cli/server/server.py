@@ -79,7 +79,11 @@ def stop_on_signals(server: Server) -> Iterator[None]:
     """
     loop = asyncio.get_running_loop()
     outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    taken = [it for it in _ENDING if not (it is signal.SIGHUP and outlives)]
+    taken = [
+        signal_number
+        for signal_number in _ENDING
+        if not (signal_number is signal.SIGHUP and outlives)
+    ]
     for number in taken:
         loop.add_signal_handler(number, server.stop)
     try:
