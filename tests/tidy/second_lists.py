@@ -14,7 +14,7 @@ from tests.tidy.source import Finding, Source
 def second_lists(
     source: Source, names: Collection[str], *, at_least: int, home: str
 ) -> Iterator[Finding]:
-    """Yield each list of `at_least` or more of the names; the message names `home` as their place."""
+    """Yield each list of at least `at_least` of the names; messages name `home` as their place."""
     known = set(names)
     for node in source.nodes(ast.Set, ast.List, ast.Tuple, ast.Dict, ast.MatchOr):
         words = _words(node)
