@@ -73,7 +73,7 @@ def check_guardrail(
         yield document.at_value((*where, "guardrail"), "R053", message)
     judges = WORK_KINDS[kind].is_judged_by_guardrail
     if endpoint.guardrail is None and judges and formats and applies:
-        message = f'"guardrail" is missing in {write_path(where)}: it is what judges'
+        message = f'"guardrail" is missing in {write_path(where)}: a guardrail does the moderation'
         yield document.at_key(where, "R005", message)
 
 
