@@ -173,7 +173,7 @@ async def test_c1_c41_a_doubled_slash_before_a_metered_route_says_how_it_is_writ
     path = CHAT.replace("/chat/", "//chat/")
     answer = await deployment.ask("POST", path, workspace.inference, body=GOOD)
     assert (answer.status, answer.json["error"]["code"]) == (404, "not_found")
-    assert "without doubled slashes" in answer.json["error"]["message"]
+    assert "without doubled or trailing slashes" in answer.json["error"]["message"]
     answer = await deployment.ask("GET", "/api/v1//models", workspace.inference)
     assert answer.status == 200
 
