@@ -4,8 +4,14 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, StringConstraints
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from tollgate.core.secret import KeyVariables
 
@@ -19,12 +25,17 @@ def _separated(value: object) -> object:
 _VariableGlob = Annotated[str, StringConstraints(pattern=r"^[A-Z*][A-Z0-9_*]*$")]
 
 
-class Settings(BaseSettings):
-    """The settings of a deployment, each as its alias if it has one, else `TOLLGATE_<FIELD>`."""
+def _variable_of(field: str) -> str:
+    """Return the environment variable of a field that has no alias."""
+    return f"TOLLGATE_{field.upper()}"
 
-    model_config = SettingsConfigDict(
-        env_prefix="TOLLGATE_",
-        env_ignore_empty=True,
+
+class Settings(BaseModel):
+    """The settings of a deployment; a caller may state some in place of their variables."""
+
+    model_config = ConfigDict(
+        alias_generator=_variable_of,
+        extra="forbid",
         frozen=True,
         populate_by_name=True,
         hide_input_in_errors=True,
@@ -67,7 +78,7 @@ class Settings(BaseSettings):
     operator_workspace: str = "default"
     # Globs of variables that may hold a provider's key, beside those of `core/secret.py`, separated
     # by commas.
-    key_variables: Annotated[tuple[_VariableGlob, ...], NoDecode, BeforeValidator(_separated)] = ()
+    key_variables: Annotated[tuple[_VariableGlob, ...], BeforeValidator(_separated)] = ()
     # The targets of budget alerts; both may be set.
     alert_topic_arn: str | None = None
     alert_webhook_url: str | None = None
@@ -78,7 +89,7 @@ class Settings(BaseSettings):
     # keys alone.
     sign_in_file: Path | None = None
     # Separated by commas.
-    allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_separated)] = ("*",)
+    allowed_origins: Annotated[tuple[str, ...], BeforeValidator(_separated)] = ("*",)
     # Days that records of generations are kept. A roll-up closes a day within four weeks, so that
     # fewer than 30 would lose days that were not closed in time.
     record_days: int = Field(default=30, ge=30, le=3650)
@@ -113,6 +124,18 @@ class Settings(BaseSettings):
     gcloud_folder: str = Field(default="~/.config/gcloud", validation_alias="CLOUDSDK_CONFIG")
     # `snap-start` if Lambda takes a snapshot once the function has started.
     initialization_type: str = Field(default="", validation_alias="AWS_LAMBDA_INITIALIZATION_TYPE")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _add_environment(cls, stated: dict[str, object]) -> dict[str, object]:
+        """Add the variables of the fields that the caller does not state; an empty one is unset."""
+        environment = {name.upper(): value for name, value in os.environ.items() if value}
+        read = {
+            variable: environment[variable]
+            for name, field in cls.model_fields.items()
+            if name not in stated and (variable := str(field.validation_alias)) in environment
+        }
+        return read | stated
 
     @property
     def google_file(self) -> Path:

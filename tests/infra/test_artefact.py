@@ -50,8 +50,7 @@ def test_the_functions_have_locked_requirements() -> None:
 
 
 def test_every_variable_of_the_template_is_a_setting(stack: Stack) -> None:
-    prefix = Settings.model_config["env_prefix"]
-    settings = {f"{prefix}{field}".upper() for field in Settings.model_fields}
+    settings = {field.validation_alias for field in Settings.model_fields.values()}
     for function in stack.functions:
         ours = {it for it in stack.environment(function) if it.startswith("TOLLGATE_")}
         assert ours

@@ -55,7 +55,6 @@ HOMES = {
     "lxml": ("reading",),
     "mangum": ("functions.api", "functions.sign_in", "lambda_runtime"),
     "openpyxl": ("reading",),
-    "pydantic_settings": ("settings",),
     "pypdfium2": ("reading",),
     "python_multipart": ("ingress",),
     "tinytag": ("ingress",),

@@ -169,7 +169,7 @@ BROKEN = [
     ("packages_stay_in_their_home", "tollgate/http1/pool.py", "import aiohttp.web", [1]),
     ("packages_stay_in_their_home", "tollgate/stores/keys/lookup.py", "import boto3", [1]),
     ("packages_stay_in_their_home", "chat.py", "from mangum import Mangum", [1]),
-    ("packages_stay_in_their_home", "tollgate/web/auth.py", "import pydantic_settings", [1]),
+    ("packages_stay_in_their_home", "tollgate/web/auth.py", "import python_multipart", [1]),
     ("settings_alone_reads_the_environment", "chat.py", "import os\nos.environ['A']", [2]),
     ("settings_alone_reads_the_environment", "tollgate/wiring.py", "import os as o\no.getenv", [2]),
     (

@@ -13,12 +13,7 @@ def explain_invalid_settings(failure: ValueError) -> str | None:
     if not isinstance(failure, ValidationError) or failure.title != Settings.__name__:
         return None
     wrong = [
-        f"{_variable(str(error['loc'][0]))}: {error['msg']}."
+        f"{error['loc'][0]}: {error['msg']}."
         for error in failure.errors(include_url=False, include_context=False, include_input=False)
     ]
     return "The environment has settings that cannot be read. " + " ".join(wrong)
-
-
-def _variable(named: str) -> str:
-    """Return the variable of a field that an error names by its name or by its alias."""
-    return f"TOLLGATE_{named.upper()}" if named in Settings.model_fields else named
