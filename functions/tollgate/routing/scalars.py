@@ -4,6 +4,7 @@ Units are part of a key's name. A function reads thousands of decimals and dates
 pydantic's core reads those of the compiled form without calling Python.
 """
 
+from copy import copy
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, TypeVar
@@ -19,7 +20,7 @@ from pydantic import (
     StringConstraints,
     WithJsonSchema,
 )
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, core_schema
 
 from tollgate.core.addresses import DOMAIN, DOMAIN_CHARACTERS_MAX
 from tollgate.core.secret import SecretReference
@@ -64,34 +65,34 @@ def _date(value: object) -> object:
         raise ValueError("must be a date such as 2026-11-21") from unreadable
 
 
-class _InJson(Struct, frozen=True, eq=False):
-    """Marks a type with another schema for JSON, which is the compiled form."""
+class _Schema(Struct, frozen=True, eq=False):
+    """Gives a type its whole schema, which is put together once for the many fields of the type."""
 
-    schema: CoreSchema
+    whole: CoreSchema
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        return {
-            "type": "json-or-python",
-            "json_schema": self.schema,
-            "python_schema": handler(source),
-        }
+        # The caller adds to what is returned.
+        return copy(self.whole)
 
 
 # Exact; per million tokens unless the key's name or description states another unit.
 Dollars = Annotated[
     Decimal,
-    BeforeValidator(_decimal),
-    _InJson(
-        {
-            "type": "decimal",
-            "ge": Decimal(0),
-            "le": _DOLLARS_MAX,
-            "decimal_places": _FRACTION_DIGITS_MAX,
-        }
+    _Schema(
+        core_schema.json_or_python_schema(
+            json_schema=core_schema.decimal_schema(
+                ge=Decimal(0), le=_DOLLARS_MAX, decimal_places=_FRACTION_DIGITS_MAX
+            ),
+            python_schema=core_schema.no_info_before_validator_function(
+                _decimal, core_schema.decimal_schema()
+            ),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                _decimal_text, return_schema=core_schema.str_schema()
+            ),
+        )
     ),
-    PlainSerializer(_decimal_text, return_type=str),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": int(_DOLLARS_MAX)}),
 ]
 # The platform ends every invocation after 900 s.
@@ -103,7 +104,17 @@ Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
 Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
 # The size of a vector.
 Dimensions = Annotated[int, Field(ge=1, le=65_536)]
-Day = Annotated[date, BeforeValidator(_date), _InJson({"type": "date"})]
+Day = Annotated[
+    date,
+    _Schema(
+        core_schema.json_or_python_schema(
+            json_schema=core_schema.date_schema(),
+            python_schema=core_schema.no_info_before_validator_function(
+                _date, core_schema.date_schema()
+            ),
+        )
+    ),
+]
 Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Slug = Annotated[str, StringConstraints(pattern=_SLUG, max_length=64)]
 ModelSlug = Annotated[str, StringConstraints(pattern=MODEL_SLUG, max_length=128)]

@@ -1,16 +1,20 @@
 """Parses the routing preferences of a request, in OpenRouter's fields."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from tollgate.core.request import PriceCeiling, RoutingPreferences
 from tollgate.ingress.shared.ignored_fields import extra_fields
 from tollgate.ingress.shared.wire.preferences import ProviderPreferences
 from tollgate.ingress.shared.wire.request_fields import RoutingFields
 
+# Constructed without its schema, which few requests need.
+_NONE: Final = ProviderPreferences.model_construct()
+
 
 def parse_preferences(fields: RoutingFields) -> RoutingPreferences:
     """Return the preferences of `models`, `provider` and `session_id`."""
-    provider = fields.provider or ProviderPreferences()
+    provider = fields.provider or _NONE
     return RoutingPreferences(
         models=tuple(fields.models or ()),
         order=_slugs(provider.order),

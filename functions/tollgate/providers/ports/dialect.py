@@ -42,7 +42,7 @@ _InputTypeName = Annotated[str, StringConstraints(min_length=1, max_length=64)] 
 class InputTypeNames(BaseModel):
     """A server's names of the uses of vectors; without a name a use is not sent."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     query: _InputTypeName = Field(default=None, description="Of what is searched with.")
     document: _InputTypeName = Field(default=None, description="Of what is searched.")
@@ -62,7 +62,7 @@ EmbeddingFamily = Literal["cohere", "nova", "titan"]
 class EmbeddingsDialect(BaseModel):
     """Departures of a server of embeddings from OpenAI's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     family: EmbeddingFamily = Field(
         default="titan", description="The family of models whose bodies the format bedrock writes."
@@ -84,14 +84,15 @@ class EmbeddingsDialect(BaseModel):
         default="input_type", description="The field with the use of vectors."
     )
     input_types: InputTypeNames = Field(
-        default_factory=InputTypeNames, description="The server's names of the uses that it knows."
+        default_factory=InputTypeNames,
+        description="The server's names of the uses that it knows.",
     )
 
 
 class RerankDialect(BaseModel):
     """Departures of a reranker from Jina's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: Path | None = Field(
         default=None, description="The path of requests, in place of the format's own."
@@ -109,7 +110,7 @@ class RerankDialect(BaseModel):
 class GeminiDialect(BaseModel):
     """Departures of one Gemini model from the others."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     thinking_tokens_min: int = Field(
         default=128, description="The smallest thinking budget, where thinking is set by tokens."
@@ -131,7 +132,7 @@ class GeminiDialect(BaseModel):
 class ClaudeDialect(BaseModel):
     """Departures of one generation of Claude; the defaults fit the newest."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     thinking_off: Literal["absent", "disabled", "between_tools", "never"] = Field(
         default="never",
@@ -194,7 +195,7 @@ _FetchedKinds = Annotated[
 class Dialect(BaseModel):
     """Departures of one server from its format; the defaults are the conservative choice."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: Path | None = Field(
         default=None, description="The path of requests, in place of the format's own."
@@ -302,7 +303,8 @@ class Dialect(BaseModel):
         default=None, description="The only length of ids of calls, in letters and digits."
     )
     embeddings: EmbeddingsDialect = Field(
-        default_factory=EmbeddingsDialect, description="For models of the kind embedding."
+        default_factory=EmbeddingsDialect,
+        description="For models of the kind embedding.",
     )
     rerank: RerankDialect = Field(
         default_factory=RerankDialect, description="For models of the kind rerank."
@@ -314,10 +316,12 @@ class Dialect(BaseModel):
         default_factory=SpeechDialect, description="For models of the kind speech."
     )
     transcription: TranscriptionDialect = Field(
-        default_factory=TranscriptionDialect, description="For models of the kind transcription."
+        default_factory=TranscriptionDialect,
+        description="For models of the kind transcription.",
     )
     gemini: GeminiDialect = Field(
-        default_factory=GeminiDialect, description="For models of the format gemini."
+        default_factory=GeminiDialect,
+        description="For models of the format gemini.",
     )
     claude: ClaudeDialect = Field(
         default_factory=ClaudeDialect, description="For Claude, on any format."

@@ -30,7 +30,7 @@ def _sort_options(options: tuple[ImageOption, ...]) -> tuple[ImageOption, ...]:
 class ImagesDialect(BaseModel):
     """Departures of a server of pictures from OpenAI's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     family: ImageFamily = Field(
         default="gemini",
@@ -83,7 +83,7 @@ def _sort_sounds(sounds: tuple[SoundFormat, ...]) -> tuple[SoundFormat, ...]:
 class SpeechDialect(BaseModel):
     """Departures of a server of speech from OpenAI's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: Path | None = Field(
         default=None, description="The path of requests, in place of the format's own."
@@ -114,7 +114,7 @@ class SpeechDialect(BaseModel):
 class TranscriptionDialect(BaseModel):
     """Departures of a server of transcripts from Whisper behind OpenAI's API."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     translates: bool = Field(default=False, description="Whether it translates into English.")
     segments: bool = Field(
