@@ -11,8 +11,8 @@ from tests.examples import EXAMPLES
 for _name, _examples in EXAMPLES.items():
     settings.register_profile(_name, deadline=None, max_examples=_examples)
 settings.load_profile("pull_request")
-# Built artefacts; a browser with its server.
-TOGETHER = ("tests/artefact/", "tests/browser/")
+# Built artefacts; a browser with its server; commands with theirs.
+TOGETHER = ("tests/artefact/", "tests/browser/", "tests/functional/test_cli")
 
 
 @pytest.hookimpl(trylast=True)
