@@ -1,5 +1,5 @@
-# The gateway as one process, for hosts that are not Lambda: docs/container.md.
-# Pin both to the digest that you have looked at: `--build-arg PYTHON=python:3.13-slim@sha256:...`.
+# The gateway as one process, for hosts other than Lambda: docs/container.md.
+# Pin both stages to a digest that you have verified: `--build-arg PYTHON=python:3.13-slim@sha256:...`.
 ARG PYTHON=python:3.13-slim
 
 FROM ${PYTHON} AS build
@@ -21,5 +21,5 @@ COPY --from=build /opt/tollgate /opt/tollgate
 ENV PATH=/opt/tollgate/bin:$PATH PYTHONUNBUFFERED=1 TOLLGATE_CATALOG_FILE=/opt/tollgate/routing.json
 USER 10001:10001
 EXPOSE 8080
-# An exec form, so that SIGTERM reaches the process: it finishes its streams and settles.
+# The exec form lets SIGTERM reach the process, which then finishes its streams and settles.
 CMD ["tollgate", "serve", "--host", "0.0.0.0", "--port", "8080"]

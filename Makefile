@@ -1,33 +1,35 @@
-# Needs Python >= 3.11 and make. A python3.13 that runs is preferred; `make PYTHON=... run` chooses another.
-# Environments are made from the hashed locks in infra/environments and remade when these change.
-# Bytecode for Lambda is written by a python3.13; `make PYTHON313=... build` names one that is not on PATH.
+# Needs Python >= 3.11 and make. A working python3.13 is preferred; `make PYTHON=... run` chooses
+# another version. Environments are created from the hashed locks in infra/environments, and again when
+# a lock changes. A python3.13 writes the bytecode for Lambda; `make PYTHON313=... build` names one that
+# is not on PATH.
 PYTHON ?=
 PYTHON313 ?=
 TARGET ?= lambda
 export PYTHON PYTHON313 TARGET SAM_CLI_TELEMETRY=0
-# Without its cache of bytecode every process compiles all that it imports: half of a test file's time.
+# Without cached bytecode, every test process compiles all that it imports, which takes half of a test
+# file's time.
 unexport PYTHONDONTWRITEBYTECODE
 
 environments := infra/environments
-# Wheels only: an sdist would run code of its own while it is installed.
+# Only wheels are installed, because an sdist would run its own code during installation.
 pip := -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 locked := $(pip) --require-hashes --only-binary :all: --requirement
 in_parallel := $(MAKE) --no-print-directory -j2
-# Tests of a file share what they start, and stay in one process. Those with processes and stores wait a
-# good part of their time, so that two cores have work for three; what takes longest begins first.
+# Tests of one file share fixtures, so they stay in one process. Tests with processes and stores spend
+# much of their time waiting, so three run on two cores; the longest start first.
 on_all_cores := -p xdist.plugin --numprocesses logical --dist loadgroup --no-loadscope-reorder
 with_waits := -p xdist.plugin --numprocesses $$(($$(nproc 2>/dev/null || echo 2) + 1)) --dist loadgroup --no-loadscope-reorder
 of_processes := tests/artefact tests/browser tests/functional tests/contract tests/infra tests/conformance tests/live
 each_night := -m 'nightly or hypothesis' --hypothesis-profile night
-# These run with what a function carries and no more: a library of `dev` that a provider imports fails
-# them. The conftest of other functional tests imports such libraries.
+# These tests run with only a function's dependencies, and fail if a provider imports a development
+# library. Other functional tests are left out, because their conftest imports such libraries.
 of_providers := tests/unit/providers tests/functional/providers
 without_dev := -p tests.conftest --confcutdir tests/functional/providers
 uv_compile := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command "make lock" $(LOCK_ARGS)
 
 dist := dist
-# A bill of materials that says the same for the same lock: no time of day, no random number.
+# The bill of materials contains no time and no random number, so it is the same for the same lock.
 bill := PYTHONWARNINGS=ignore .tools/supply/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
 	--spec-version 1.6 --output-reproducible --of JSON --validate
 
@@ -47,7 +49,7 @@ run: ## Serve the gateway on this machine (DEV=... for options); the first time,
 	@$(in_parallel) .venv/run.stamp .tools/ministack/stamp
 	@exec .venv/bin/tollgate dev $(DEV)
 
-# The type checker has one core for a minute, in which the other installs.
+# The type checker uses one core for a minute, while the other core installs.
 test: ## Run every check, and every test that is not nightly
 	@$(in_parallel) check-types check-style $(tools)
 	.venv/bin/python -m pytest -q $(on_all_cores) tests/unit $(addprefix --ignore ,$(of_providers))
@@ -121,7 +123,7 @@ dist: build sbom ## Write what a release consists of into dist/
 	@tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C .aws-sam/build -cf - . \
 		| gzip -n > $(dist)/tollgate-functions.tar.gz
 
-# One at a time, since the locks pin different versions of the same packages.
+# Locks are audited one at a time, because they pin different versions of the same packages.
 audit: .tools/supply/stamp ## Look up known weaknesses of the locked dependencies (needs the network)
 	@failed=0; for lock in functions/requirements.txt $(sort $(wildcard $(environments)/*.txt)); do \
 		echo "tollgate: auditing $$lock"; \
@@ -129,8 +131,8 @@ audit: .tools/supply/stamp ## Look up known weaknesses of the locked dependencie
 			$(AUDIT_ARGS) --requirement $$lock || failed=1; \
 	done; exit $$failed
 
-# The development lock is made first and holds the others, so that all agree. Pins that are there stay:
-# `make lock LOCK_ARGS=--upgrade` moves them.
+# The development lock is made first and constrains the others, so that all agree. Existing pins stay;
+# `make lock LOCK_ARGS=--upgrade` updates them.
 lock: ## Lock the dependencies again (maintainers; needs uv)
 	$(uv_compile) pyproject.toml --extra cli --group dev -o $(environments)/dev.txt
 	$(uv_compile) pyproject.toml --extra cli --group install -c $(environments)/dev.txt -o $(environments)/run.txt
@@ -144,7 +146,7 @@ clean: ## Delete the environments, the caches and the local state in .dev
 	rm -rf .venv .tools .dev .aws-sam dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# `create` leaves an environment that is up to date alone, and with it everything below.
+# `create` does not touch an environment that is up to date, so nothing below is rebuilt.
 .venv/made-from: always
 	@$(environments)/create .venv $(environments)/run.txt $(environments)/dev.txt
 
@@ -171,7 +173,7 @@ clean: ## Delete the environments, the caches and the local state in .dev
 	@.tools/functions/bin/python $(locked) $(environments)/functions-tests.txt
 	@touch $@
 
-# Tests that read with SDKs for Node are skipped where there is no npm, or none that reaches its registry.
+# Tests with the Node SDKs are skipped if npm is missing or cannot reach its registry.
 .tools/node/stamp: tests/node/package.json tests/node/package-lock.json
 	@mkdir -p $(@D)
 	@cp $^ $(@D)

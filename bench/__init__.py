@@ -1,1 +1,1 @@
-"""Benchmark of Tollgate beside a byte-forwarding floor and a pass-through, on one mock upstream."""
+"""Benchmark of Tollgate, a byte-forwarding floor and a pass-through, on the same mock upstream."""

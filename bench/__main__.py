@@ -1,4 +1,4 @@
-"""Measure the gateways and print the table: `make bench`, described in bench/README.md."""
+"""Command line of the benchmark, `make bench`, described in bench/README.md."""
 
 import argparse
 import asyncio
@@ -28,14 +28,14 @@ from bench.table import format_table
 from bench.trees import Pairs, checkout_of, compare_trees, format_pairs
 
 FIGURES = ("requests", "streams", "first-token", "start", "catalog")
-# Not part of a whole run: it needs the artefact, root and control groups.
+# Not part of a whole run, because it needs the artefact, root and control groups.
 _SIZES = "sizes"
 _SCENARIOS_OF = {
     "requests": ("small", "few-events", "event-stream", "large-prompt"),
     "streams": ("burst", "paced-sse", "paced-event-stream"),
     "first-token": ("first-token",),
 }
-# The processes measured have no credentials but these; nothing here is outside this machine.
+# Measured processes have only these credentials, and everything they reach is on this machine.
 _ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "bench",
     "AWS_SECRET_ACCESS_KEY": "bench",
@@ -44,7 +44,7 @@ _ENVIRONMENT = {
 
 
 def main() -> None:
-    """Read the options and print the table, or a profile."""
+    """Print the table, or a profile."""
     options = _options()
     if sys.platform != "linux":
         raise SystemExit("the benchmark reads CPU time and memory from /proc: it needs Linux")
@@ -62,16 +62,16 @@ def main() -> None:
         return
     if _SIZES in options.figure:
         print(asyncio.run(measure_sizes(options.rounds)))
-        print(f"\n{options.rounds} environments of each; load {os.getloadavg()[0]:.1f}.")
+        print(f"\n{options.rounds} environments of each size; load {os.getloadavg()[0]:.1f}.")
         return
     started_s = time.monotonic()
     rows, samples = asyncio.run(_rows(options))
     print(format_table(rows))
     write_result(options.json, rows=rows, samples=samples)
     print(
-        f"\nMedians of {options.rounds} interleaved rounds, CPU of the process tree. Took"
-        f" {time.monotonic() - started_s:.0f} s; load {os.getloadavg()[0]:.1f}. Compare ratios:"
-        " times of two runs, or of two machines, do not compare."
+        f"\nMedians of {options.rounds} interleaved rounds, CPU of the process tree. Took "
+        f"{time.monotonic() - started_s:.0f} s; load {os.getloadavg()[0]:.1f}. Compare ratios "
+        "only: absolute times vary between runs and machines."
     )
 
 
@@ -115,7 +115,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--profile", choices=[it.name for it in SCENARIOS])
     parser.add_argument("--against", help="a commit or another checkout, to compare with")
-    parser.add_argument("--json", type=Path, default=RESULT, help="where the result is kept")
+    parser.add_argument("--json", type=Path, default=RESULT, help="where the result is stored")
     parser.add_argument("--ledger", action="store_true", help="profile with the ledger on")
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""Make the accounts that pay for the requests of the benchmark."""
+"""The accounts that pay for the requests of the benchmark."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ _BENCH: Final = Actor(kind="process", id="bench")
 async def prepare_account(
     settings: Settings, stores: Stores, clock: Clock, workspace_id: str = BUSY_KEY.workspace_id
 ) -> str:
-    """Make the tables and a funded key in them, and return the key's secret."""
+    """Create the tables and a funded key, and return the key's secret."""
     await stores.create_tables()
     administration = wire_administration(settings, stores, clock)
     await administration.credits.grant(workspace_id, "first", GRANT_NANO_USD, "bench", by=_BENCH)

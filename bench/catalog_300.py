@@ -1,9 +1,9 @@
-"""Write a routing file of 300 models, on which checking and loading are measured.
+"""A generated routing file of 300 models, to measure checking and loading.
 
     python bench/catalog_300.py > /tmp/routing.yaml
 
-Every model has two endpoints, every tenth weights, a dialect and overrides of its own; 30 routes
-have rules, weights and promises.
+Every model has two endpoints; every tenth has weights, a dialect and overrides. 30 routes have
+rules, weights and promises.
 """
 
 import sys
@@ -27,7 +27,7 @@ providers:
 
 
 def make_routing(models: int = 300) -> str:
-    """Return the text of a routing file with that many models."""
+    """Return the text of a routing file with this number of models."""
     return "".join((_HEAD, "models:\n", *_models(models), "routes:\n", *_routes(models)))
 
 

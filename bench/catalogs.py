@@ -1,4 +1,4 @@
-"""Compile the benchmark's routing file for the port of its mock upstream."""
+"""The benchmark's routing file, compiled for the port of its mock upstream."""
 
 import tempfile
 from pathlib import Path

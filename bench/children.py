@@ -1,4 +1,4 @@
-"""Run child processes, and read the CPU time and memory of the whole tree of each."""
+"""Child processes, with the CPU time and memory of each one's whole process tree."""
 
 import json
 import os
@@ -17,13 +17,13 @@ _CPUS = sorted(os.sched_getaffinity(0))
 
 
 def announce(**facts: Any) -> None:
-    """Write one line to the parent that says how to reach this process."""
+    """Write one line to the parent process, with the facts by which this process is reached."""
     print(json.dumps(facts), flush=True)
 
 
 @dataclass(frozen=True)
 class Child:
-    """A running process; `facts` are what it announced."""
+    """A running process; `facts` are those that it announced."""
 
     pid: int
     facts: dict[str, Any] = field(default_factory=dict)
@@ -34,11 +34,11 @@ class Child:
         return int(self.facts["port"])
 
     def cpu_s(self) -> float:
-        """Return the CPU seconds that all threads of the tree have used."""
+        """Return the CPU seconds used by all threads of the process tree."""
         return sum(_thread_cpu_ns(pid) for pid in list_process_ids(self.pid)) / 1e9
 
     def resident_mb(self) -> float:
-        """Return the resident memory of the tree in MB."""
+        """Return the resident memory of the process tree in MB."""
         return sum(_resident_kb(pid) for pid in list_process_ids(self.pid)) / 1024
 
 
@@ -46,8 +46,8 @@ class Child:
 def child(module: str, *arguments: str, measured: bool = True, tree: Path = TOP) -> Iterator[Child]:
     """Run `python -m module` of a checkout until the block ends.
 
-    A measured process has the last CPU to itself, as on a Lambda of one vCPU. All others share the
-    first.
+    A measured process has the last CPU to itself, like a function with one vCPU. All other
+    processes share the first CPU.
     """
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
@@ -79,17 +79,17 @@ def child(module: str, *arguments: str, measured: bool = True, tree: Path = TOP)
 
 
 def environment_of(tree: Path) -> dict[str, str]:
-    """Return the variables of a process that runs the code of a checkout."""
+    """Return the environment of a process that runs the code of a checkout."""
     return {**os.environ, "PYTHONPATH": f"{tree / 'functions'}{os.pathsep}{tree}"}
 
 
 def pin(pid: int, *, last: bool) -> None:
-    """Keep a process (0: this one) on the last or the first CPU that this process may use."""
+    """Bind a process (0: this one) to the last or the first CPU that this process may use."""
     os.sched_setaffinity(pid, {_CPUS[-1] if last else _CPUS[0]})
 
 
 def list_process_ids(root: int) -> list[int]:
-    """Return the ids of a process and of all that descend from it."""
+    """Return the ids of a process and all its descendants."""
     children: dict[int, list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:

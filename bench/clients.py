@@ -1,6 +1,6 @@
-"""CPU of one call by `http1` and by aiohttp, in turn: `python -m bench.clients [ROUNDS]`.
+"""CPU of one call with `http1` and with aiohttp, in turn: `python -m bench.clients [ROUNDS]`.
 
-The server is another process, so that its CPU is not counted.
+The server is a separate process, so its CPU is not counted.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Define the figures of `make bench`: the requests of each, what it compares, and its target."""
+"""The figures of `make bench`: each one's requests, its baseline, and its target."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,32 +8,32 @@ from bench.upstream import SHORT_CHUNKS, STREAM_CHUNKS
 
 FLOOR, PASSTHROUGH = "floor", "pass-through"
 IN_MEMORY, WITH_LEDGER = "ours, in memory", "ours, ledger"
-# The command itself, which `make scale` measures.
+# The command itself, measured by `make scale`.
 SERVED = "tollgate serve"
 GATEWAYS = (FLOOR, PASSTHROUGH, IN_MEMORY, WITH_LEDGER)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Requests that are sent alike to several gateways in each round."""
+    """Requests that are sent to several gateways in each round, in the same way."""
 
     name: str
-    # The model of bench/upstream.py, which decides the answer.
     model: str
+    """The model that is requested; bench/upstream.py chooses its answer by this name."""
     stream: bool
-    # The gateways that get the requests.
     gateways: Sequence[str]
-    # Requests in a round.
+    """The gateways that get the requests."""
     times: int
-    # Requests in flight at a time.
+    """Requests in a round."""
     at_once: int = 1
+    """Requests in flight at a time."""
     prompt_bytes: int = 200
-    # Whether the upstream answers as Bedrock's event stream, instead of as SSE.
     event_stream: bool = False
+    """True if the upstream answers with Bedrock's event stream instead of SSE."""
 
     @property
     def marks(self) -> int:
-        """Pieces of content in a whole answer."""
+        """Number of content pieces in a complete answer."""
         return SHORT_CHUNKS if self.model == "short" else STREAM_CHUNKS
 
 
@@ -105,7 +105,7 @@ class Sample:
     first_token_s: float
 
 
-# By scenario and gateway, a sample a round: what has the same index was measured side by side.
+# Samples by scenario and gateway, one for each round; equal indices were measured side by side.
 Samples = Mapping[tuple[str, str], Sequence[Sample]]
 
 
@@ -123,7 +123,7 @@ class Row:
 
 
 def compare_samples(samples: Samples, round_trip_s: float) -> list[Row]:
-    """Return a line for each figure that there are samples of.
+    """Return a line for each figure that has samples.
 
     `round_trip_s` is the time of one write to DynamoDB, which the ledger adds to the first token.
     """
@@ -239,7 +239,7 @@ def _median(samples: Samples, scenario: str, gateway: str, written: Callable[[fl
 
 
 def _ratio(samples: Samples, ours: tuple[str, str], base: tuple[str, str]) -> float | None:
-    """Return the median of the ratios within each round, in which the machine's noise cancels."""
+    """Return the median of the ratios within each round, where the machine's noise cancels out."""
     if base not in samples:
         return None
     pairs = zip(samples[ours], samples[base], strict=True)

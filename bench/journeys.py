@@ -1,9 +1,9 @@
-"""Count what one request crosses in the tree: calls between packages, and switches of package.
+"""Counts of what one request crosses in the tree: calls between packages, and switches of package.
 
-Usage: python -m bench.journeys. A call counts once for each pair of functions of two packages of
-tollgate; a switch is a change of package in the order of the calls. `core`, the vocabulary that all
-packages share, and `http1`, a client that knows nothing of Tollgate as the library in its place
-did not, are left out of both. Both are counts: they are the same on any machine.
+Usage: python -m bench.journeys. A call counts once for each pair of functions in two packages of
+tollgate; a switch is a change of package in the order of calls. Two packages are left out of both
+counts: `core`, the vocabulary that all packages share, and `http1`, which knows as little of
+Tollgate as the library it replaced. Both counts are the same on any machine.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _ROUNDS = 5
 
 @dataclass
 class Journey:
-    """The calls of one request that tollgate's own functions made, in order."""
+    """The calls between tollgate's own functions in one request, in order."""
 
     files: set[str] = field(default_factory=set)
     calls: set[tuple[str, str]] = field(default_factory=set)
@@ -51,16 +51,16 @@ class Journey:
 
     @property
     def switches(self) -> int:
-        """Changes of package from one call to the next."""
+        """Number of changes of package from one call to the next."""
         own = [package for package in self._packages if package not in _SHARED]
         return sum(before != after for before, after in itertools.pairwise(own))
 
     def weight(self) -> tuple[int, int]:
-        """Return the counts that order journeys of one name."""
+        """Return the counts by which journeys of the same name are ordered."""
         return len(self.calls), self.switches
 
     def trace(self, frame: FrameType, event: str, _argument: object) -> None:
-        """Take one event of `sys.setprofile`."""
+        """Record one event of `sys.setprofile`."""
         callee = _function(frame)
         if event != "call" or callee is None:
             return
@@ -79,7 +79,7 @@ class Journey:
 
 
 def _function(frame: FrameType) -> str | None:
-    """Return the path of a function of tollgate, None for any other function."""
+    """Return the path of a function of tollgate, or None for any other function."""
     file = frame.f_code.co_filename
     if not file.startswith(_PRODUCT):
         return None
@@ -92,7 +92,7 @@ def _package(function: str) -> str:
 
 @dataclass(frozen=True)
 class Client:
-    """Calls an application without a server between."""
+    """A client that calls an application without a server in between."""
 
     app: ASGIApp
 
@@ -155,7 +155,7 @@ def _traced(journeys: dict[str, Journey], name: str) -> Iterator[None]:
 
 
 async def _travel(client: Client, keys: LocalKeys) -> dict[str, Journey]:
-    """Return the journeys of a streamed chat, of reading its record, and of a new key."""
+    """Return the journeys of a streamed chat, a read of its record, and the creation of a key."""
     chat = {
         "model": "sse/short",
         "stream": True,
@@ -219,12 +219,12 @@ async def measure() -> Mapping[str, Journey]:
         with running_ministack(folder) as url, child("bench.upstream", measured=False) as upstream:
             async with _gateway(upstream.port, url, folder) as (client, keys):
                 rounds = [await _travel(client, keys) for _ in range(_ROUNDS)]
-    # The first is cold, and one of the others may refresh what is kept for some seconds.
-    return {name: min((it[name] for it in rounds), key=Journey.weight) for name in rounds[0]}
+    # The first round is cold, and a later one may refresh caches that expire after some seconds.
+    return {name: min((each[name] for each in rounds), key=Journey.weight) for name in rounds[0]}
 
 
 def main() -> None:
-    """Print a line a journey; with `--calls` each call too."""
+    """Print a line for each journey, and each call with `--calls`."""
     for name, journey in asyncio.run(measure()).items():
         counts = f"{len(journey.calls)} calls between packages, {journey.switches} switches"
         print(f"{name}: {len(journey.files)} files, {counts}")

@@ -1,4 +1,4 @@
-"""Measure a routing file of 300 models: its check on a laptop, its loading in a function."""
+"""Measurement of a routing file of 300 models: its check on a laptop, its loading in a function."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ _START_MAX_S = 0.002
 
 
 def measure_catalogs(runs: int) -> list[Row]:
-    """Return the lines on `tollgate check`, as a whole process, and on loading what it compiles."""
+    """Return lines on `tollgate check` as a whole process, and on loading the compiled catalog."""
     with tempfile.TemporaryDirectory() as folder:
         make_routing = Path(folder) / "routing.yaml"
         make_routing.write_text(large_routing(_MODELS))

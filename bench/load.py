@@ -1,4 +1,4 @@
-"""Send requests in a closed loop over bare sockets, and check that each answer is complete."""
+"""Requests sent in a closed loop over bare sockets, and a check that each answer is complete."""
 
 import asyncio
 import json
@@ -17,8 +17,8 @@ class Question:
 
     path: str
     body: bytes
-    # How many pieces of content, each with one MARK, a complete answer has.
     marks: int
+    """Number of content pieces, each with one MARK, in a complete answer."""
     key: str = ""
 
     @classmethod
@@ -58,8 +58,8 @@ class Answers:
     """Answers to one kind of request; times are in seconds from the request's last byte."""
 
     first_token_s: list[float] = field(default_factory=list)
-    # First content and end of each, of one clock.
     open_s: list[tuple[float, float]] = field(default_factory=list)
+    """Times of first content and end of each answer, by the same clock."""
 
     @property
     def count(self) -> int:
@@ -73,7 +73,7 @@ class Answers:
 
     @property
     def open_max(self) -> int:
-        """The most answers that were begun and not ended at a time."""
+        """The highest number of answers that had begun and not ended."""
         changes = sorted(
             (at_s, change)
             for began_s, ended_s in self.open_s
@@ -91,9 +91,9 @@ async def ask(
     opening: int | None = None,
     within_s: float = 120,
 ) -> Answers:
-    """Send the request `times` times, `at_once` in parallel, of which `opening` wait for content.
+    """Send the request `times` times, `at_once` in parallel, while at most `opening` await content.
 
-    Raises RuntimeError for an answer that is incomplete or an error, TimeoutError for a late end.
+    Raises RuntimeError for an incomplete answer or an error, and TimeoutError for a late end.
     """
     answers = Answers()
     left = iter(range(times))
@@ -103,7 +103,7 @@ async def ask(
     async def caller() -> None:
         if next(left, None) is None:
             return
-        # First, because a server closes a connection on which nothing comes.
+        # Waiting for a slot comes before connecting, because a server closes silent connections.
         await doors.acquire()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
@@ -126,7 +126,7 @@ async def ask(
 
 
 async def _answer(reader: asyncio.StreamReader, marks: int, begun: Callable[[], None]) -> float:
-    """Read one answer, and return the seconds to its first mark, at which `begun` is called."""
+    """Read one answer; call `begun` at its first mark, and return the seconds until then."""
     start_s = time.perf_counter()
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     _, sized, length = head.partition(b"content-length:")
@@ -142,5 +142,5 @@ async def _answer(reader: asyncio.StreamReader, marks: int, begun: Callable[[], 
             first_token_s = time.perf_counter() - start_s
             begun()
     if first_token_s is None or body.count(MARK) != marks or b" 200 " not in head[:16]:
-        raise RuntimeError(f"not the answer that was due: {head[:80]!r} {bytes(body[:600])!r}")
+        raise RuntimeError(f"not the expected answer: {head[:80]!r} {bytes(body[:600])!r}")
     return first_token_s

@@ -1,4 +1,4 @@
-"""Profile Tollgate in one scenario, as text."""
+"""A profile of Tollgate in one scenario, as text."""
 
 import io
 import os
@@ -15,7 +15,7 @@ _LINES = 30
 async def profile(scenario: Scenario, gateway: str) -> str:
     """Return the functions that take the most time, alone and with all that they call.
 
-    A profiler slows Python's calls and not C's, so compare shares of a profile, never its times.
+    A profiler slows down Python's calls but not C's, so compare shares of a profile, never times.
     """
     with tempfile.TemporaryDirectory() as folder:
         taken = Path(folder) / "profile"
@@ -33,5 +33,5 @@ async def profile(scenario: Scenario, gateway: str) -> str:
 
 
 def find_scenario(name: str) -> Scenario:
-    """Return the scenario of that name. Raises KeyError if there is none."""
-    return {it.name: it for it in SCENARIOS}[name]
+    """Return the scenario of this name; raise KeyError if it does not exist."""
+    return {scenario.name: scenario for scenario in SCENARIOS}[name]

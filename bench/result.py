@@ -1,4 +1,4 @@
-"""Keep the result of a run as JSON, with what it was measured on."""
+"""The result of a run as JSON, with the machine and versions it was measured on."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def write_result(
     against: str | None = None,
     pairs: Mapping[str, Pairs] | None = None,
 ) -> None:
-    """Write the lines of the table and every sample behind them; seconds throughout."""
+    """Write the lines of the table and every sample behind them; all times are in seconds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     result = {
         "commit": _git("rev-parse", "HEAD"),
@@ -40,7 +40,7 @@ def write_result(
             for (scenario, gateway), taken in (samples or {}).items()
         ],
         "against": against,
-        # Of each pair the first is this checkout.
+        # In each pair, the first value is for this checkout.
         "pairs": dict(pairs or {}),
     }
     path.write_text(json.dumps(result, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Measure gateways in interleaved rounds, so that noise of the machine meets all of them alike."""
+"""Measurement of gateways in interleaved rounds, so that noise of the machine affects all alike."""
 
 import sys
 import tempfile
@@ -23,10 +23,11 @@ from tollgate.stores.aws.tables import wallet_key
 def run_gateways(
     names: Sequence[str], *, emulated: bool = True
 ) -> Iterator[tuple[dict[str, Child], str | None]]:
-    """Run the gateways of those names.
+    """Run the gateways of these names until the block ends.
 
-    Yields them by name, and the URL of the DynamoDB behind those with a ledger (None without one):
-    an emulator, or else the engine of the simulation, which takes more calls a second.
+    Yields the gateways by name, and the URL of the DynamoDB behind those with a ledger (None
+    without one). That is an emulator if `emulated`, else the engine of the simulation, which takes
+    more calls a second.
     """
     with ExitStack() as stack:
         upstream = stack.enter_context(child("bench.upstream", measured=False))
@@ -68,7 +69,7 @@ async def measure_rounds(
 ) -> dict[tuple[str, str], list[Sample]]:
     """Return the samples of `rounds` rounds, by scenario and gateway.
 
-    The first calls of each gateway only warm it up, and are no sample.
+    The first calls of each gateway warm it up, and are not sampled.
     """
     samples: dict[tuple[str, str], list[Sample]] = {}
     for number in range(rounds):
@@ -96,7 +97,7 @@ def _question(scenario: Scenario, name: str, gateway: Child) -> Question:
     """Return the request: in OpenAI's format for Tollgate, in the upstream's for the others."""
     ours = "key" in gateway.facts
     provider = "bedrock" if scenario.event_stream else "sse"
-    # A pass-through that is not streamed gets the answer as one JSON body, which Bedrock has not.
+    # An unstreamed pass-through gets one JSON body; Bedrock's event stream has no such form.
     is_whole = not (ours or scenario.stream or scenario.event_stream)
     marks = SHORT_CHUNKS if is_whole else scenario.marks
     question = Question.chat(
@@ -112,7 +113,7 @@ def _question(scenario: Scenario, name: str, gateway: Child) -> Question:
 
 
 async def measure_round_trip_s(dynamodb_url: str) -> float:
-    """Return the median seconds of one write to that DynamoDB, on an open connection."""
+    """Return the median seconds of one write to a DynamoDB, on an open connection."""
     client = aws_client(dynamodb_url, clock=SystemClock())
     try:
         tables = await fresh_tables(client)

@@ -1,4 +1,4 @@
-"""Run a command with the share of a CPU, and the memory, that Lambda gives a function of a size."""
+"""Commands run with the share of a CPU and the memory of a Lambda function of a given size."""
 
 import os
 import time
@@ -9,11 +9,12 @@ from typing import Final
 
 from bench.children import list_process_ids
 
-# "Configure Lambda function memory": a function of 1,769 MB has one vCPU.
+# "Configure Lambda function memory": a function with 1,769 MB has one vCPU.
 VCPU_MB: Final = 1_769
-# Lambda's own is not published; the kernel's default would give a small share long pauses.
+# Lambda's period is not published; the kernel's default would cause long pauses at small shares.
 _PERIOD_US: Final = 20_000
-# Of 1,024 usual ones: the machine's other work waits while a function and its surroundings run.
+# The usual weight is 1,024; with this weight, other work waits while a function and its environment
+# run.
 _CPU_SHARES: Final = 1 << 18
 _CPU, _MEMORY = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup/memory")
 _ENDED_S: Final = 5.0
@@ -23,7 +24,7 @@ _ENDED_S: Final = 5.0
 def limited(memory_mb: int, folder: Path) -> Iterator[Path]:
     """Yield a wrapper script that runs its arguments within the limits of a size.
 
-    Raises SystemExit where the control groups of Linux, version 1, may not be written.
+    Raises SystemExit if Linux control groups, version 1, are not writable.
     """
     name = f"tollgate-bench-{os.getpid()}-{memory_mb}"
     groups = [root / name for root in (_CPU, _MEMORY)]
@@ -50,7 +51,7 @@ def limited(memory_mb: int, folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def preferred() -> Iterator[None]:
-    """Run the block, and what it starts, in preference to the machine's other work."""
+    """Run the block and its child processes with priority over other work on the machine."""
     group = _CPU / f"tollgate-bench-{os.getpid()}"
     try:
         group.mkdir()
@@ -67,7 +68,7 @@ def preferred() -> Iterator[None]:
 
 
 def _remove(group: Path) -> None:
-    """Remove a group once its last process is gone from the kernel's list."""
+    """Remove a group once the kernel has removed its last process."""
     until_s = time.monotonic() + _ENDED_S
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Measure the built streaming function with the CPU and memory of several sizes of Lambda."""
+"""Measurement of the built streaming function with the CPU and memory of several Lambda sizes."""
 
 import base64
 import contextlib
@@ -36,14 +36,15 @@ from tollgate.wiring.stores import wire_stores
 SIZES_MB: Final = (512, 1_024, VCPU_MB)
 _PATH: Final = "/api/v1/chat/completions"
 _ARTEFACT: Final = TOP / ".aws-sam" / "host" / "ChatFunction"
-# AWS Lambda's price list of us-east-1 (2026-11-23); the template has arm64.
+# AWS Lambda's price in us-east-1 (2026-11-23), for arm64 as in the template.
 _ARM_USD_GB_S: Final = 0.0000133334
 _X86_USD_GB_S: Final = 0.0000166667
 _USD_MILLION_REQUESTS: Final = 0.20
-# Seconds that a provider takes for the answers of which the table says the price of a million.
+# Duration of the provider's answer for which the table states the price of a million.
 _ANSWER_S: Final = 5.0
 _WARM_UP, _STREAMS, _BURSTS = 5, 40, 5
-# Lambda passes a body of 6 MB. More reaches a function as a file that a request names: 20 MB.
+# Lambda accepts bodies of up to 6 MB. Larger content reaches a function as a file that the request
+# names, here 20 MB.
 _PICTURE_BYTES: Final = 4_300_000
 _DOCUMENT_BYTES: Final = 20_000_000
 _PNG: Final = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
@@ -64,7 +65,7 @@ class Size:
 
 
 async def measure_sizes(rounds: int) -> str:
-    """Return the table of sizes; each size has a fresh environment in each round, in turn."""
+    """Return the table of sizes; each round measures each size in turn, in a fresh environment."""
     if not (_ARTEFACT / "chat.py").exists():
         raise SystemExit("there is no artefact for this machine: make build TARGET=host")
     taken: dict[int, list[Size]] = {size_mb: [] for size_mb in SIZES_MB}
@@ -77,7 +78,7 @@ async def measure_sizes(rounds: int) -> str:
             for number in range(-1, rounds):
                 for size_mb, sizes in taken.items():
                     measured = await _measure(stage, document, size_mb)
-                    # The first start fills the page cache.
+                    # The first start fills the page cache, so it is not counted.
                     if number >= 0:
                         sizes.append(measured)
     heading = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
@@ -122,19 +123,19 @@ async def _seconds_each(port: int, question: Question, times: int) -> float:
 
 
 def _asking(question: Question, part: Mapping[str, object]) -> Question:
-    """Return the question with a part of content as its message."""
+    """Return the question with a content part as its message."""
     body = json.loads(question.body) | {"messages": [{"role": "user", "content": [part]}]}
     return replace(question, body=json.dumps(body).encode())
 
 
 def _picture() -> Mapping[str, object]:
-    """Return a picture that makes a body as large as Lambda passes."""
+    """Return a picture that makes a body as large as Lambda accepts."""
     content = base64.b64encode(_PNG + random.Random(1).randbytes(_PICTURE_BYTES)).decode()
     return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{content}"}}
 
 
 async def _store_document(settings: Settings) -> Mapping[str, object]:
-    """Store the largest document that a request may name, and return the part that names it."""
+    """Store the largest document that a request may name; return the part that names it."""
     clock = SystemClock()
     stores = wire_stores(settings, clock)
     files = wire_files(settings, stores, clock)
@@ -153,10 +154,10 @@ async def _store_document(settings: Settings) -> Mapping[str, object]:
 
 @asynccontextmanager
 async def _running(stage: Stage, size_mb: int) -> AsyncIterator[tuple[int, int]]:
-    """Run the artefact on the emulator; yields the gateway's port and the function's process."""
+    """Run the artefact on the emulator; yield the gateway's port and the function's process."""
     python = find_lambda_python(None)
     if python is None:
-        raise SystemExit("no python3.13 runs here: PYTHON313=/path/to/python3.13 names one")
+        raise SystemExit("no python3.13 runs here: name one with PYTHON313=/path/to/python3.13")
     with (
         tempfile.TemporaryDirectory() as folder,
         limited(size_mb, Path(folder)) as wrapper,
@@ -197,8 +198,8 @@ _COLUMNS: Final = (
 
 
 def format_size(size_mb: int, taken: list[Size]) -> str:
-    """Return the line of a size in the table."""
-    tokens_s = [it for each in taken for it in each.first_token_s]
+    """Return the table line of a size."""
+    tokens_s = [size for each in taken for size in each.first_token_s]
     billed_s = _ANSWER_S + median(tokens_s)
     prices = (
         billed_s * size_mb / 1024 * rate * 1e6 + _USD_MILLION_REQUESTS
@@ -207,14 +208,14 @@ def format_size(size_mb: int, taken: list[Size]) -> str:
     cells = (
         f"{size_mb:,} MB",
         f"{size_mb / VCPU_MB:.2f}",
-        f"{median(it.start_s for it in taken) * 1e3:,.0f} ms",
+        f"{median(size.start_s for size in taken) * 1e3:,.0f} ms",
         f"{median(tokens_s) * 1e3:.1f} ms",
         f"{quantiles(tokens_s, n=20)[-1] * 1e3:.1f} ms",
-        f"{STREAM_CHUNKS / median(it.burst_s for it in taken):,.0f}",
-        f"{median(it.paced_s for it in taken) * 1e3:,.0f} ms",
-        f"{max(it.warm_mb for it in taken):.0f} MB",
-        f"{median(it.large_s for it in taken):.2f} s",
-        f"{max(it.peak_mb for it in taken):.0f} MB",
+        f"{STREAM_CHUNKS / median(size.burst_s for size in taken):,.0f}",
+        f"{median(size.paced_s for size in taken) * 1e3:,.0f} ms",
+        f"{max(size.warm_mb for size in taken):.0f} MB",
+        f"{median(size.large_s for size in taken):.2f} s",
+        f"{max(size.peak_mb for size in taken):.0f} MB",
         *(f"{price:.1f}" for price in prices),
     )
     return f"| {' | '.join(cells)} |"

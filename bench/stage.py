@@ -1,8 +1,8 @@
-"""Prepare what a function starts against, by the code of the checkout that it belongs to.
+"""Preparation of everything that a function starts against, with the code of its own checkout.
 
 Usage: python -P stage.py UPSTREAM_PORT DYNAMODB_URL CATALOG_FILE, with that checkout on the path.
-Prints the secret of a funded key. An older checkout reads only the tables and the catalog that it
-has made itself, so nothing but names that all of them have is imported here.
+It prints the secret of a funded key. An older checkout reads only tables and catalogs of its own
+making, so this module imports only names that all checkouts have.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from tollgate.wiring.stores import wire_stores
 
 
 async def make_key(settings: Settings) -> str:
-    """Make the tables and return the secret of a funded key."""
+    """Create the tables and return the secret of a funded key."""
     clock = SystemClock()
     stores = wire_stores(settings, clock)
     try:
@@ -27,7 +27,7 @@ async def make_key(settings: Settings) -> str:
 
 
 def main(upstream_port: int, dynamodb_url: str, catalog_file: Path) -> None:
-    """Compile the catalog, make the tables, and print the key."""
+    """Compile the catalog, create the tables, and print the key."""
     catalog_file.write_bytes(compile_bench_catalog(upstream_port))
     settings = Settings(dynamodb_endpoint_url=dynamodb_url, catalog_file=catalog_file)
     print(asyncio.run(make_key(settings)))

@@ -1,4 +1,4 @@
-"""Measure the streaming function on the Lambda emulator: cold start, and memory afterwards."""
+"""Measurement of the streaming function on the Lambda emulator: cold start, and memory after."""
 
 import contextlib
 import io
@@ -34,7 +34,7 @@ _STAGING = Path(__file__).with_name("stage.py")
 
 @dataclass(frozen=True)
 class Stage:
-    """A checkout, the store and catalog that its function runs against, and a key in them."""
+    """A checkout, with a store, a catalog and a key for its function."""
 
     tree: Path
     settings: Settings
@@ -51,10 +51,10 @@ class Start:
 
 
 async def measure_starts(runs: int) -> list[Row]:
-    """Return the lines on cold starts and memory. Each start is a fresh process."""
+    """Return lines on cold starts and memory. Each start is a fresh process."""
     async with open_stage() as stage:
         taken = [await _starts(stage) for _ in range(runs + 1)]
-        # The first start writes bytecode and fills the page cache.
+        # The first start writes bytecode and fills the page cache, so it is not counted.
         floors_s, sse_s, bedrock_s = zip(*map(astuple, taken[1:]), strict=True)
         return [
             _start_row("SSE", sse_s, floors_s, target=1.3),
@@ -64,7 +64,7 @@ async def measure_starts(runs: int) -> list[Row]:
 
 
 async def compare_starts(other: Path, runs: int) -> dict[str, list[tuple[float, float]]]:
-    """Return the seconds of cold starts here and in another checkout, in pairs, by their route."""
+    """Return the seconds of cold starts here and in another checkout, in pairs, by route."""
     pairs: dict[str, list[tuple[float, float]]] = {"start-sse": [], "start-bedrock": []}
     async with open_stage() as here, open_stage(other) as there:
         for number in range(-1, runs):
@@ -73,7 +73,7 @@ async def compare_starts(other: Path, runs: int) -> dict[str, list[tuple[float, 
                 for stage in (here, there) if number % 2 else (there, here):
                     question = _question(stage, name.removeprefix("start-"))
                     seconds[stage.tree] = await _start_s(stage, question)
-                # The first start writes bytecode and fills the page cache.
+                # The first start writes bytecode and fills the page cache, so it is not counted.
                 if number >= 0:
                     taken.append((seconds[TOP], seconds[other]))
     return pairs
@@ -125,7 +125,7 @@ async def _start_s(stage: Stage, question: Question) -> float:
 
 @asynccontextmanager
 async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
-    """Run the streaming function on the emulator; yields the gateway's port and its process."""
+    """Run the streaming function on the emulator; yield the gateway's port and its process."""
     # The emulator prints the function's log when it ends.
     with contextlib.redirect_stdout(io.StringIO()):
         async with Emulator() as emulator:
@@ -149,7 +149,7 @@ async def _running(stage: Stage) -> AsyncIterator[tuple[int, Child]]:
 
 @asynccontextmanager
 async def open_stage(tree: Path = TOP) -> AsyncIterator[Stage]:
-    """Run an upstream and a store, with tables, catalog and key of a checkout."""
+    """Run an upstream and a store, with tables, catalog and key made by a checkout."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running_ministack(Path(folder)) as dynamodb_url,

@@ -1,4 +1,4 @@
-"""Format rows as a Markdown table that is also readable in a terminal."""
+"""Rows as a Markdown table that is also readable in a terminal."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,18 @@ _VERDICTS = {True: "met", False: "MISSED", None: ""}
 
 
 def format_table(rows: Sequence[Row]) -> str:
-    """Return the rows under their headings, every column as wide as its widest cell."""
+    """Return the rows under their headings, with every column as wide as its widest cell."""
     cells = [
-        (it.figure, it.floor, it.passthrough, it.ours, it.ratio, it.target, _VERDICTS[it.met])
-        for it in rows
+        (
+            row.figure,
+            row.floor,
+            row.passthrough,
+            row.ours,
+            row.ratio,
+            row.target,
+            _VERDICTS[row.met],
+        )
+        for row in rows
     ]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
     rule = tuple("-" * width for width in widths)

@@ -1,4 +1,4 @@
-"""Compare this tree with another checkout, in rounds that alternate between the two."""
+"""Comparison of this tree with another checkout, in rounds that alternate between the two."""
 
 import subprocess
 import tempfile
@@ -12,7 +12,7 @@ from bench.children import TOP, child
 from bench.figures import IN_MEMORY, Scenario
 from bench.rounds import take_sample
 
-# Short samples, so that noise of the machine meets both trees alike.
+# Samples are short, so that noise of the machine affects both trees alike.
 _TIMES_MAX = 40
 
 
@@ -21,7 +21,7 @@ Pairs = Sequence[tuple[float, float]]
 
 @contextmanager
 def checkout_of(name: str) -> Iterator[Path]:
-    """Yield the checkout in a folder of that name, or one of the commit of that name."""
+    """Yield the checkout in the folder of this name, or a checkout of the commit of this name."""
     if Path(name).is_dir():
         yield Path(name).resolve()
         return
@@ -43,7 +43,7 @@ async def compare_trees(
 ) -> dict[str, Pairs]:
     """Return the CPU seconds of a request here and in another checkout, in pairs, by scenario.
 
-    Two rounds are the fewest that have quartiles.
+    Quartiles need at least two rounds.
     """
     with ExitStack() as stack:
         upstream = stack.enter_context(child("bench.upstream", measured=False))
@@ -63,7 +63,7 @@ async def compare_trees(
                     )
                     for gateway in order
                 }
-                # The first round only warms both up.
+                # The first round only warms up both trees.
                 if number >= 0:
                     pairs.append((taken[here.pid].cpu_s, taken[there.pid].cpu_s))
             taken_of[scenario.name] = pairs
@@ -71,7 +71,7 @@ async def compare_trees(
 
 
 def format_pairs(name: str, pairs: Pairs) -> str:
-    """Return a line: the seconds here as a ratio to those of the other checkout."""
+    """Return a line with the CPU here as a ratio to that of the other checkout."""
     ratios = [here_s / there_s for here_s, there_s in pairs]
     low, middle, high = quantiles(ratios, n=4)
     here_ms, there_ms = (median(column) * 1e3 for column in zip(*pairs, strict=True))

@@ -1,7 +1,7 @@
 """Mock upstream: OpenAI-like SSE and Bedrock event streams, rendered once and sent on a schedule.
 
-The requested model decides the answer, so that a gateway in between needs no side channel. Every
-piece of content contains MARK once, in whatever format a gateway renders it.
+The requested model selects the answer, so that a gateway in between needs no side channel. Every
+piece of content contains MARK once, whatever format a gateway renders.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _SLOW_PAUSE_S = 0.3
 
 @dataclass(frozen=True)
 class Script:
-    """Pieces of a chunked body, and the pause before each but the first."""
+    """Pieces of a chunked body, and the pause before each piece except the first."""
 
     head: bytes
     pieces: Sequence[bytes]
@@ -36,7 +36,7 @@ class Upstream(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._received = bytearray()
-        # The bytes of the request that is being received, 0 until its head is there.
+        # Length in bytes of the request being received; 0 until its head has arrived.
         self._due = 0
         self._playing: asyncio.Task[None] | None = None
 
@@ -78,7 +78,7 @@ class Upstream(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         due = loop.time()
         for piece in script.pieces:
-            # Due times do not drift: a late piece shortens the pause after it.
+            # Due times do not drift: a late piece shortens the next pause.
             await asyncio.sleep(due - loop.time())
             self._transport.write(piece)
             due += script.pause_s

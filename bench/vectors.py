@@ -1,7 +1,7 @@
-"""CPU of a large reply with vectors: through the gateway, and through a proxy that copies bytes.
+"""CPU for a large reply with vectors, through the gateway and through a proxy that copies bytes.
 
-`PYTHONPATH=functions python -m bench.vectors` prints seconds of CPU of each, without the server
-that sends the vectors, which is another process.
+`PYTHONPATH=functions python -m bench.vectors` prints the CPU seconds of each. The server that sends
+the vectors is a separate process, and is not counted.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ async def _drain_clients(app: web.Application) -> None:
 
 
 class NoKey:
-    """The authorization of a server without keys."""
+    """The authorization for a server without keys."""
 
     async def headers(self) -> Mapping[str, str]:
         return {}
@@ -65,7 +65,7 @@ class OneProvider(Struct):
 
 
 def reply_body() -> bytes:
-    """Return a reply as OpenAI writes one."""
+    """Return a reply as OpenAI sends it."""
     rng = random.Random(7)
     numbers = ", ".join(repr(rng.uniform(-0.1, 0.1)) for _ in range(DIMENSIONS))
     items = (
@@ -92,7 +92,7 @@ def serve_vectors() -> None:
 
 
 async def copied(body: bytes, client: asyncio.StreamWriter) -> int:
-    """Send the request on, read the reply and write it to the client; return its size."""
+    """Forward the request, read the reply and write it to the client; return its size."""
     async with (
         aiohttp.ClientSession(auto_decompress=False) as session,
         session.post(f"{URL}/embeddings", data=body) as response,

@@ -1,4 +1,4 @@
-"""The buffered function: Lambda's own runtime client calls `handler`."""
+"""Lambda entry point of the buffered API: Lambda's own runtime client calls `handler`."""
 
 from mangum import Mangum
 from mangum.adapter import DEFAULT_TEXT_MIME_TYPES
@@ -45,7 +45,7 @@ handler = Mangum(
         by_topic=_openapi is not None,
     ),
     lifespan="off",
-    # Other types are sent as base64, which API Gateway decodes for `Accept` of the template's
-    # BinaryMediaTypes alone.
+    # Bodies of other types are sent as base64, which API Gateway decodes only if the `Accept`
+    # header matches BinaryMediaTypes of the template.
     text_mime_types=[*DEFAULT_TEXT_MIME_TYPES, "image/svg+xml"],
 )

@@ -1,8 +1,11 @@
-"""The streaming function: started by `stream_bootstrap` in place of Lambda's runtime client."""
+"""Lambda entry point for streamed answers; `stream_bootstrap` starts it in place of Lambda's
+runtime client.
+"""
 
 import gc
 
-# Imports make no garbage, and searching for it takes an eighth of a cold start; `main` enables it.
+# Imports leave no garbage, and searching for some takes an eighth of a cold start. `main` enables
+# collection again.
 gc.disable()
 import asyncio
 
@@ -28,14 +31,14 @@ from tollgate.wiring.stores import wire_stores
 
 
 class Function(Struct, frozen=True):
-    """The app of the metered routes, and the hooks of its snapshot (None without SnapStart)."""
+    """The app that serves the metered routes, and its snapshot hooks (None without SnapStart)."""
 
     app: ASGIApp
     snapshot: Snapshot | None
 
 
 def wire_function(settings: Settings) -> Function:
-    """Make the function from its settings."""
+    """Return the app and hooks that these settings describe."""
     clock = SystemClock()
     observation = wire_observation(settings, clock)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)
@@ -58,7 +61,7 @@ def wire_function(settings: Settings) -> Function:
     )
     if settings.initialization_type != "snap-start":
         return Function(app, None)
-    # Imported here since functions without a snapshot start without it.
+    # Imported here because a function without a snapshot starts faster without this module.
     from tollgate.wiring.snapshot import FunctionSnapshot
 
     return Function(app, FunctionSnapshot(settings, stores, upstream))
@@ -75,7 +78,8 @@ def main() -> None:
     except Exception as error:
         asyncio.run(report_init_error(runtime_api, error))
         raise SystemExit(1) from error
-    # The objects of the start stay: collections need not traverse them again and again.
+    # Objects made at the start are never freed: freezing them spares later collections from
+    # traversing them.
     gc.freeze()
     gc.enable()
     asyncio.run(run_loop(function.app, runtime_api, snapshot=function.snapshot))

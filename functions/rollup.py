@@ -1,4 +1,6 @@
-"""The scheduled function that closes days: their usage is summed up and stored for good."""
+"""Lambda entry point of the scheduled roll-up, which sums each closed day's usage and stores it for
+good.
+"""
 
 import asyncio
 from contextlib import aclosing
@@ -19,7 +21,7 @@ _metrics = Metrics(namespace=_settings.metrics_namespace, service="rollup")
 
 
 def handler(event: object, context: object) -> None:
-    """Close every day that is due, then export those that are not exported."""
+    """Close every day that is due, then export the closed days that are not exported yet."""
     closed, exported = asyncio.run(_close())
     _metrics.add_metric("DaysClosed", MetricUnit.Count, closed)
     _metrics.add_metric("DaysExported", MetricUnit.Count, exported)

@@ -1,6 +1,6 @@
-"""The function that signs people in: Lambda's own runtime client calls `handler`.
+"""Lambda entry point of sign-in: Lambda's own runtime client calls `handler`.
 
-Without a sign-in file beside it, every route says that none is configured.
+Without a sign-in file next to this module, every route answers that sign-in is not configured.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ configure_logging()
 _settings = Settings()
 _built = Path(__file__).with_name("sign-in.json")
 if _settings.sign_in_file is None and _built.exists():
-    # The build puts the reviewed file here.
+    # The build puts the reviewed sign-in file at this path.
     _settings = _settings.model_copy(update={"sign_in_file": _built})
 _clock = SystemClock()
 _stores = wire_stores(_settings, _clock)

@@ -1,6 +1,7 @@
-"""The scheduled function: sweeps holds, maintains workspaces, and audits once a night.
+"""Lambda entry point of the scheduled upkeep: it sweeps holds, maintains workspaces, and audits
+once a night.
 
-An event `{"task": "audit"}` runs the audit, any other event the rest.
+An event `{"task": "audit"}` runs the audit; any other event runs the sweep and the maintenance.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from tollgate.stores.rules.sweep import SweepReport
 from tollgate.wiring.stores import wire_stores
 from tollgate.wiring.upkeep import Upkeep, wire_upkeep
 
-# A page of a scan is up to 1 MB, and no caller waits for it.
+# Scanning one page reads up to 1 MB, and no caller waits for the result.
 _TIMEOUT_S: Final = 10.0
 
 configure_logging()
@@ -31,12 +32,12 @@ _metrics = Metrics(namespace=_settings.metrics_namespace, service="sweeper")
 
 
 def handler(event: Mapping[str, object], context: object) -> None:
-    """Perform the task that the event names."""
+    """Run the task that the event names."""
     if event.get("task") == "audit":
         try:
             differences = asyncio.run(_audit())
         except Exception:
-            # An audit that failed raises the same alarm as one that found a difference.
+            # A failed audit raises the same alarm as an audit that found a difference.
             _metrics.add_metric("AuditDifference", MetricUnit.Count, 1)
             _metrics.flush_metrics()
             raise
@@ -44,11 +45,11 @@ def handler(event: Mapping[str, object], context: object) -> None:
         for difference in differences:
             _log.error("the books differ", extra={"fields": asdict(difference)})
     else:
-        swept, care, hooks = asyncio.run(_sweep())
+        swept, maintained, hooks = asyncio.run(_sweep())
         _metrics.add_metric("HoldsFound", MetricUnit.Count, swept.found)
         _metrics.add_metric("HoldsSettled", MetricUnit.Count, swept.settled)
         _metrics.add_metric("OldestHoldAge", MetricUnit.Seconds, swept.oldest_age_s)
-        _metrics.add_metric("WorkspacesFailed", MetricUnit.Count, care.failed)
+        _metrics.add_metric("WorkspacesFailed", MetricUnit.Count, maintained.failed)
         _metrics.add_metric("WebhooksSent", MetricUnit.Count, hooks.sent)
         _metrics.add_metric("WebhooksFailed", MetricUnit.Count, hooks.failed)
     _metrics.flush_metrics()
@@ -57,9 +58,9 @@ def handler(event: Mapping[str, object], context: object) -> None:
 async def _sweep() -> tuple[SweepReport, MaintenanceReport, WebhookReport]:
     async with _upkeep() as upkeep:
         swept = await upkeep.sweeper.run()
-        care = await upkeep.maintenance.run(swept.crowded)
-        # What happened in this run is sent at its end.
-        return swept, care, await upkeep.webhooks.run()
+        maintained = await upkeep.maintenance.run(swept.crowded)
+        # Webhooks come last, so that the events of this run are sent too.
+        return swept, maintained, await upkeep.webhooks.run()
 
 
 async def _audit() -> Sequence[BrokenInvariant]:

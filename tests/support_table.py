@@ -30,8 +30,8 @@ from tollgate.core.request import (
     JsonOutput,
     SchemaOutput,
     ToolMessage,
-    WorkKind,
 )
+from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import Codec, Guardrail, Target
 from tollgate.providers.ports.formats import WIRE_FORMATS
 from tollgate.routing.file.compile import compile_catalog

@@ -21,7 +21,7 @@ from tests.unit.engine.scribes import FULL, SOUND, STREAM, VERBOSE
 from tests.unit.ingress.media_samples import image
 from tests.unit.routing.catalogs import provider
 from tests.upstream.vectors import listed
-from tollgate.core.request import WorkKind
+from tollgate.core.work.kinds import WorkKind
 from tollgate.ingress.formats import (
     EMBEDDINGS,
     IMAGE_GENERATIONS,

@@ -1,1 +1,1 @@
-"""The gateways that are measured, each run as a process of its own."""
+"""The gateways that are measured, each in its own process."""

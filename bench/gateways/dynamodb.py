@@ -1,7 +1,7 @@
-"""A DynamoDB in memory on a socket: the engine of tests/capacity, with nothing limited.
+"""An in-memory DynamoDB on a socket: the engine of tests/capacity, without limits.
 
-It answers some thousands of calls a second, where an emulator answers some hundreds. `Spent` is an
-operation of its own: the calls that it got since it began, and the units of writes.
+It answers some thousands of calls a second, while an emulator answers some hundreds. The extra
+operation `Spent` returns the number of calls and write units since the start.
 
 Usage: python -m bench.gateways.dynamodb
 """
@@ -26,13 +26,13 @@ SPENT = "Spent"
 
 
 class Spent(Struct, frozen=True):
-    """The calls that a store got since it began, and the units of writes."""
+    """The number of calls and write units of a store since its start."""
 
     calls: int
     write_units: int
 
     def since(self, before: "Spent") -> "Spent":
-        """Return what it did since then."""
+        """Return the calls and units since an earlier reading."""
         return Spent(self.calls - before.calls, self.write_units - before.write_units)
 
 
@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
 async def _call(
     store: MemoryDynamo, operation: str, payload: Mapping[str, Any]
 ) -> tuple[str, object]:
-    """Return the status and the reply, as DynamoDB writes them."""
+    """Return status and reply as DynamoDB sends them."""
     if operation == SPENT:
         return "200 OK", Spent(store.calls.total(), store.units.total())
     refused = "400 Bad Request"
@@ -98,14 +98,14 @@ async def _call(
 
 
 def read_spent(url: str) -> Spent:
-    """Return what the store behind a URL did since it began."""
+    """Return the calls and units since its start of the store at a URL."""
     asked = Request(url, b"{}", {"x-amz-target": f"DynamoDB_20120810.{SPENT}"})
     with urlopen(asked, timeout=10) as reply:
         return json.decode(reply.read(), type=Spent)
 
 
 async def main() -> None:
-    """Answer until the process is ended."""
+    """Serve until the process is ended."""
     store = MemoryDynamo(Partitions(monotonic), Random(7), latency_s=0)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(store), "127.0.0.1", 0, backlog=1024)

@@ -1,4 +1,4 @@
-"""Floor: forwards bytes and parses nothing. Usage: python -m bench.gateways.floor UPSTREAM_PORT"""
+"""The floor, which forwards bytes without parsing: python -m bench.gateways.floor UPSTREAM_PORT"""
 
 import asyncio
 import sys
@@ -32,7 +32,7 @@ class Pipe(asyncio.Protocol):
         )
 
     def join(self, peer: "Pipe") -> None:
-        """Connect the other side, and send it the bytes that arrived before it."""
+        """Connect the other side, and send it the bytes that arrived before."""
         self._peer = peer
         peer.write(b"".join(self._early))
 

@@ -1,7 +1,7 @@
-"""Tollgate behind the same web server as the pass-through, its ledger in memory or on DynamoDB.
+"""Tollgate behind the same web server as the pass-through, with its ledger in memory or DynamoDB.
 
 Usage: python -m bench.gateways.ours UPSTREAM_PORT [DYNAMODB_URL]. If the variable PROFILE_TO names
-a file, a profile of everything between the first request and the end is written to it.
+a file, a profile from the first request to the end is written to it.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ async def main(upstream_port: int, dynamodb_url: str | None) -> None:
         app, key = await _wired(settings, clock)
     if profile_to := os.environ.get("PROFILE_TO"):
         _profile(Path(profile_to))
-    # As chat.py does.
+    # chat.py does the same.
     gc.freeze()
     await serve(Adapter(app), key=key)
 
@@ -53,7 +53,7 @@ async def main(upstream_port: int, dynamodb_url: str | None) -> None:
 async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
     """Return the app and the secret of a funded key.
 
-    Without a DynamoDB the stores are in memory, with the attributes that the wiring reads.
+    Without a DynamoDB URL, memory stores take the place of the attributes that the wiring reads.
     """
     journal = wire_observation(settings, clock).journal
     upstream = wire_upstream(settings, clock)
@@ -81,7 +81,7 @@ async def _wired(settings: Settings, clock: Clock) -> tuple[ASGIApp, str]:
 
 
 class Adapter:
-    """Adapts an ASGI application to a handler of aiohttp's server."""
+    """An adapter from an ASGI application to a handler of aiohttp's server."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

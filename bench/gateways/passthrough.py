@@ -1,4 +1,4 @@
-"""A bare pass-through: aiohttp in and out, no JSON. Usage: python -m … UPSTREAM_PORT"""
+"""A bare pass-through with aiohttp on both sides, no JSON: python -m … UPSTREAM_PORT"""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ from bench.gateways.serving import serve
 
 
 async def main(upstream_port: int) -> None:
-    """Forward each request to the upstream and its answer to the client."""
+    """Forward each request to the upstream, and each answer to the client."""
     upstream = f"http://127.0.0.1:{upstream_port}"
     async with ClientSession(connector=TCPConnector(limit=0)) as client:
 

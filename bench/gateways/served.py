@@ -1,6 +1,6 @@
-"""`tollgate serve` itself, as a process of its own, with two workspaces of one key each.
+"""`tollgate serve` itself, in its own process, with two workspaces of one key each.
 
-One key, and one shard of a wallet, have a thousand requests in flight at most.
+A single key, or a single shard of a wallet, has at most a thousand requests in flight.
 
 Usage: python -m bench.gateways.served UPSTREAM_PORT DYNAMODB_URL
 """
@@ -32,7 +32,9 @@ async def main(upstream_port: int, dynamodb_url: str) -> None:
         settings = Settings(dynamodb_endpoint_url=dynamodb_url, catalog_file=catalog_file)
         clock = SystemClock()
         stores = wire_stores(settings, clock)
-        keys = [await prepare_account(settings, stores, clock, it) for it in WORKSPACES]
+        keys = [
+            await prepare_account(settings, stores, clock, workspace) for workspace in WORKSPACES
+        ]
         process = await asyncio.create_subprocess_exec(
             *(TOLLGATE, "serve", "--port", "0"),
             env={
@@ -50,7 +52,7 @@ async def main(upstream_port: int, dynamodb_url: str) -> None:
         if found is None:
             sys.exit((line + await process.stdout.read()).decode())
         announce(port=int(found[1]), key=keys[0], keys=keys)
-        # Its log is a line a request, and is read so that it does not fill the pipe.
+        # The server logs one line per request; reading them keeps the pipe from filling up.
         while await process.stdout.read(65_536):
             pass
         await process.wait()

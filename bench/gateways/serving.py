@@ -1,4 +1,4 @@
-"""Run the web server that all aiohttp gateways share, so that it costs each of them the same."""
+"""The web server that all aiohttp gateways share, so that its cost is the same for each."""
 
 import asyncio
 

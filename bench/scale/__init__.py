@@ -1,1 +1,1 @@
-"""Measure how calls, units, memory and CPU grow with a deployment: `make scale`."""
+"""Measurement of how calls, units, memory and CPU grow with a deployment: `make scale`."""

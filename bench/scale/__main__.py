@@ -1,4 +1,4 @@
-"""Measure how cost grows, and print it: `make scale`, described in bench/README.md."""
+"""Command line of the growth measurement, `make scale`, described in bench/README.md."""
 
 import argparse
 import asyncio
@@ -31,17 +31,17 @@ from bench.scale.store_parts import measure_keys, measure_records, measure_works
 
 _RESULT: Final = TOP / "dist" / "scale.json"
 _PICTURE: Final = TOP / "dist" / "growth.svg"
-# The simulated rates of docs/performance.md: they take minutes, and run only where PART names them.
+# The simulated rates of docs/performance.md take minutes, so they run only if PART names them.
 _LIMITS: Final = "limits"
-# A run of sixteen shards simulates 40,000 requests: `python -m tests.capacity.report` has them.
+# Sixteen shards take 40,000 simulated requests, which `python -m tests.capacity.report` runs.
 _LIMITED_SHARDS_MAX: Final = 4
-# Nothing here is outside this machine.
+# Everything that the processes reach is on this machine.
 _ENVIRONMENT: Final = {
     "AWS_ACCESS_KEY_ID": "bench",
     "AWS_SECRET_ACCESS_KEY": "bench",
     "BENCH_API_KEY": "bench",
 }
-# What a size counts, and how its part is measured.
+# For each part: what its sizes count, and the function that measures it.
 _PARTS: Final[Mapping[str, tuple[str, Callable[[Template], AsyncIterator[Sequence[Point]]]]]] = {
     "keys": ("keys in a workspace", measure_keys),
     "workspaces": ("workspaces", measure_workspaces),
@@ -54,7 +54,7 @@ _PARTS: Final[Mapping[str, tuple[str, Callable[[Template], AsyncIterator[Sequenc
 
 
 def main() -> None:
-    """Measure the parts, print their tables, and keep all points and the picture."""
+    """Measure the parts, print their tables, and store all points and the picture."""
     parser = argparse.ArgumentParser(prog="make scale", description=__doc__)
     parser.add_argument("--part", nargs="*", choices=(*_PARTS, _LIMITS), default=list(_PARTS))
     parser.add_argument("--picture", type=Path, default=_PICTURE)
@@ -71,11 +71,11 @@ def main() -> None:
 
 
 def _measure_limits() -> list[CapacityRow]:
-    """Return the rates of each shape of few shards, and print each as it is found."""
+    """Return the rates of each shape with few shards, and print each rate once it is found."""
     logging.disable(logging.CRITICAL)
     found: list[CapacityRow] = []
     for name, shape in SHAPES.items():
-        # One key or team is one item, whatever the shards.
+        # A single key or team is one item, however many shards the wallet has.
         of_wallet = shape.keys > 1 and not shape.team
         if of_wallet and shape.shards > _LIMITED_SHARDS_MAX:
             continue
@@ -90,7 +90,7 @@ def _measure_limits() -> list[CapacityRow]:
 
 
 def _read_result() -> dict[str, list[Point]]:
-    """Return the points of earlier runs, which the picture shows too."""
+    """Return the points of earlier runs, which the picture also shows."""
     if not _RESULT.exists():
         return {}
     found = json.decode(_RESULT.read_bytes(), type=dict[str, list[Point]])

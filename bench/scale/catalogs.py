@@ -1,4 +1,4 @@
-"""The part of `make scale` that measures catalogs of many models."""
+"""The part of `make scale` that measures catalogs with many models."""
 
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -23,7 +23,7 @@ _TIMES: Final = 5
 
 
 async def measure_catalogs(_template: Template) -> AsyncIterator[Sequence[Point]]:
-    """Yield the CPU for each number of models; no call to a store is made."""
+    """Yield the CPU for each number of models; no store is called."""
     for models in _MODELS:
         yield _measure(models)
 
@@ -31,7 +31,7 @@ async def measure_catalogs(_template: Template) -> AsyncIterator[Sequence[Point]
 def _measure(models: int) -> Sequence[Point]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "routing.yaml"
-        # Prices grow with the number of a model.
+        # The prices of generated models grow with their number.
         file.write_text(make_routing(models).replace("price_max: 40", "price_max: 4000"))
         compiled = _cpu_ms(lambda: compile_catalog(file), times=1)
         content = compile_catalog(file).content
@@ -43,7 +43,7 @@ def _measure(models: int) -> Sequence[Point]:
 
     def list_models() -> bytes:
         names = {name: (name,) for name in catalog.models}
-        shown = [name_object(catalog, name, it, now_s=NOW_S) for name, it in names.items()]
+        shown = [name_object(catalog, name, entry, now_s=NOW_S) for name, entry in names.items()]
         return ModelsReply(data=shown).model_dump_json(exclude_none=True).encode()
 
     found = {
@@ -63,7 +63,7 @@ def _point(operation: str, size: int, cpu_ms: float) -> Point:
 
 
 def _cpu_ms(work: Callable[[], object], times: int = _TIMES) -> float:
-    """Return the least CPU of some runs, or of a hundred their mean, since each is short."""
+    """Return the least CPU of some runs; since each run is short, one is the mean of a hundred."""
     taken: list[float] = []
     for _ in range(times):
         began_s = process_time()

@@ -1,4 +1,4 @@
-"""Counts the calls to a store, their units, and the CPU that they leave to the caller."""
+"""Counts of calls to a store, their units, and the CPU that the caller itself uses."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ class Cost(Struct, frozen=True, kw_only=True):
 
 
 class CountedStore:
-    """Passes calls on and counts them; `measured` tells what they cost since the last time.
+    """A store that counts calls and passes them on; `measured` returns the costs in between.
 
-    The CPU of the store itself is left out.
+    CPU of the store itself is not counted.
     """
 
     def __init__(self, client: AwsCaller) -> None:
@@ -44,7 +44,7 @@ class CountedStore:
         self._away_s = 0.0
 
     def measured(self) -> Cost:
-        """Return the costs since the last call, and begin anew."""
+        """Return the costs since the last call, and start counting from zero."""
         cpu_s = process_time() - self._began_s - self._away_s
         cost = Cost(
             calls=self._counts["calls"],
@@ -65,7 +65,7 @@ class CountedStore:
         try:
             reply = await self._client.call(operation, payload, attempts_max=attempts_max)
         except StoreError:
-            # A write whose condition failed is billed as one that did not.
+            # DynamoDB bills a write whose condition failed like any other write.
             self._counts["write_units"] += 1
             self._away_s += process_time() - began_s
             raise
@@ -82,10 +82,10 @@ class CountedStore:
             case "PutItem":
                 self._counts["write_units"] += _units(item_bytes(payload["Item"]))
             case "UpdateItem" | "DeleteItem":
-                # An item of the ledger has less than 1 KB but where it has many holds.
+                # An item of the ledger is smaller than 1 KB, unless it has many holds.
                 self._counts["write_units"] += 1
             case "TransactWriteItems":
-                # Of a transaction each write counts twice.
+                # In a transaction, each write counts twice.
                 self._counts["write_units"] += 2 * len(payload["TransactItems"])
             case _:
                 pass

@@ -1,4 +1,4 @@
-"""Deployments of any size: copies of one workspace that the gateway's own code wrote."""
+"""Deployments of any size, made of copies of one workspace that the gateway's own code wrote."""
 
 import json
 import tempfile
@@ -39,11 +39,11 @@ from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 WORKSPACE = "acme"
 KEY = "key-00000"
 TODAY_S = int(NOON_S) // DAY_S * DAY_S
-# 13:30 on the day after: all days before are closed.
+# 13:30 on the day after, when all days before are closed.
 NOW_S = TODAY_S + DAY_S + 48_600.0
 _CREDIT_NANO_USD = 10**15
 _TIMEOUT_S = 60.0
-# One key, member and team each.
+# Prefixes of the items that exist once for each key, member and team.
 _OF_A_KEY = ("H#", "K#", "N#", "P#", "T#team")
 _Texts = Sequence[tuple[str, str]]
 Places = dict[tuple[str, str], Rows]
@@ -60,7 +60,7 @@ class Template(Struct, frozen=True, kw_only=True):
 
 
 async def write_template(client: AwsCaller, clock: HandClock) -> Template:
-    """Create a workspace with all that is in it, serve one generation, and close its day."""
+    """Create a workspace with everything in it, serve one generation, and close its day."""
     tables = await fresh_tables(client)
     stores = dynamo_stores(client, tables, clock)
     await stores.credits.grant(WORKSPACE, "first", _CREDIT_NANO_USD, "scale", by=TESTER)
@@ -97,7 +97,7 @@ async def write_template(client: AwsCaller, clock: HandClock) -> Template:
 
 
 async def make_template() -> Template:
-    """Return a template, written by way of ministack."""
+    """Return a template written through ministack."""
     with tempfile.TemporaryDirectory() as folder, running_ministack(Path(folder)) as url:
         clock = HandClock()
         client = aws_client(url, clock=clock, timeout_s=_TIMEOUT_S)
@@ -113,9 +113,9 @@ def stores_on(client: AwsCaller, template: Template) -> DynamoStores:
 
 
 def copy_template(template: Template, *, workspaces: int = 1, keys: int = 1) -> Places:
-    """Return the rows of so many workspaces, each of which has so many keys.
+    """Return the rows of `workspaces` workspaces with `keys` keys each.
 
-    Each key has a member and a team of its own, and was used on each closed day of the month.
+    Each key has its own member and team, and was used on each closed day of the month.
     """
     items: defaultdict[tuple[str, str], list[Item]] = defaultdict(list)
     for table, found in template.items.items():
@@ -151,7 +151,7 @@ def _sort(item: Item) -> str:
 
 
 def _names(template: Template, workspace: int, key: int) -> _Texts:
-    """Return what is written otherwise in a copy; the first of all keeps its secret."""
+    """Return the texts to replace in a copy; only the first copy keeps the template's secret."""
     key_id = key_name(workspace, key)
     texts = [
         (template.key_id, key_id),

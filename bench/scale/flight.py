@@ -1,4 +1,4 @@
-"""The parts of `make scale` with requests and streams in flight at one process."""
+"""The parts of `make scale` with requests and streams in flight in one process."""
 
 import asyncio
 import resource
@@ -20,19 +20,20 @@ from bench.upstream import SHORT_CHUNKS, STREAM_CHUNKS
 _IN_FLIGHT: Final = (1, 4, 16, 64, 256)
 _WARM_UP_AT_ONCE: Final = 16
 _REQUESTS: Final = 256
-# Of one key at a time: what comes in one burst waits for the store longer than a call may.
+# Streams of one key that open at once: in a larger burst, requests wait longer for the store than a
+# call may take.
 _OPENING: Final = 4
 _WITHIN_S: Final = 300.0
 _PACED_MAX: Final = 100
 _STREAMS: Final = (1, 10, 100, 500, 2_000)
-# Sockets of the caller and of the provider for each stream, and room.
+# Sockets of the caller and the provider for each stream, with a reserve.
 _FILES: Final = 2 * _STREAMS[-1] + 500
 _LOOK_EVERY_S: Final = 0.1
 _NOTHING: Final = Spent(calls=0, write_units=0)
 
 
 async def measure_requests(_template: Template) -> AsyncIterator[Sequence[Point]]:
-    """Yield CPU and waiting of a whole answer for each number of requests in flight."""
+    """Yield CPU and waiting time of a whole answer for each number of requests in flight."""
     with run_gateways([IN_MEMORY, WITH_LEDGER], emulated=False) as (running, url):
         assert url is not None
         for gateway in running.values():
@@ -53,11 +54,11 @@ async def measure_requests(_template: Template) -> AsyncIterator[Sequence[Point]
 
 
 async def measure_streams(_template: Template) -> AsyncIterator[Sequence[Point]]:
-    """Yield memory and CPU of streams that `tollgate serve` has open at a time, of 200 chunks."""
+    """Yield memory and CPU of `tollgate serve` for each number of open streams of 200 chunks."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(_FILES, most), most))
     for streams in _STREAMS:
-        # A process for each size, since memory that a process got is not given back.
+        # Each size gets a new process, because a process does not return memory.
         with run_gateways([SERVED], emulated=False) as (running, _url):
             gateway = running[SERVED]
             await _ask(gateway, times=20, at_once=4)
@@ -75,12 +76,12 @@ async def measure_streams(_template: Template) -> AsyncIterator[Sequence[Point]]
 
 
 async def open_streams(gateway: Child, streams: int) -> tuple[float, int]:
-    """Open so many streams; return the most resident memory meanwhile, and how many were open.
+    """Open `streams` streams; return the peak resident memory, and how many were open at once.
 
-    They are shared out among the gateway's keys, each of which has a thousand at most.
+    Streams are divided among the gateway's keys, each of which has a thousand at most.
     """
     keys = gateway.facts["keys"]
-    # Streams of a second would end before so many are open; those of a minute are a minute's wait.
+    # Streams of a second would end before all are open, while the slow ones take a minute.
     model = "sse/paced" if streams <= _PACED_MAX else "sse/slow"
     asked = asyncio.gather(
         *(
@@ -103,7 +104,7 @@ async def _stream(port: int, key: str, model: str, streams: int) -> Answers:
 
 
 async def _ask(gateway: Child, *, times: int, at_once: int) -> Sequence[float]:
-    """Return the seconds to the first content of each answer, which comes whole."""
+    """Return the seconds to the first content of each answer; answers are not streamed."""
     question = Question.chat(
         "sse/short", SHORT_CHUNKS, stream=False, key=gateway.facts.get("key", "")
     )
@@ -123,7 +124,7 @@ def _point(
     memory_mb: float | None = None,
     spent: Spent = _NOTHING,
 ) -> Point:
-    """Return a point; `spent` is what a store did for all requests of it."""
+    """Return a point; `spent` is what the store did for all its requests."""
     cost = Cost(
         calls=round(spent.calls / _REQUESTS),
         items=0,

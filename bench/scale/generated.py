@@ -1,4 +1,4 @@
-"""Partitions of any length whose rows are made when they are read, before another store."""
+"""Partitions of any length with rows made on reading, in front of another store."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
@@ -12,16 +12,15 @@ from tollgate.stores.aws.items import AnyItem, HoldingItem
 
 # "Paginating table query results" in the Amazon DynamoDB developer guide (seen 2026-11-23).
 _PAGE_BYTES = 1024 * 1024
-# In a reply of a filtered scan: the bytes that were read, which DynamoDB bills.
+# Field of a filtered scan's reply: the bytes that were read, which DynamoDB bills.
 READ_BYTES = "ReadBytes"
 
 
 class GeneratedRows:
-    """Answers reads of generated partitions, and passes every other call on.
+    """A store that answers reads of generated partitions, and passes every other call on.
 
-    `rows` are by table and partition. Pages end where DynamoDB ends them: at the limit of the
-    query, or at 1 MB. Without a client a partition that is not generated is empty, and writes are
-    taken and lost.
+    `rows` are keyed by table and partition. Pages end as in DynamoDB: at the limit of the query, or
+    at 1 MB. Without a client, other partitions are empty, and writes are accepted and lost.
     """
 
     def __init__(self, client: AwsCaller | None, rows: Mapping[tuple[str, str], Rows]) -> None:
@@ -49,9 +48,9 @@ class GeneratedRows:
         return {"Items": []} if operation == "Query" else {}
 
     def _items(self, payload: Mapping[str, Any]) -> Iterator[Item]:
-        """Yield the items of a table behind the place where a scan goes on."""
+        """Yield the items of a table after the position where a scan continues."""
         after = payload.get("ExclusiveStartKey")
-        begin = ("", "") if after is None else tuple(it["S"] for it in after.values())
+        begin = ("", "") if after is None else tuple(each["S"] for each in after.values())
         for (table, partition), rows in self._rows.items():
             if table == payload["TableName"] and partition >= begin[0]:
                 places = range(len(rows))
@@ -97,11 +96,13 @@ def _query(rows: Rows, payload: Mapping[str, Any]) -> AwsReply:
 
 
 def _scan(items: Iterator[Item], payload: Mapping[str, Any]) -> AwsReply:
-    """Return a page of a table; of filters it knows the one for items with holds."""
+    """Return a page of a table; the only filter known is the one for items with holds."""
     reply = _page(items, payload)
     if payload.get("FilterExpression") == HAS_HOLDS:
         items = reply["Items"]
-        held = [it for it in items if HoldingItem.HOLDS in it and it[HoldingItem.HOLDS]["M"]]
+        held = [
+            each for each in items if HoldingItem.HOLDS in each and each[HoldingItem.HOLDS]["M"]
+        ]
         return {**reply, "Items": held, READ_BYTES: sum(map(item_bytes, items))}
     return reply
 
@@ -113,7 +114,8 @@ def _page(found: Iterator[Item], payload: Mapping[str, Any]) -> AwsReply:
         items.append(item)
         taken += item_bytes(item)
         if len(items) == payload.get("Limit") or taken >= _PAGE_BYTES:
-            # As DynamoDB does: where the limit ends the page, there may be nothing behind it.
+            # As in DynamoDB, a page that ends at the limit names a next position even if no item
+            # follows.
             last = {name: item[name] for name in (AnyItem.PARTITION, AnyItem.SORT)}
             return {"Items": items, "LastEvaluatedKey": last}
     return {"Items": items}

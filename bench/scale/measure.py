@@ -1,4 +1,4 @@
-"""Measure operations of the gateway on deployments of growing size."""
+"""Measurement of gateway operations on deployments of growing size."""
 
 import gc
 import tracemalloc
@@ -19,7 +19,7 @@ class Point(Struct, frozen=True, kw_only=True):
     size: int
     cost: Cost
     memory_mb: float | None
-    """The most that Python had allocated for it; None where that was not measured."""
+    """Peak memory allocated by Python for the operation; None if not measured."""
 
 
 async def measure_operations(
@@ -30,9 +30,9 @@ async def measure_operations(
     stores: Callable[[], DynamoStores],
     memory: bool,
 ) -> Sequence[Point]:
-    """Measure each operation on stores without anything in their caches.
+    """Measure each operation on stores whose caches are empty.
 
-    Memory is measured in a second run, because it slows the first one down.
+    Memory is measured in a second run, because tracing slows down the run.
     """
     points: list[Point] = []
     for name, operation in operations.items():

@@ -1,4 +1,4 @@
-"""Records of a day in any number, made when they are read."""
+"""Records of one day in any number, made on reading."""
 
 import zlib
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from tollgate.stores.aws.tables import generation_day, generation_sort
 from tollgate.stores.records.generations import record_item
 
 _RETENTION_S = 30 * DAY_S
-# Fast, and as long as the stored one within a tenth.
+# This level is fast, and its output is within a tenth of the length of stored records.
 _COMPRESSION_LEVEL = 1
 
 

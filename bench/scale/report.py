@@ -1,4 +1,4 @@
-"""Writes the costs at each size as Markdown tables, and draws their growth as SVG."""
+"""The costs at each size as Markdown tables, and their growth as SVG."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,19 +18,19 @@ _COLOURS: Final = (
 )  # fmt: skip
 
 
-# Less is of no interest.
+# Smaller amounts are not shown.
 _LEAST_MB: Final = 0.1
 
 
 def format_points(points: Sequence[Point], unit: str) -> str:
-    """Return a table: an operation a row, a size a column."""
-    sizes = sorted({it.size for it in points})
+    """Return a table with a row for each operation and a column for each size."""
+    sizes = sorted({point.size for point in points})
     lines = [
         f"| {unit} | " + " | ".join(f"{size:,}" for size in sizes) + " |",
         "|---|" + "---|" * len(sizes),
     ]
-    for name in dict.fromkeys(it.operation for it in points):
-        found = {it.size: it for it in points if it.operation == name}
+    for name in dict.fromkeys(point.operation for point in points):
+        found = {point.size: point for point in points if point.operation == name}
         cells = (_cell(found[size]) if size in found else "" for size in sizes)
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -73,9 +73,9 @@ def draw_growth(parts: Mapping[str, Sequence[Point]]) -> str:
 
 
 def _plot(title: str, points: Sequence[Point]) -> str:
-    low = math.floor(math.log10(max(1e-2, min(it.cost.cpu_ms for it in points))))
-    high = max(low + 1, math.ceil(math.log10(max(it.cost.cpu_ms for it in points))))
-    sizes = sorted({it.size for it in points})
+    low = math.floor(math.log10(max(1e-2, min(point.cost.cpu_ms for point in points))))
+    high = max(low + 1, math.ceil(math.log10(max(point.cost.cpu_ms for point in points))))
+    sizes = sorted({point.size for point in points})
     first, last = math.log10(sizes[0]), math.log10(sizes[-1])
 
     def x(size: int) -> float:
@@ -97,10 +97,12 @@ def _plot(title: str, points: Sequence[Point]) -> str:
         f'<text x="{x(size):.0f}" y="{_HEIGHT - 18}" text-anchor="middle">{_name(size)}</text>'
         for size in sizes
     )
-    for place, name in enumerate(dict.fromkeys(it.operation for it in points)):
+    for place, name in enumerate(dict.fromkeys(point.operation for point in points)):
         colour = _COLOURS[place % len(_COLOURS)]
         line = " ".join(
-            f"{x(it.size):.0f},{y(it.cost.cpu_ms):.0f}" for it in points if it.operation == name
+            f"{x(point.size):.0f},{y(point.cost.cpu_ms):.0f}"
+            for point in points
+            if point.operation == name
         )
         label = name.replace("`", "")
         parts.append(

@@ -1,4 +1,4 @@
-"""Rows of a partition, in memory or made when they are read, and the sizes of items."""
+"""Rows of a partition, in memory or made on reading, and the sizes of items."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from tollgate.stores.aws.items import AnyItem
 
 
 class Rows(Protocol):
-    """The rows of one partition by their place in the order of sort keys."""
+    """The rows of one partition, by position in the order of sort keys."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -23,7 +23,7 @@ class Rows(Protocol):
 
 
 class RowsInMemory:
-    """The rows of some items; implements `Rows`."""
+    """Rows of some items in memory; implements `Rows`."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         self._items = sorted(items, key=lambda item: item[AnyItem.SORT]["S"])
@@ -41,7 +41,7 @@ class RowsInMemory:
 
 
 class JoinedRows:
-    """Rows of which each part sorts before the next; implements `Rows`."""
+    """Rows in several parts, each sorted before the next; implements `Rows`."""
 
     def __init__(self, parts: Sequence[Rows]) -> None:
         self._parts = sorted((part for part in parts if len(part)), key=lambda it: it.sort_key(0))
@@ -66,7 +66,7 @@ class JoinedRows:
 
 
 def item_bytes(item: Mapping[str, Any]) -> int:
-    """Return the size of an item: "DynamoDB item sizes and formats" in the same guide."""
+    """Return the size of an item, by "DynamoDB item sizes and formats" in the same guide."""
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
 
 
@@ -81,9 +81,9 @@ def _value_bytes(value: Mapping[str, Any]) -> int:
             return len(content) * 3 // 4
         case "M":
             return 3 + sum(
-                1 + len(name.encode()) + _value_bytes(it) for name, it in content.items()
+                1 + len(name.encode()) + _value_bytes(each) for name, each in content.items()
             )
         case "L":
-            return 3 + sum(1 + _value_bytes(it) for it in content)
+            return 3 + sum(1 + _value_bytes(each) for each in content)
         case _:
             return 1

@@ -21,16 +21,16 @@ from tollgate.stores.aws.tables import Tables, create_tables
 from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.ports.base import Hold
 
-# A wallet grows by four, to sixteen.
+# A wallet grows by four shards at a time, up to sixteen.
 _SHARDS: Final = (1, 4, 16)
 _CREDIT_NANO_USD: Final = 10**15
 _BOUND_NANO_USD: Final = 10_000
-# Of one request, whose figures are the mean. More at a time would make a shard grow.
+# Number of requests whose mean is a figure; more would make a shard grow.
 _TIMES: Final = 20
 
 
 class _Wallet(Struct, frozen=True):
-    """A workspace of so many shards on a store in memory, which limits nothing."""
+    """A workspace with several shards, on an in-memory store without limits."""
 
     stores: DynamoStores
     counted: CountedStore
@@ -86,7 +86,7 @@ async def _settle(wallet: _Wallet, holds: list[Hold]) -> None:
 
 
 async def _refuse(wallet: _Wallet) -> None:
-    """Hold all that each shard has, until a hold is refused: that one is measured."""
+    """Hold everything on each shard until a hold is refused, which is the one to measure."""
     while True:
         wallet.counted.measured()
         try:
@@ -96,7 +96,7 @@ async def _refuse(wallet: _Wallet) -> None:
 
 
 async def _spread(wallet: _Wallet) -> None:
-    # What comes in lies on one shard.
+    # Incoming money goes to one shard.
     credit = 10 * _CREDIT_NANO_USD
     await wallet.stores.credits.grant(WORKSPACE, "second", credit, "scale", by=TESTER)
     wallet.counted.measured()

@@ -34,9 +34,9 @@ from tollgate.web.records.activity_pages import ReplyPage, list_rows, sum_groups
 TEN_THOUSAND: Final = (1, 10, 100, 1_000, 10_000)
 RECORDS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 _WORKSPACE = workspace_name(0)
-# Beyond these sizes it takes minutes: each record costs what it did before.
+# Larger sizes take minutes, and each record costs the same as in smaller ones.
 _READ_WHOLE_MAX: Final = {"roll-up of the day": 1_000_000, "audit": 1_000_000}
-# Beyond, measuring memory takes minutes.
+# Measuring memory at larger sizes takes minutes.
 _MEMORY_MAX: Final = 1_000
 _RECORDS_MEMORY_MAX: Final = 10_000
 _YESTERDAY_S = TODAY_S
@@ -66,7 +66,7 @@ async def measure_keys(template: Template) -> AsyncIterator[Sequence[Point]]:
 
 
 async def _list_activity(stores: DynamoStores, since_s: int, until_s: int) -> None:
-    """Read a month as the first page of its rows does: to the end, for the sum of all."""
+    """Read a month like the first page of its activity: to the end, for the total."""
     page = ReplyPage(())
     found = await stores.activity.read(_WORKSPACE, since_s, until_s)
     await list_rows(found, GenerationFilter(since_s=since_s, until_s=until_s), page, is_first=True)
@@ -79,7 +79,7 @@ async def _sum_activity(stores: DynamoStores, since_s: int, until_s: int, by: st
 
 
 async def measure_workspaces(template: Template) -> AsyncIterator[Sequence[Point]]:
-    """Yield the costs for each number of workspaces, which have one key each."""
+    """Yield the costs for each number of workspaces with one key each."""
     operations: dict[str, Operation] = {
         "page of 100 workspaces": lambda it: it.workspaces.list(limit=100),
         "roll-up with nothing due": lambda it: it.activity.close_due(),
@@ -140,7 +140,7 @@ def _record_reads(rows: RecordRows) -> Mapping[str, Operation]:
 
 
 def _open_day(template: Template) -> Places:
-    """Return the workspace with a day that is over and not closed yet."""
+    """Return the workspace with a day that is over but not closed."""
     mark = f"D#{day_name(_YESTERDAY_S)}"
     core = template.tables.core
     kept = [item for item in template.items[core] if item[AnyItem.SORT]["S"] != mark]
@@ -163,7 +163,7 @@ async def _measure(
     memory_max: int = _MEMORY_MAX,
 ) -> Sequence[Point]:
     counted = CountedStore(GeneratedRows(None, rows))
-    # What the bench itself holds is no work of the collector's.
+    # Freezing spares the collector from objects of the benchmark itself.
     gc.collect()
     gc.freeze()
     try:

@@ -1,4 +1,4 @@
-"""The environment, read here and nowhere else."""
+"""Environment variables, which are read only here."""
 
 import os
 from pathlib import Path
@@ -31,7 +31,7 @@ def _variable_of(field: str) -> str:
 
 
 class Settings(BaseModel):
-    """The settings of a deployment; a caller may state some in place of their variables."""
+    """Settings of a deployment from variables named by their alias, or else `TOLLGATE_<FIELD>`."""
 
     model_config = ConfigDict(
         alias_generator=_variable_of,
@@ -45,56 +45,60 @@ class Settings(BaseModel):
     ledger_table: str = "tollgate-ledger"
     generations_table: str = "tollgate-generations"
     catalog_file: Path = Path("/var/task/routing.json")
-    # The OpenAPI document, written at build; without it, made at its first request.
     openapi_file: Path | None = None
+    """OpenAPI document written at build time; if unset, it is generated at its first request."""
     dynamodb_endpoint_url: str | None = None
     secretsmanager_endpoint_url: str | None = None
     metrics_namespace: str = "Tollgate"
-    # The readers of `GET /metrics` of a server: those with this token, or the programs of its
-    # machine. Without either there is no such route.
     metrics_token: str | None = Field(default=None, min_length=16, repr=False)
+    """Token for `GET /metrics`; without it and `metrics_loopback`, the route does not exist."""
     metrics_loopback: bool = False
-    # The OTLP collector of generations' spans; without it no spans are made.
+    """True lets programs on the server's own machine read `GET /metrics`."""
     otlp_endpoint_url: str | None = None
-    # The name, in Secrets Manager, of the headers that the collector requires: `name=value,…`.
+    """OTLP collector for generation spans; if unset, no spans are created."""
     otlp_headers_secret: str | None = None
-    # The store of kept answers and content: a bucket, or a folder on a machine without one.
+    """Secrets Manager name of the collector's headers: `name=value,…`."""
     objects_bucket: str | None = None
+    """Bucket for stored responses, content and exports."""
     objects_folder: Path | None = None
+    """Folder used instead of the bucket on a machine without one."""
     s3_endpoint_url: str | None = None
-    # Whether the roll-up writes each closed day as tables to `exports/` of that store.
     daily_export: bool = False
-    # The function that reads documents; without it, they are left to models that read them.
+    """True makes the roll-up write each closed day as tables to `exports/` of the object store."""
     reader_function: str | None = None
+    """Lambda function that reads documents; if unset, only models that read them serve."""
     lambda_endpoint_url: str | None = None
-    # Of one uploaded file, and of all that a workspace and each of its keys keeps.
     file_bytes_max: int = Field(default=512 * 1024 * 1024, gt=0)
+    """Largest uploaded file."""
     workspace_files_max: int = Field(default=10_000, gt=0)
+    """Most files that a workspace may keep."""
     workspace_file_bytes_max: int = Field(default=100 * 1024**3, gt=0)
+    """Most bytes of files that a workspace may keep."""
     key_files_max: int = Field(default=5_000, gt=0)
+    """Most files that one key may keep."""
     key_file_bytes_max: int = Field(default=50 * 1024**3, gt=0)
+    """Most bytes of files that one key may keep."""
     key_prefix: str = "sk-tg-"
-    # Management keys of this workspace create workspaces, and grant credit to all of them.
     operator_workspace: str = "default"
-    # Globs of variables that may hold a provider's key, beside those of `core/secret.py`, separated
-    # by commas.
+    """Management keys of this workspace create workspaces and grant credit to any workspace."""
     key_variables: Annotated[tuple[_VariableGlob, ...], BeforeValidator(_separated)] = ()
-    # The targets of budget alerts; both may be set.
+    """Globs, separated by commas, of further variables that may hold a provider's key."""
     alert_topic_arn: str | None = None
+    """SNS topic for budget alerts; `alert_webhook_url` may be set as well."""
     alert_webhook_url: str | None = None
-    # The name, in Secrets Manager, of the secret that signs alerts to the webhook.
     alert_webhook_secret: str | None = None
+    """Secrets Manager name of the secret that signs alerts to the webhook."""
     sns_endpoint_url: str | None = None
-    # The file that says whom an issuer of identities signs in, and as whom; without it callers have
-    # keys alone.
     sign_in_file: Path | None = None
-    # Separated by commas.
+    """File that states whom the identity issuer signs in, and as whom; if unset, only keys work."""
     allowed_origins: Annotated[tuple[str, ...], BeforeValidator(_separated)] = ("*",)
-    # Days that records of generations are kept. A roll-up closes a day within four weeks, so that
-    # fewer than 30 would lose days that were not closed in time.
+    """CORS origins, separated by commas."""
     record_days: int = Field(default=30, ge=30, le=3650)
-    # Of metered routes. API Gateway and Lambda stop at 6 MB; hosts without that limit get this one.
+    """Days that generation records are kept. A roll-up closes a day within four weeks, so fewer
+    than 30 days would lose days that were not closed in time.
+    """
     body_bytes_max: int = Field(default=50_000_000, gt=0)
+    """Largest body of a metered route on hosts without Lambda's limit of 6 MB."""
 
     aws_region: str = Field(default="us-east-1", validation_alias="AWS_REGION")
     aws_access_key_id: str = Field(default="", validation_alias="AWS_ACCESS_KEY_ID")
@@ -104,10 +108,10 @@ class Settings(BaseModel):
     aws_session_token: str | None = Field(
         default=None, validation_alias="AWS_SESSION_TOKEN", repr=False
     )
-    # In place of those three where credentials expire: in restored snapshots, and in containers.
     container_credentials_url: str | None = Field(
         default=None, validation_alias="AWS_CONTAINER_CREDENTIALS_FULL_URI"
     )
+    """Source of credentials in containers and restored snapshots, instead of the three above."""
     container_credentials_path: str | None = Field(
         default=None, validation_alias="AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
     )
@@ -120,10 +124,10 @@ class Settings(BaseModel):
     google_application_credentials: Path | None = Field(
         default=None, validation_alias="GOOGLE_APPLICATION_CREDENTIALS"
     )
-    # Of the gcloud command line: a developer's own login.
     gcloud_folder: str = Field(default="~/.config/gcloud", validation_alias="CLOUDSDK_CONFIG")
-    # `snap-start` if Lambda takes a snapshot once the function has started.
+    """Configuration folder of the gcloud command line, with a developer's own login."""
     initialization_type: str = Field(default="", validation_alias="AWS_LAMBDA_INITIALIZATION_TYPE")
+    """`snap-start` if Lambda takes a snapshot after the function has started."""
 
     @model_validator(mode="before")
     @classmethod
@@ -139,16 +143,16 @@ class Settings(BaseModel):
 
     @property
     def google_file(self) -> Path:
-        """The file of Google credentials, which need not exist."""
+        """Path of the Google credentials, which need not exist."""
         if self.google_application_credentials is not None:
             return self.google_application_credentials
-        # Unlike Path.expanduser, this does not fail where the user has no home.
+        # Unlike Path.expanduser, os.path.expanduser does not fail for a user without a home.
         folder = os.path.expanduser(self.gcloud_folder)
         return Path(folder, "application_default_credentials.json")
 
     @property
     def variables(self) -> KeyVariables:
-        """The variables that may hold a provider's key."""
+        """Variables that may hold a provider's key."""
         return KeyVariables(self.key_variables)
 
 
@@ -158,5 +162,5 @@ def lambda_runtime_api() -> str | None:
 
 
 def environment_variable(name: str) -> str | None:
-    """Return a variable that routing.yaml names, a provider's key; None if unset or empty."""
+    """Return the value of a variable that routing.yaml names; None if unset or empty."""
     return os.environ.get(name) or None

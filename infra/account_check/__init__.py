@@ -1,1 +1,1 @@
-"""`make account-check`: what only a real AWS account can show, asked of a deployed stack."""
+"""`make account-check`: questions that only a real AWS account answers, put to a stack."""

@@ -22,15 +22,17 @@ from tollgate.routing.routing_file import Routing
 
 _ROOT: Final = Path(__file__).parents[2]
 _COST: Final = (
-    "This takes about 20 minutes. By AWS's price list it costs less than 10 cents: the snapshot of"
-    " one version, billed for three hours, and some answers of {model}. While the throttle is"
-    " probed, for some seconds, the stack answers nobody."
+    "This takes about 20 minutes. By AWS's price list, it costs less than 10 cents: the "
+    "snapshot of one version, billed for three hours, and some answers of {model}. During the "
+    "throttle probe, the stack refuses all requests for some seconds."
 )
 
 
 @click.command()
 @click.argument("stage", default="default")
-@click.option("--region", default="", help="Region of the stage; samconfig.toml has it by default.")
+@click.option(
+    "--region", default="", help="Region of the stage; by default the region in samconfig.toml."
+)
 @click.option("--url", default="", help="Another base URL of the stack.")
 @click.option("--model", default="fast", show_default=True, help="Model that answers the probes.")
 @click.option(
@@ -43,7 +45,7 @@ _COST: Final = (
     default=_ROOT / "samconfig.toml",
 )
 def account_check(config: Path, stage: str, *, as_json: bool, **options: str) -> None:
-    """Answer what only a real account can show; exit status 1 unless all is as expected."""
+    """Answer what only a real account can show; the exit status is 1 unless all is as expected."""
     try:
         chosen = read_stage(config.read_text(), stage)
         region = options["region"] or chosen.region
@@ -68,13 +70,13 @@ def account_check(config: Path, stage: str, *, as_json: bool, **options: str) ->
     with interrupted_by_signals():
         verdicts = asyncio.run(_examine(subject))
     print_verdicts(verdicts, "json" if as_json else "auto")
-    if any(it.judgement != "as expected" for it in verdicts):
+    if any(verdict.judgement != "as expected" for verdict in verdicts):
         raise SystemExit(1)
 
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
-    """Let a closed terminal and `kill` end the block as Ctrl-C does, which undoes its changes."""
+    """Make a closed terminal and `kill` end the block as Ctrl-C does, undoing its changes."""
     signals = (signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(each, signal.default_int_handler) for each in signals]
     try:
@@ -93,7 +95,7 @@ async def _examine(subject: Subject) -> Sequence[Verdict]:
 
 
 def _keyless_model(routing: Routing, account: AwsAccount) -> tuple[str, str] | None:
-    """Return a model that only one provider serves, whose secret does not exist, and its name."""
+    """Return a model that only one provider serves, and the name of its missing secret."""
     for slug, model in routing.models.items():
         if model.kind != "chat":
             continue

@@ -1,4 +1,4 @@
-"""One probe for each question; each returns its verdict."""
+"""One probe for each question; each returns a verdict."""
 
 from collections.abc import Awaitable, Callable
 from http.client import HTTPException
@@ -16,36 +16,37 @@ from tollgate.cli.stack.probe import Probe, StreamSeen, Unreachable
 from tollgate.core.clock import Clock
 
 _PROMPT: Final = "Write the numbers from one to forty as words."
-# Lambda's control plane is eventually consistent; log lines take some seconds to be found.
+# Lambda's control plane is eventually consistent, and log lines become searchable after some
+# seconds.
 _PATIENCE_S: Final = 90.0
 _EVERY_S: Final = 3.0
-# A warm process logs a missing secret once, when it first looks for it.
+# A warm process logs a missing secret only once, when it first needs the secret.
 _LOGS_BACK_S: Final = 3600.0
-# Lambda freezes the process after each answer; DynamoDB and providers close idle connections
-# meanwhile, most of them within minutes.
+# Lambda freezes the process after each answer. Meanwhile, DynamoDB and providers close idle
+# connections, mostly within minutes.
 PAUSES_S: Final = (20.0, 120.0, 400.0)
 _DENIED: Final = ("ResourceNotFoundException", "AccessDeniedException")
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """The deployment that is probed, and its clients."""
+    """The deployment under test, and clients for it."""
 
     probe: Probe
     function: ChatFunction
     formation: object
-    """boto3's client of CloudFormation."""
+    """A boto3 client for CloudFormation."""
     stack: str
     clock: Clock
     model: str
-    """A model or route that answers, for a fraction of a cent."""
+    """A model or route whose answer costs a fraction of a cent."""
     keyless: tuple[str, str] | None
-    """A model whose provider's secret does not exist, and the secret's name."""
+    """A model whose provider's secret does not exist, and the name of that secret."""
 
 
 TIMING: Final = Question(
     name="chunk timing",
     expected="events arrive over the whole answer",
-    otherwise="ResponseTransferMode is not STREAM, or a proxy before the API buffers",
+    otherwise="ResponseTransferMode is not STREAM, or a proxy in front of the API buffers",
 )
 THROTTLE: Final = Question(
     name="throttle in STREAM mode",
@@ -55,7 +56,7 @@ THROTTLE: Final = Question(
 SECRET: Final = Question(
     name="missing secret",
     expected=f"provider_auth for the caller; {' or '.join(_DENIED)} in the log",
-    otherwise="functions/tollgate/stores/aws/secrets.py must take this code as an absent key",
+    otherwise="functions/tollgate/stores/aws/secrets.py must treat this code as an absent key",
 )
 SNAPSHOT: Final = Question(
     name="SnapStart under the wrapper",
@@ -64,21 +65,21 @@ SNAPSHOT: Final = Question(
 )
 THAW: Final = Question(
     name="sockets after a thaw",
-    expected="every answer after a pause is whole, at its first attempt",
+    expected="every answer after a pause is complete, at its first attempt",
     otherwise="shorten the keep-alive of http_pool.py and aws_json.py below the shortest bad pause",
 )
 TRAILERS: Final = Question(
     name="error trailers",
-    expected="not forwarded: clients learn of a failure in-band alone",
-    otherwise="say so in a decision that follows 105; a client may then read the trailers as well",
+    expected="not forwarded: clients learn of a failure only in-band",
+    otherwise="write a decision that supersedes 105; a client may then read the trailers as well",
 )
 
 
 async def time_chunks(subject: Subject) -> Verdict:
-    """Stream one answer and look at when its events arrive."""
+    """Stream one answer and measure when its events arrive."""
     seen = subject.probe.stream(subject.model, _PROMPT)
     if not seen.whole:
-        return TIMING.judge(f"no whole answer: {seen.reply.summarize()}", as_expected=False)
+        return TIMING.judge(f"no complete answer: {seen.reply.summarize()}", as_expected=False)
     gaps = [after - before for before, after in pairwise(seen.arrived_s)]
     figures = (
         f"{len(seen.arrived_s)} events; the first after {seen.arrived_s[0]:.2f} s,"
@@ -88,7 +89,7 @@ async def time_chunks(subject: Subject) -> Verdict:
 
 
 async def throttle(subject: Subject) -> Verdict:
-    """Let Lambda refuse the function for a moment, and look at what a client gets."""
+    """Make Lambda refuse the function for a moment, and check what a client gets."""
     async with subject.function.throttled():
         began_s = subject.clock.monotonic_s()
         seen = subject.probe.stream(subject.model, "Hello")
@@ -106,7 +107,7 @@ async def throttle(subject: Subject) -> Verdict:
 
 
 async def miss_secret(subject: Subject) -> Verdict:
-    """Call a model whose provider has no key, and find the code that AWS gave the function."""
+    """Call a model whose provider has no key, and find the code with which AWS refused it."""
     if subject.keyless is None:
         return SECRET.leave("each provider of routing.yaml has its secret")
     model, secret = subject.keyless
@@ -120,13 +121,13 @@ async def miss_secret(subject: Subject) -> Verdict:
         await subject.clock.sleep(_EVERY_S)
     rejection = lines[-1].get("rejection") if lines else None
     return SECRET.judge(
-        f"{code} for {model}; AWS said {rejection} of {secret}",
+        f"{code} for {model}; AWS answered {rejection} for {secret}",
         as_expected=code == "provider_auth" and rejection in _DENIED,
     )
 
 
 async def snapshot(subject: Subject) -> Verdict:
-    """Start the function from a snapshot and send it a request without a key."""
+    """Start the function from a snapshot, and send it a request without a key."""
     async with subject.function.snapshot() as version:
         optimized = subject.function.optimized(version)
         answers = [subject.function.invoke(version, _UNAUTHENTICATED) for _ in range(2)]
@@ -138,7 +139,7 @@ async def snapshot(subject: Subject) -> Verdict:
 
 
 async def thaw(subject: Subject) -> Verdict:
-    """Call the function again after pauses in which it is frozen."""
+    """Call the function again after pauses during which it was frozen."""
     subject.probe.stream(subject.model, "Hello")
     found, all_well = [], True
     for pause_s in PAUSES_S:
@@ -158,7 +159,7 @@ async def end_with_trailers(subject: Subject) -> Verdict:
     async with trailers_stack(subject.formation, f"{subject.stack}-account-check") as url:
         began_s = subject.clock.monotonic_s()
         end = await read_stream_end(url)
-        # A new stage answers 403 until it is known everywhere.
+        # A new stage answers 403 until all of API Gateway knows it.
         while end is StreamEnd.ABSENT and _waits(subject.clock, began_s):
             await subject.clock.sleep(_EVERY_S)
             end = await read_stream_end(url)
@@ -179,7 +180,7 @@ PROBES: Final[tuple[tuple[Question, Callable[[Subject], Awaitable[Verdict]]], ..
 async def run_probe(
     question: Question, probe: Callable[[Subject], Awaitable[Verdict]], subject: Subject
 ) -> Verdict:
-    """Run one probe; what AWS or the network refuses leaves the question unanswered."""
+    """Run one probe; if AWS or the network refuses a call, the question stays unanswered."""
     try:
         return await probe(subject)
     except ClientError as error:
@@ -203,7 +204,7 @@ _UNAUTHENTICATED: Final = {
 
 
 def _status(answer: bytes) -> str:
-    """Return the status of a streamed answer, or the error type of one that failed."""
+    """Return the status of a streamed answer, or the error type of a failed invocation."""
     try:
         document = from_json(answer.partition(bytes(8))[0])
     except ValueError:
@@ -212,7 +213,7 @@ def _status(answer: bytes) -> str:
 
 
 def _failed_attempts(probe: Probe, seen: StreamSeen) -> int:
-    """Count the failed attempts of an answer, from its record."""
+    """Return the number of failed attempts in an answer's record."""
     generation_id = seen.reply.headers.get("x-generation-id")
     record = probe.get(f"/generation?id={generation_id}").field("data")
     attempts = record["provider_responses"] if isinstance(record, dict) else []

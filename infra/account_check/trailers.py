@@ -1,4 +1,4 @@
-"""A temporary stack whose one route ends its stream with error trailers, and how it arrives."""
+"""A temporary stack with one route whose stream ends with error trailers, and a client for it."""
 
 import asyncio
 import re
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 _FOLDER: Final = Path(__file__).parent
 _TIMEOUT_S: Final = 60.0
-# Ten minutes: a REST API with one function takes about one.
+# Ten minutes, because a REST API with one function takes about one.
 _POLLING: Final = {"Delay": 5, "MaxAttempts": 120}
 _SIZE: Final = re.compile(rb"([0-9a-fA-F]+)[^\r\n]*\r\n")
 
@@ -19,15 +19,15 @@ _SIZE: Final = re.compile(rb"([0-9a-fA-F]+)[^\r\n]*\r\n")
 class StreamEnd(Enum):
     """The end of a chunked body as the client sees it."""
 
-    TRAILERS = "it ended, and the trailers came with it"
-    CLEAN = "it ended as a whole answer does, without trailers"
+    TRAILERS = "it ended, and the trailers arrived with it"
+    CLEAN = "it ended like a complete answer, without trailers"
     BROKEN = "the connection broke off"
     ABSENT = "there was no stream"
 
 
 @asynccontextmanager
 async def trailers_stack(formation: Any, name: str) -> AsyncIterator[str]:
-    """Create the stack, yield its URL, and delete it, whatever happens."""
+    """Create the stack, yield its URL, and delete the stack whatever happens."""
     try:
         formation.create_stack(
             StackName=name,
@@ -51,9 +51,9 @@ async def trailers_stack(formation: Any, name: str) -> AsyncIterator[str]:
 
 
 async def read_stream_end(url: str) -> StreamEnd:
-    """Send a GET over HTTP/1.1 and return how its body ended; OSError if nothing answers.
+    """Send a GET over HTTP/1.1 and return how its body ended; raise OSError if nothing answers.
 
-    HTTP clients read past trailers, so the bytes are read as they come.
+    HTTP clients skip trailers, so raw bytes are read.
     """
     parts = urlsplit(url)
     secure = parts.scheme == "https"

@@ -1,7 +1,7 @@
-"""A function that answers every event with a stream which ends with error trailers.
+"""A function that answers every event with a stream that ends with error trailers.
 
-It takes the place of Lambda's runtime client when that imports it. It is deployed as text, so it
-imports nothing but the standard library and stays below 4,096 characters.
+Lambda's runtime client imports this module, which then replaces it. The module is deployed as text,
+so it imports only the standard library and stays below 4,096 characters.
 """
 
 import base64
@@ -17,7 +17,7 @@ BODY = "Lambda-Runtime-Function-Error-Body"
 
 
 def chunk(octets: bytes) -> bytes:
-    """Encode one chunk."""
+    """Return one encoded chunk."""
     return b"%x\r\n%b\r\n" % (len(octets), octets)
 
 

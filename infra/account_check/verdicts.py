@@ -1,4 +1,4 @@
-"""The outcome of one question, and the table of them all."""
+"""The verdict on one question, and the table of all verdicts."""
 
 from collections.abc import Sequence
 from typing import Final, Literal
@@ -7,7 +7,7 @@ from msgspec import Struct, to_builtins
 
 from tollgate.cli.tables import OutputStyle, show
 
-# `unanswered`: the stack or the account gave no way to ask; what was seen says why.
+# `unanswered` means that the stack or the account left no way to find out; `seen` says why.
 Judgement = Literal["as expected", "otherwise", "unanswered"]
 _COLUMNS: Final = ("question", "verdict", "seen", "do")
 
@@ -20,22 +20,22 @@ class Verdict(Struct, frozen=True, kw_only=True):
     expected: str
     seen: str
     otherwise: str
-    """The remedy if it is not as expected."""
+    """The remedy if the answer is not as expected."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """One thing that documents do not settle; its probe answers it."""
+    """A question that documents do not settle and a probe answers."""
 
     name: str
     expected: str
     otherwise: str
 
     def judge(self, seen: str, *, as_expected: bool) -> Verdict:
-        """Return the verdict on what was seen."""
+        """Return the verdict on an observation."""
         return self._verdict("as expected" if as_expected else "otherwise", seen)
 
     def leave(self, why: str) -> Verdict:
-        """Return the verdict that there is none."""
+        """Return the verdict `unanswered`, with the reason."""
         return self._verdict("unanswered", why)
 
     def _verdict(self, judgement: Judgement, seen: str) -> Verdict:
@@ -49,14 +49,14 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 def print_verdicts(verdicts: Sequence[Verdict], style: OutputStyle) -> None:
-    """Print one table; what to do stands only where something is not as expected."""
+    """Print one table, with a remedy only for what is not as expected."""
     rows = [
         {
-            "question": it.question,
-            "verdict": it.judgement,
-            "seen": it.seen,
-            "do": it.otherwise if it.judgement == "otherwise" else "",
+            "question": verdict.question,
+            "verdict": verdict.judgement,
+            "seen": verdict.seen,
+            "do": verdict.otherwise if verdict.judgement == "otherwise" else "",
         }
-        for it in verdicts
+        for verdict in verdicts
     ]
     show(rows, _COLUMNS, style, data=to_builtins(list(verdicts)))

@@ -1,4 +1,5 @@
-"""Builds what a function is deployed as: `python -m infra.artefact FUNCTION FOLDER`.
+"""Build of the folder that a function is deployed from: `python -m infra.artefact FUNCTION FOLDER`.
 
-SAM calls it through functions/Makefile. Runs under Python 3.11 or newer, and needs no Docker.
+SAM calls this package through functions/Makefile. It runs under Python 3.11 or newer, and needs no
+Docker.
 """

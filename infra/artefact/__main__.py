@@ -17,12 +17,12 @@ KEPT = ROOT / ".aws-sam" / "wheels"
 
 
 def main() -> None:
-    """Build one function, or end with one line that says why it cannot be built."""
+    """Build one function, or exit with one line that says why it cannot be built."""
     parser = argparse.ArgumentParser(prog="python -m infra.artefact", description=__doc__)
     parser.add_argument("function", choices=FUNCTIONS)
     parser.add_argument("output", type=Path)
     parser.add_argument("--target", type=Target, choices=Target, default=Target.LAMBDA)
-    parser.add_argument("--python", help=f"a Python {VERSION} that runs here")
+    parser.add_argument("--python", help=f"command of a Python {VERSION} on this machine")
     parser.add_argument("--routing", type=Path, default=ROOT / "routing.yaml")
     options = parser.parse_args()
     try:

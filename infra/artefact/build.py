@@ -1,4 +1,4 @@
-"""Fill one function's folder: its entry file, the modules it reaches, and compiled files."""
+"""Content of one function's folder: its entry file, the modules it reaches, and compiled files."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,21 +26,21 @@ _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {"google": frozenset({"google"}
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the template, as the build sees it."""
+    """A function of the template, as far as the build needs to know it."""
 
-    # The entry module, below functions/.
     module: str
-    # Files beside it that are not Python, and folders of such files.
+    """The entry module, in functions/."""
     beside: tuple[str, ...] = ()
-    # Whether it calls providers, and so needs the packages that their rows use.
+    """Other files and folders from functions/ that are not Python."""
     calls_providers: bool = False
-    # Whether it serves /openapi.json, which is written at build.
+    """True if the function calls providers, and so needs the packages that their rows use."""
     serves_openapi: bool = False
-    # Whether it reads the sign-in file, where the repository has one.
+    """True if the function serves /openapi.json, which the build writes."""
     signs_people_in: bool = False
+    """True if the function reads the sign-in file, should the repository have one."""
 
 
-# By logical id in infra/template.yaml.
+# Functions by logical id in infra/template.yaml.
 FUNCTIONS: Final = {
     "ChatFunction": Function(
         "chat",
@@ -60,16 +60,16 @@ FUNCTIONS: Final = {
 
 
 def build(function: Function, *, source: Path, site: Site, routing: Path, output: Path) -> None:
-    """Fill `output`, which SAM made empty. Raises InvalidRouting if `tollgate check` would fail.
+    """Fill `output`, which SAM left empty. Raises InvalidRouting if `tollgate check` would fail.
 
-    Raises InvalidSignIn if the sign-in file beside the routing file cannot be served.
+    Raises InvalidSignIn if the sign-in file next to the routing file cannot be served.
     """
     compiled = compile_catalog(routing, variables=Settings().variables)
     ours = find_closure(source, [function.module])
     unused = _unused(compiled.routing) if function.calls_providers else _unused(Routing(version=1))
-    needed = [it for it in ours.elsewhere if it.partition(".")[0] not in unused]
+    needed = [each for each in ours.elsewhere if each.partition(".")[0] not in unused]
     _copy(site.folder, site.files_for(needed), output)
-    _copy(source, [it.relative_to(source) for it in ours.files], output)
+    _copy(source, [each.relative_to(source) for each in ours.files], output)
     _copy(source, _files(source, function.beside), output)
     (output / ROUTING_FILE).write_bytes(compiled.content)
     sign_in = routing.with_name(SIGN_IN_FILE)
@@ -84,20 +84,20 @@ def build(function: Function, *, source: Path, site: Site, routing: Path, output
 def _unused(routing: Routing) -> frozenset[str]:
     """Return the packages that no provider of the catalog makes a function import."""
     used = {row.auth for row in routing.providers.values()}
-    return frozenset().union(*(them for auth, them in _BY_AUTH.items() if auth not in used))
+    return frozenset().union(*(each for auth, each in _BY_AUTH.items() if auth not in used))
 
 
 def _files(source: Path, beside: Iterable[str]) -> Iterator[Path]:
     for name in beside:
         place = source / name
         found = sorted(place.iterdir()) if place.is_dir() else (place,)
-        yield from (it.relative_to(source) for it in found)
+        yield from (each.relative_to(source) for each in found)
 
 
 def compile_ours(python: str, source: Path, output: Path) -> None:
     """Compile our own modules. Dependencies were compiled when they were installed."""
-    ours = [output / it.name for it in source.iterdir() if (output / it.name).exists()]
-    compile_all(python, output, [it for it in ours if it.is_dir() or it.suffix == ".py"])
+    ours = [output / each.name for each in source.iterdir() if (output / each.name).exists()]
+    compile_all(python, output, [each for each in ours if each.is_dir() or each.suffix == ".py"])
 
 
 def _copy(source: Path, files: Iterable[Path], output: Path) -> None:

@@ -1,4 +1,4 @@
-"""Write bytecode beside sources: /var/task is read-only, so every process would compile again."""
+"""Bytecode next to its sources: /var/task is read-only, so every process would compile again."""
 
 import subprocess
 from collections.abc import Iterable
@@ -6,13 +6,14 @@ from pathlib import Path
 
 
 def compile_all(python: str, root: Path, places: Iterable[Path]) -> None:
-    """Compile files and folders of `root`, which will lie at /var/task.
+    """Compile files and folders of `root`, which is /var/task on Lambda.
 
-    The bytecode has unchecked hashes, so it stays valid with whatever times the sources get when
-    Lambda unpacks the zip. The sources are shipped too: an interpreter of another version ignores
-    the bytecode and only starts more slowly.
+    The bytecode has unchecked hashes, so it stays valid whatever times the sources get when Lambda
+    unpacks the zip. Sources are shipped too: an interpreter of another version ignores the
+    bytecode, and only starts more slowly.
     """
-    # One process and one order: bytecode depends on which strings the compiler has seen before.
+    # One process compiles in a fixed order, because bytecode depends on which strings the compiler
+    # has seen before.
     subprocess.run(
         [
             *(python, "-m", "compileall", "-q", "-f", "--invalidation-mode", "unchecked-hash"),

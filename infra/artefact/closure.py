@@ -1,7 +1,7 @@
-"""Find the modules that an entry file can reach, by reading sources: nothing is imported.
+"""Search for the modules that an entry file can reach, by reading sources: nothing is imported.
 
-Imports inside functions count, and so do dotted names. Modules that are not reached are not
-shipped, so no list has to leave out the command line or the checks of routing.yaml.
+Imports inside functions count, and so do dotted names. Only reached modules are shipped, so the
+command line and the checks of routing.yaml stay out without a list of exclusions.
 """
 
 import ast
@@ -12,14 +12,14 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Files of one folder, and the names of modules that lie elsewhere."""
+    """Reached files in one folder, and the names of reached modules outside."""
 
     files: frozenset[Path]
     elsewhere: frozenset[str]
 
 
 def find_closure(folder: Path, modules: Iterable[str]) -> Closure:
-    """Return the files of `modules` and of all that they import, at any depth, from `folder`."""
+    """Return the files in `folder` of `modules` and of all that they import, at any depth."""
     files: set[Path] = set()
     elsewhere: set[str] = set()
     seen: set[str] = set()
@@ -58,14 +58,14 @@ def _imported(file: Path, module: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_bytes(), str(file))):
         match node:
             case ast.Import(names=names):
-                yield from (it.name for it in names)
+                yield from (alias.name for alias in names)
             case ast.ImportFrom(module=source, names=names, level=level):
                 base = _absolute(file, module, level, source)
                 yield base
-                # A name taken from a package may be a module of it.
-                yield from (f"{base}.{it.name}" for it in names)
+                # A name imported from a package may be a submodule.
+                yield from (f"{base}.{alias.name}" for alias in names)
             case ast.Call(args=[ast.Constant(value=str(named))], func=function):
-                # Either `DottedName(…)` or `DottedName[…](…)`.
+                # The call is either `DottedName(…)` or `DottedName[…](…)`.
                 callee = function.value if isinstance(function, ast.Subscript) else function
                 if isinstance(callee, ast.Name) and callee.id == "DottedName":
                     yield named.partition(":")[0]

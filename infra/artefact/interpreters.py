@@ -1,4 +1,4 @@
-"""Find the Python version that Lambda runs on this machine: only it can write its bytecode."""
+"""Search for the Python version that Lambda runs: only that version can write its bytecode."""
 
 import argparse
 import os
@@ -13,23 +13,25 @@ _PROBE: Final = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 class NoInterpreter(Exception):
-    """The interpreter that the caller named does not run, or has another version."""
+    """The named interpreter does not run, or has another version."""
 
 
 def find_lambda_python(named: str | None) -> str | None:
-    """Return the command of a Python 3.13 that runs on this machine, or None if there is none.
+    """Return the command of a Python 3.13 that runs on this machine, or None.
 
-    Raises NoInterpreter if `named` is given and is not a Python 3.13.
+    Raises NoInterpreter if `named` is given but is not a Python 3.13.
     """
     if named:
         if _version(named) != VERSION:
             raise NoInterpreter(f"{named} does not run as Python {VERSION}")
         return named
-    # A name on PATH proves nothing: pyenv puts shims there for versions that are not selected, and
-    # an installed version need not be selected.
+    # A name on PATH proves nothing, because pyenv puts shims there even for versions that are not
+    # selected. A version that pyenv has installed but not selected can still be used by its path.
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     pyenv = sorted(map(str, versions.glob(f"{VERSION}.*/bin/python{VERSION}")))
-    return next((it for it in (f"python{VERSION}", *pyenv) if _version(it) == VERSION), None)
+    return next(
+        (command for command in (f"python{VERSION}", *pyenv) if _version(command) == VERSION), None
+    )
 
 
 def _version(command: str) -> str | None:
@@ -43,18 +45,18 @@ def _version(command: str) -> str | None:
 
 
 def main() -> None:
-    """Warn in one line if artefacts will have no bytecode: within its build, SAM hides output."""
+    """Print a warning if artefacts will have no bytecode; SAM would hide it during its build."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--python", help=f"a Python {VERSION} that runs here")
+    parser.add_argument("--python", help=f"command of a Python {VERSION} on this machine")
     try:
         found = find_lambda_python(parser.parse_args().python)
     except NoInterpreter as error:
         sys.exit(f"tollgate: {error}")
     if found is None:
         print(
-            f"tollgate: no Python {VERSION} runs here, so the functions are built without bytecode "
-            "and a cold start takes about twice as long. Name one: "
-            f"make PYTHON313=/path/to/python{VERSION} build",
+            f"tollgate: no Python {VERSION} runs here, so the functions are built without "
+            "bytecode and a cold start takes about twice as long. Name one: make "
+            f"PYTHON313=/path/to/python{VERSION} build",
             file=sys.stderr,
         )
 

@@ -1,4 +1,4 @@
-"""Write the OpenAPI document at build, so that no cold start has to."""
+"""The OpenAPI document, written at build so that no cold start has to write it."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from tollgate.wiring.stores import wire_stores
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """The catalog that is being built, in the role of the catalogs that a function follows."""
+    """The catalog being built, in place of the catalogs that a running function follows."""
 
     catalog: Catalog
 
@@ -27,7 +27,7 @@ class _Compiled:
 
 
 def write_openapi_document(compiled_routing: bytes) -> bytes:
-    """Return the OpenAPI document of the deployed api. No connection is opened."""
+    """Return the OpenAPI document of the deployed API. No connection is opened."""
     settings, clock = Settings(), SystemClock()
     stores = wire_stores(settings, clock)
     services = wire_services(

@@ -1,4 +1,4 @@
-"""Select the files of installed wheels that a function needs."""
+"""Selection of the files in installed wheels that a function needs."""
 
 import re
 import sys
@@ -10,11 +10,11 @@ from typing import Final
 from infra.artefact.closure import find_closure
 from infra.artefact.interpreters import VERSION
 
-# Of these packages only the modules that are reached are shipped, and none of their requirements:
-# botocore is 26 MB, most of it models of services.
+# Of these packages, only reached modules are shipped, without their requirements: botocore has 26
+# MB, mostly models of services.
 _BY_MODULE: Final = frozenset({"aioboto3", "aiobotocore", "boto3", "botocore", "s3transfer"})
-# What code of a package reads beside its modules: for aioboto3 the model of S3, the one service
-# that a function reaches through it, and the authorities that sign its hosts' certificates.
+# Data files that a package reads. aioboto3 reads the model of S3, the only service that a function
+# reaches through it, and the authorities for the certificates of S3's hosts.
 _READ_WITH: Final = {
     "aioboto3": (
         "botocore/cacert.pem",
@@ -25,19 +25,19 @@ _READ_WITH: Final = {
         "botocore/data/s3/",
     )
 }
-# Modules that a package imports by a name that it makes.
+# Modules that a package imports by a computed name.
 _NAMED: Final = {"aioboto3": ("aioboto3.s3.inject",)}
-# Packages that those import only to work with another package, which is not installed, or in place
-# of what they have themselves: without certifi botocore trusts the authorities in its own file.
+# Packages that the ones above import optionally: for another package that is not installed, or to
+# replace a part of their own. Without certifi, botocore trusts the authorities in its own file.
 _PROBED: Final = frozenset({"certifi", "cryptography"})
-# What no code here reads of a package: trafilatura asks for languages only where a crawl is to keep
-# to one, and 10 MB of babel are words of all. No function opens a WebSocket, for which aiohttp has
-# a reader of 2 MB beside the same one in Python, or serves through aiohttp.
+# Files of packages that no code here uses. trafilatura reads babel's words, 10 MB for all
+# languages, only when a crawl keeps to one language. No function opens a WebSocket, for which
+# aiohttp has a reader of 2 MB next to the same one in Python, or serves through aiohttp.
 _UNUSED: Final = (
     *("aiohttp/_websocket/reader_c.", "aiohttp/web", "aiohttp/worker."),
     *("aiohttp/pytest_plugin.", "aiohttp/test_utils.", "babel/locale-data/"),
 )
-# An extra of a package that is required, and the extra for which a package requires another.
+# An extra that is required of a package, and the extra under which a package states a requirement.
 _EXTRAS: Final = re.compile(r"\[([^\]]+)\]")
 _OF_EXTRA: Final = re.compile(r"extra == [\"']([^\"']+)")
 _UNREAD: Final = frozenset({".c", ".h", ".pxd", ".pyi", ".pyx"})
@@ -47,14 +47,14 @@ _TAG: Final = f"cpython-{VERSION.replace('.', '')}"
 
 
 class Site:
-    """A folder that pip installed into, with bytecode beside the sources if there is any."""
+    """A folder that pip installed into; it may contain bytecode."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         installed = list(distributions(path=[str(folder)]))
-        self._by_name = {_canonical(it.name): it for it in installed}
+        self._by_name = {_canonical(each.name): each for each in installed}
         self._by_module = {
-            module: it for it in installed for module in map(_top_module, it.files or ())
+            module: each for each in installed for module in map(_top_module, each.files or ())
         }
 
     def files_for(self, modules: Iterable[str]) -> frozenset[Path]:
@@ -63,21 +63,21 @@ class Site:
         Raises KeyError if no installed package provides a module.
         """
         foreign = _foreign(modules)
-        parts = [it for it in foreign if self._provider(it) in _BY_MODULE]
-        parts += [named for it in parts for named in _NAMED.get(_top(it), ())]
+        parts = [each for each in foreign if self._provider(each) in _BY_MODULE]
+        parts += [named for each in parts for named in _NAMED.get(_top(each), ())]
         part = find_closure(self.folder, parts)
-        reached = (it.relative_to(self.folder) for it in part.files)
-        files = {it for it in reached if it.parts[0] not in _PROBED and not _is_unused(it)}
-        # Packages import some others only where these are installed, too.
-        theirs = [it for it in _foreign(part.elsewhere) if _top(it) in self._by_module]
-        waiting = {self._provider(it) for it in (*foreign, *theirs)}
+        reached = (each.relative_to(self.folder) for each in part.files)
+        files = {each for each in reached if each.parts[0] not in _PROBED and not _is_unused(each)}
+        # Packages import some others only if those are installed.
+        theirs = [each for each in _foreign(part.elsewhere) if _top(each) in self._by_module]
+        waiting = {self._provider(each) for each in (*foreign, *theirs)}
         taken: set[str] = set()
         while waiting - taken:
             name = (waiting - taken).pop()
             taken.add(name)
             shipped = set(_shipped(self._by_name[name]))
             if name in _BY_MODULE:
-                files |= {it for it in shipped if it.parts[0].endswith(".dist-info")}
+                files |= {each for each in shipped if each.parts[0].endswith(".dist-info")}
                 files |= set(self._read_with(name))
             else:
                 files |= shipped
@@ -88,19 +88,19 @@ class Site:
         for name in _READ_WITH.get(package, ()):
             place = self.folder / name
             found = place.rglob("*") if name.endswith("/") else (place,)
-            yield from (it.relative_to(self.folder) for it in found if it.is_file())
+            yield from (each.relative_to(self.folder) for each in found if each.is_file())
 
     def _provider(self, module: str) -> str:
         return _canonical(self._by_module[_top(module)].name)
 
     def _required_by(self, distribution: Distribution) -> set[str]:
-        """Return the requirements that are installed; the lock left out what markers exclude."""
-        plain = [it for it in distribution.requires or () if "extra ==" not in it]
-        extras = [it for requirement in plain for it in self._of_extras(requirement)]
+        """Return the installed requirements; the lock left out those that markers exclude."""
+        plain = [each for each in distribution.requires or () if "extra ==" not in each]
+        extras = [each for requirement in plain for each in self._of_extras(requirement)]
         return {*map(_canonical, plain), *map(_canonical, extras)} & self._by_name.keys()
 
     def _of_extras(self, requirement: str) -> Iterator[str]:
-        """Yield what another package requires for the extras that a requirement names."""
+        """Yield what another package requires for the extras named in a requirement."""
         named = _EXTRAS.search(requirement)
         required = self._by_name.get(_canonical(requirement)) if named else None
         if named is None or required is None:
@@ -132,7 +132,7 @@ def _is_unused(file: PurePath) -> bool:
 
 
 def _foreign(modules: Iterable[str]) -> list[str]:
-    return [it for it in modules if _top(it) not in sys.stdlib_module_names]
+    return [each for each in modules if _top(each) not in sys.stdlib_module_names]
 
 
 def _top(module: str) -> str:
@@ -144,6 +144,6 @@ def _top_module(file: PurePath) -> str:
 
 
 def _canonical(requirement: str) -> str:
-    """Return the normal form of the name that a requirement begins with (PEP 503)."""
+    """Return the normal form of the name at the beginning of a requirement (PEP 503)."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
     return re.sub(r"[-_.]+", "-", name[0]).lower() if name else ""

@@ -1,4 +1,4 @@
-"""Install the locked dependencies of the functions once, and keep them between builds."""
+"""Installation of the functions' locked dependencies, which is reused between builds."""
 
 import hashlib
 import shutil
@@ -12,10 +12,10 @@ from infra.artefact.bytecode import compile_all
 from infra.artefact.interpreters import VERSION, NoInterpreter
 from infra.artefact.site import Site
 
-# Lambda's Amazon Linux 2023 has glibc 2.34; wheels for an older glibc run there too.
+# Lambda's Amazon Linux 2023 has glibc 2.34, which also runs wheels for an older glibc.
 _MANYLINUX: Final = ("manylinux_2_34", "manylinux_2_28", "manylinux_2_17", "manylinux2014")
 _PIP: Final = ("-m", "pip", "--disable-pip-version-check")
-# Hashes and wheels only: nothing that the lock does not name runs or is installed here.
+# Only wheels with a hash in the lock are accepted, so nothing else is installed or run.
 _INSTALL: Final = (
     *("install", "-qq", "--no-compile", "--no-deps", "--require-hashes"),
     *("--only-binary", ":all:"),
@@ -31,10 +31,11 @@ class Target(StrEnum):
 
 
 def install_wheels(lock: Path, kept: Path, target: Target, python: str | None) -> Site:
-    """Install the wheels of `lock` below `kept`, unless an earlier build did, and return them.
+    """Return the wheels of `lock`, installed below `kept` by this build or an earlier one.
 
-    They get bytecode if `python`, the command of a Python 3.13, is given. Raises NoInterpreter if
-    it is not and the target is the host, subprocess.CalledProcessError if pip fails.
+    The wheels get bytecode if `python`, the command of a Python 3.13, is given. Raises
+    NoInterpreter without it if the target is the host, and subprocess.CalledProcessError if pip
+    fails.
     """
     made_from = f"{hashlib.sha256(lock.read_bytes()).hexdigest()} {target} {python}\n"
     folder = kept / target

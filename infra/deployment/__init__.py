@@ -1,1 +1,1 @@
-"""Deploy a stage: questions before the build, then change set, publication and next steps."""
+"""Deployment of a stage: questions, build, change set, publication and next steps."""

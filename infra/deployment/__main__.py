@@ -27,7 +27,7 @@ from tollgate.routing.file.compile import compile_catalog
 from tollgate.routing.file.permissions import secret_names
 
 _ROOT: Final = Path(__file__).parents[2]
-_REGION_DEFAULT: Final = "us-east-1"  # the region of the Bedrock profiles that routing.yaml names
+_REGION_DEFAULT: Final = "us-east-1"  # the region of the Bedrock profiles in routing.yaml
 _stage = click.argument("stage", default="default")
 
 
@@ -45,20 +45,20 @@ def deployment(context: click.Context, config: Path) -> None:
 
 @deployment.command()
 @_stage
-@click.option("--region", default="", help="The region of the stage's first deploy.")
-@click.option("--email", default="", help="The address that gets its alarms.")
+@click.option("--region", default="", help="Region of the stage, for its first deploy.")
+@click.option("--email", default="", help="Address that gets the alarms of the stage.")
 @click.pass_obj
 def prepare(config: Path, stage: str, region: str, email: str) -> None:
-    """Check the credentials; the first time, ask for region and alarm address and keep them."""
+    """Check the credentials; at the first deploy, ask for region and alarm address once."""
     text = config.read_text()
     try:
         chosen = read_stage(text, stage)
-        # Before any question: credentials are the same in every region.
+        # Any region will do before the questions, because credentials are the same in every region.
         known = chosen.region or region or _region_of_environment() or _REGION_DEFAULT
         caller = AwsAccount(parse_region(known)).caller()
         found = _decide_region(chosen, region)
         if chosen.region is None and (sys.stdin.isatty() or region or email):
-            # Parameters that samconfig.toml states are not asked for.
+            # The prompt for an address is shown only if samconfig.toml states no parameters.
             address = parse_email(email)
             if sys.stdin.isatty() and not address and chosen.overrides is None:
                 address = _ask("E-mail address for alarms, empty for none", "", parse_email)
@@ -74,7 +74,7 @@ def prepare(config: Path, stage: str, region: str, email: str) -> None:
 
 @deployment.command()
 @_stage
-@click.option("--region", default="", help="As `prepare` got it.")
+@click.option("--region", default="", help="Same as for `prepare`.")
 @click.pass_obj
 def apply(config: Path, stage: str, region: str) -> None:
     """Show the change set, deploy the build, publish routing.yaml and print the next steps."""
@@ -83,7 +83,8 @@ def apply(config: Path, stage: str, region: str) -> None:
         found = _decide_region(chosen, region)
         account = AwsAccount(found)
         is_first = account.parameter(chosen.stack, TABLE_PROTECTION) is None
-        # Those of colleagues are theirs. Without a stack, a deploy that was broken off left them.
+        # Existing change sets may belong to colleagues. If there is no stack yet, an interrupted
+        # deploy has left them.
         asks = sys.stdin.isatty() and not is_first
         of_others = account.waiting_change_sets(chosen.stack) if asks else frozenset()
     except (InvalidAnswer, AccountError) as error:
@@ -92,10 +93,11 @@ def apply(config: Path, stage: str, region: str) -> None:
     tollgate = os.environ.get("TOLLGATE", str(Path(sys.executable).with_name("tollgate")))
     command = [sam, "deploy", "--config-file", str(config), "--config-env", stage]
     command += ["--stack-name", chosen.stack, "--region", found]
-    # A terminal is shown the change set and asked once. Without one samconfig.toml decides.
+    # On a terminal, SAM shows the change set and asks once. Otherwise, samconfig.toml decides.
     command += ["--confirm-changeset"] if sys.stdin.isatty() else []
     if is_first and not chosen.states_protection:
-        # A create that fails deletes what it made, which DynamoDB refuses for protected tables.
+        # If creating the stack fails, CloudFormation deletes what it has created, which DynamoDB
+        # refuses for protected tables.
         overrides = (*(chosen.overrides or ()), f"{TABLE_PROTECTION}=false")
         command += ["--parameter-overrides", *overrides]
     _run(command)
@@ -105,7 +107,7 @@ def apply(config: Path, stage: str, region: str) -> None:
         _protect_tables(account, chosen)
     except AccountError as error:
         raise click.ClickException(str(error)) from error
-    # A catalog that was published before would win over the one that has just been deployed.
+    # A catalog published earlier would otherwise override the one that has just been deployed.
     _run([tollgate, "publish", "--stack", chosen.stack, "--region", found])
     routing = compile_catalog(_ROOT / "routing.yaml").routing
     missing = [name for name in secret_names(routing) if not _has_secret(account, name)]
@@ -113,9 +115,9 @@ def apply(config: Path, stage: str, region: str) -> None:
 
 
 def _protect_tables(account: AwsAccount, stage: Stage) -> None:
-    """Protect the tables of a stage against deletion, unless it states that by itself.
+    """Protect the tables of a stage against deletion, unless the stage says how to protect them.
 
-    A deploy that was interrupted before this is made good by the next one.
+    If a deploy is interrupted before this, the next deploy catches up.
     """
     if stage.states_protection or account.parameter(stage.stack, TABLE_PROTECTION) != "false":
         return
@@ -124,7 +126,7 @@ def _protect_tables(account: AwsAccount, stage: Stage) -> None:
 
 
 def _has_secret(account: AwsAccount, name: str) -> bool:
-    """Return whether a secret is there; one that may not be looked for counts as absent."""
+    """Return whether a secret exists; without permission to look, assume that it does not."""
     try:
         return account.has_secret(name)
     except AccountError:
@@ -132,7 +134,7 @@ def _has_secret(account: AwsAccount, name: str) -> bool:
 
 
 def _decide_region(stage: Stage, stated: str) -> str:
-    """Return where a stage lives: as samconfig.toml says, as stated, or as a terminal answers."""
+    """Return a stage's region: from samconfig.toml, as stated, or as answered on the terminal."""
     if stage.region and stated and stated != stage.region:
         raise InvalidAnswer(f"stage {stage.name} is in {stage.region}, as samconfig.toml says")
     known = stage.region or stated
@@ -143,14 +145,16 @@ def _decide_region(stage: Stage, stated: str) -> str:
         return _ask("AWS region", surrounding or _REGION_DEFAULT, parse_region)
     if surrounding is None:
         raise InvalidAnswer(
-            "no region is known, and no terminal to ask on: say make deploy REGION=us-east-1"
-            " EMAIL=you@example.com, or set AWS_REGION; EMAIL gets the alarms and may be left out"
+            "no region is known, and there is no terminal to ask on: run make deploy "
+            "REGION=us-east-1 EMAIL=you@example.com, or set AWS_REGION; EMAIL gets the alarms "
+            "and may be left out"
         )
     return parse_region(surrounding)
 
 
 def _region_of_environment() -> str | None:
-    # The AWS command line and Lambda know AWS_REGION, boto3 only AWS_DEFAULT_REGION and profiles.
+    # The AWS command line and Lambda read AWS_REGION; boto3 reads only AWS_DEFAULT_REGION and
+    # profiles.
     if region := os.environ.get("AWS_REGION"):
         return region
     try:
@@ -161,7 +165,7 @@ def _region_of_environment() -> str | None:
 
 
 def _ask(question: str, default: str, parse: Callable[[str], str]) -> str:
-    """Ask until the answer can be parsed."""
+    """Return the first answer on the terminal that can be parsed."""
 
     def parsed(answer: str) -> str:
         try:

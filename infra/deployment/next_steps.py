@@ -25,7 +25,7 @@ secret; its value is typed or piped in, and ends with Ctrl-D:
 
 
 def next_steps(stack: str, region: str, missing_secrets: Sequence[str]) -> str:
-    """Return the text; each secret that is not there yet has a line that makes it."""
+    """Return the text, with a command for each missing secret."""
     lines = "".join(f"  {create_secret_command(name, region)}\n" for name in missing_secrets)
     text = _FIRST_USE.format(stack=f"--stack {stack} --region {region}")
     return text + (_SECRETS + lines if lines else "")

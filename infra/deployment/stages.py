@@ -1,4 +1,4 @@
-"""The stages of samconfig.toml: read one, and keep the answers that belong to it."""
+"""The stages of samconfig.toml: reading a stage, and storing the answers for it."""
 
 import re
 import tomllib
@@ -9,19 +9,19 @@ from msgspec import Struct
 
 ALARM_EMAIL: Final = "AlarmEmail"
 TABLE_PROTECTION: Final = "TableDeletionProtection"
-# What may stand between quotation marks of TOML, and be one word of SAM's parameter overrides.
+# These characters need no escape in TOML strings, and form one word of SAM's parameter overrides.
 _REGION: Final = re.compile(r"[a-z]{2}(?:-[a-z]+)+-[0-9]")
 _EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 
 
 class InvalidAnswer(ValueError):
-    """A region, an address or a stage that cannot be one."""
+    """An invalid region, address or stage."""
 
 
 class Stage(Struct, frozen=True, kw_only=True):
-    """One stage as samconfig.toml has it; `region` is None until its first deploy.
+    """A stage in samconfig.toml; `region` is None until its first deploy.
 
-    `overrides` are its parameters in SAM's own form, None if it states none.
+    `overrides` are its parameters in SAM's own form, or None if it states none.
     """
 
     name: str
@@ -32,18 +32,18 @@ class Stage(Struct, frozen=True, kw_only=True):
     @property
     def states_protection(self) -> bool:
         """Return whether the stage itself states the protection of its tables."""
-        return any(TABLE_PROTECTION in it for it in self.overrides or ())
+        return any(TABLE_PROTECTION in override for override in self.overrides or ())
 
 
 def read_stage(text: str, name: str) -> Stage:
-    """Return the stage of that name; InvalidAnswer if samconfig.toml has none."""
+    """Return a stage by name; raise InvalidAnswer if samconfig.toml lacks it."""
     stages = tomllib.loads(text)
     try:
         deploy: Mapping[str, object] = stages[name]["deploy"]["parameters"]
         stack = deploy["stack_name"]
     except (KeyError, TypeError) as missing:
         raise InvalidAnswer(
-            f"samconfig.toml has no stage {name!r}: copy those of `default`"
+            f"samconfig.toml has no stage {name!r}: copy the sections of `default`"
         ) from missing
     region = deploy.get("region")
     overrides = deploy.get("parameter_overrides")
@@ -56,7 +56,7 @@ def read_stage(text: str, name: str) -> Stage:
 
 
 def _override_words(stated: object) -> Iterator[str]:
-    """Yield parameters as SAM's command line takes them, of a text, a table or a list of these."""
+    """Yield parameters in the form of SAM's command line, from a text, a table or a list."""
     match stated:
         case list():
             for each in stated:
@@ -66,7 +66,7 @@ def _override_words(stated: object) -> Iterator[str]:
             yield from _override_words(others)
         case dict():
             for name, value in stated.items():
-                # SAM joins the values of a list so.
+                # SAM joins the values of a list with commas.
                 text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
                 escaped = text.replace('"', '\\"')
                 yield f'{name}="{escaped}"'
@@ -75,7 +75,7 @@ def _override_words(stated: object) -> Iterator[str]:
 
 
 def keep_answers(text: str, stage: Stage, region: str, email: str) -> str:
-    """Return samconfig.toml with a stage's region and alarm address; all else stays as it is.
+    """Return samconfig.toml with a stage's region and alarm address; the rest stays as it is.
 
     Raises InvalidAnswer for an address if the stage states parameters already.
     """
@@ -90,7 +90,7 @@ def keep_answers(text: str, stage: Stage, region: str, email: str) -> str:
 
 
 def _insert(text: str, header: str, lines: list[str]) -> str:
-    """Return the text with lines after the header of a table, which is added if it is absent."""
+    """Return the text with lines after the header of a table, which is added if absent."""
     before, found, after = text.partition(f"{header}\n")
     if not found:
         return f"{text}\n{header}\n" + "".join(f"{line}\n" for line in lines)
@@ -98,14 +98,14 @@ def _insert(text: str, header: str, lines: list[str]) -> str:
 
 
 def parse_region(text: str) -> str:
-    """Return a region's name; InvalidAnswer if it has not the form of one."""
+    """Return the name of a region; raise InvalidAnswer if the text does not look like one."""
     if not _REGION.fullmatch(text.strip()):
-        raise InvalidAnswer(f"{text!r} is no region: one is us-east-1")
+        raise InvalidAnswer(f"{text!r} is not a region: one is us-east-1")
     return text.strip()
 
 
 def parse_email(text: str) -> str:
-    """Return an address, or nothing for nobody; InvalidAnswer for anything else."""
+    """Return an address, or "" for nobody; raise InvalidAnswer for anything else."""
     if text.strip() and not _EMAIL.fullmatch(text.strip()):
-        raise InvalidAnswer(f"{text!r} is no e-mail address")
+        raise InvalidAnswer(f"{text!r} is not an e-mail address")
     return text.strip()

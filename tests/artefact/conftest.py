@@ -22,7 +22,7 @@ def interpreter() -> str:
     """What runs the artefacts here, as Lambda's python3.13 does there."""
     python = python_3_13()
     if python is None:
-        pytest.skip("no python3.13 runs here: PYTHON313=/path/to/python3.13 names one")
+        pytest.skip("no python3.13 runs here: name one with PYTHON313=/path/to/python3.13")
     return python
 
 

@@ -74,7 +74,7 @@ def test_a_saved_table_has_the_rows_of_all_pages_and_a_refusal_is_shown(
 def test_a_filter_that_is_refused_stays_to_be_changed(visitor: Visitor) -> None:
     visitor.sign_in()
     visitor.open("generations?label=search")
-    visitor.page.get_by_text("label: write it as name:value.").wait_for()
+    visitor.page.get_by_text("label: must be name:value.").wait_for()
     visitor.fill(label="team:search")
     visitor.press("Filter")
     visitor.page.get_by_role("table").get_by_text("test/echo").first.wait_for()

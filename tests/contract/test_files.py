@@ -182,10 +182,10 @@ async def test_c70_caps_hold_for_a_key_and_its_workspace(
     await store.create(NEW, b"x" * 2_500)
     error = await refused(store.create(NEW, b"x" * 501))
     assert error.code is ErrorCode.STORAGE_QUOTA_EXCEEDED
-    assert "The key may keep 3,000 bytes" in error.message
+    assert "The key may store 3,000 bytes" in error.message
     await store.create(OTHER_KEY, b"x" * 1_400)
     error = await refused(store.create(OTHER_KEY, b"x" * 101))
-    assert "The workspace may keep 4,000 bytes" in error.message
+    assert "The workspace may store 4,000 bytes" in error.message
     # What the key was counted for is given back where the workspace refuses.
     dynamo.clock.now += 1
     assert await store.create(OTHER_KEY, b"x" * 100)

@@ -92,7 +92,7 @@ async def divide(
             owner=TEAM,
             settings=state_settings(settings),
             revision=0,
-            was=slices,
+            slices_before=slices,
             slices=slices,
         )
     )

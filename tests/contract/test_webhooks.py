@@ -219,7 +219,7 @@ async def test_a_receiver_that_fails_is_tried_for_three_days_then_disabled(hooks
     shown = await hooks.store.get("acme", webhook.id)
     assert shown is not None
     assert not shown.webhook.enabled
-    assert shown.webhook.disabled_reason == "It took no event for 3 days: HTTP 500."
+    assert shown.webhook.disabled_reason == "It accepted no event for 3 days: HTTP 500."
     [entry] = await audited(hooks, "webhook.disable")
     assert (entry.actor.id, entry.target) == ("sweeper", webhook.id)
     assert entry.after == {"disabled": "true"}

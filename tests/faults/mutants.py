@@ -143,7 +143,7 @@ ADMINISTRATION_MUTANTS: Final = (
         name="level without an entry",
         shown_by="team.create",
         path="stores/people/levels.py",
-        text='actions += self.entry(by, "create", row, after=settings)',
+        text='actions += self._entry(by, "create", row, after=settings)',
         instead="actions += []",
     ),
     Mutant(

@@ -56,7 +56,7 @@ async def divide(
                 owner=owner,
                 settings=state_settings(READERS[level](row)),
                 revision=read_number(row, "rev"),
-                was=slices,
+                slices_before=slices,
                 slices=slices,
             )
             if done.is_set():

@@ -136,7 +136,7 @@ def test_where_nothing_is_found_it_says_so(server: LocalServer) -> None:
     listed = run(server, "generations", "ls", "--until", "2026-01-01")
     assert (listed.returncode, listed.stderr) == (0, "Nothing found.\n")
     grouped = run(server, "spend", "--by", "tema")
-    assert grouped.stderr.startswith("No used key has a label tema.")
+    assert grouped.stderr.startswith("No key with usage has a label tema.")
 
 
 def test_generations_are_listed_since_a_day_or_some_hours_ago(server: LocalServer) -> None:
@@ -217,14 +217,14 @@ def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: Local
     assert head.split() == ["id", "created_at", "status", "usd"]
     assert "…" not in row
     assert remark == (
-        "A wider terminal shows model, key, tokens, ms, provider too; --json has all."
+        "A wider terminal shows model, key, tokens, ms, provider too; --json shows all columns."
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "variables", "code", "said"),
     [
-        (("keys", "ls"), {"TOLLGATE_KEY": ""}, 1, "There is no key.\nSet TOLLGATE_KEY"),
+        (("keys", "ls"), {"TOLLGATE_KEY": ""}, 1, "No key is set.\nSet TOLLGATE_KEY"),
         (("keys", "ls"), {"TOLLGATE_URL": "http://127.0.0.1:9"}, 1, "start one: `tollgate dev`"),
         (("keys", "ls"), {"TOLLGATE_URL": "file:///etc/passwd"}, 1, "no http or https URL"),
         (("keys", "show", "nobody"), {}, 1, "`tollgate keys ls` shows them all."),

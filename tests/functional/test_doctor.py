@@ -172,7 +172,7 @@ def test_what_aws_does_not_tell_is_a_failure_and_the_rest_is_checked(
 
 @pytest.mark.parametrize(
     ("key", "said"),
-    [(None, "there is no key for requests"), ("sk-tg-other", "the key is not accepted")],
+    [(None, "no key for requests is set"), ("sk-tg-other", "the key is not accepted")],
 )
 def test_a_key_that_is_missing_or_wrong_fails(
     gateway: ScriptedGateway, key: str | None, said: str

@@ -240,7 +240,8 @@ def test_a_folder_that_cannot_be_written_is_named(
     terminal.folder.joinpath("tollgate").write_text("a file")
     refused = terminal.run(*words)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.startswith(f"Error: {terminal.folder}/tollgate cannot keep a sign-in: ")
+    reason = f"Error: A sign-in cannot be stored in {terminal.folder}/tollgate: "
+    assert refused.stderr.startswith(reason)
 
 
 def test_somebody_whom_no_rule_knows_hears_it_in_the_terminal(terminal: Terminal) -> None:

@@ -172,7 +172,7 @@ def test_what_cannot_be_planned_exits_with_one(commit: Commit, arguments: tuple[
 @pytest.mark.parametrize("named", ["--output=x", "-x", ""])
 def test_what_looks_like_an_option_never_reaches_git(commit: Commit, named: str) -> None:
     commit(routing_yaml=BEFORE)
-    assert plan("--", named, "HEAD").output == f"Error: {named!r} is no revision of git.\n"
+    assert plan("--", named, "HEAD").output == f"Error: {named!r} is not a revision of git.\n"
 
 
 def test_traffic_that_cannot_be_read_is_an_error(commit: Commit, tmp_path: Path) -> None:

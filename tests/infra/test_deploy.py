@@ -231,7 +231,7 @@ def test_an_address_is_not_written_beside_parameters_that_are_stated(tmp_path: P
     ("options", "said"),
     [
         (("nowhere",), "samconfig.toml has no stage 'nowhere'"),
-        (("--region", "mars"), "'mars' is no region"),
+        (("--region", "mars"), "'mars' is not a region"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_asked_of_aws(

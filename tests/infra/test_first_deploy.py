@@ -136,6 +136,6 @@ def test_without_credentials_one_sentence_comes_before_any_question(
     shown = on_terminal(deployment(config, "prepare"), environment)
     assert shown.status == 1
     assert shown.screen.strip() == (
-        "Error: there are no AWS credentials here: `aws configure`, or AWS_PROFILE, sets them"
+        "Error: there are no AWS credentials here: set them with `aws configure` or AWS_PROFILE"
     )
     assert "region" not in kept(config)

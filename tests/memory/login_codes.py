@@ -38,7 +38,7 @@ class MemoryCodes:
         self.values.pop((kind, digest), None)
         return found
 
-    async def count(self, what: str, origin: str, *, window_s: int, most: int) -> bool:
-        window = (what, origin, int(self._clock.now_s()) // window_s)
+    async def count(self, purpose: str, origin: str, *, window_s: int, most: int) -> bool:
+        window = (purpose, origin, int(self._clock.now_s()) // window_s)
         self._counts[window] = self._counts.get(window, 0) + 1
         return self._counts[window] <= most

@@ -243,7 +243,9 @@ class MemoryMemberStore(_Noted):
             here = other.workspace_id == member.workspace_id and other.removed_s is None
             if here and other.role == "owner" and other.id != member.id:
                 return
-        raise RequestError(ErrorCode.INVALID_REQUEST, "A workspace keeps an owner.", param=param)
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, "A workspace must have an owner.", param=param
+        )
 
 
 class MemorySessionStore(_Noted):

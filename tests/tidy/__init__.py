@@ -1,1 +1,1 @@
-"""The style rules, as pure functions from a source file to what breaks them in it."""
+"""Style rules as pure functions from a source file to its violations."""

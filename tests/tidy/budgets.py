@@ -1,8 +1,7 @@
-"""The lines that each room of the product may have; `python -m tests.tidy.budgets` writes them.
+"""Line budgets of the product's rooms; `python -m tests.tidy.budgets` writes the table.
 
-A room is a folder of functions/tollgate; its budget is reviewed when it grows, as
-tests/artefact/streaming_imports.txt is. The table follows a room that shrinks, so that lines which
-were saved are not spent again without a word in a commit.
+A room is a folder of functions/tollgate. A larger budget shows in review. When a room shrinks, its
+budget is lowered as well, so that saved lines are not spent again unnoticed.
 """
 
 from collections import Counter
@@ -12,13 +11,13 @@ from typing import Final
 
 TABLE: Final = Path(__file__).with_name("budgets.txt")
 PRODUCT: Final = Path(__file__).parents[2] / "functions" / "tollgate"
-# Budgets are multiples of the step, and a room is at most so many lines below its budget.
+# Budgets are multiples of the step, at most `SPARE_MAX` lines above the room's size.
 STEP: Final = 50
 SPARE_MAX: Final = 150
 
 
 def count_lines(product: Path = PRODUCT) -> dict[str, int]:
-    """Return the lines of each room; modules next to the rooms are the room `.`."""
+    """Return the lines of each room; modules outside folders count as the room `.`."""
     lines: Counter[str] = Counter()
     for path in product.rglob("*.py"):
         first, *rest = path.relative_to(product).parts
@@ -27,13 +26,13 @@ def count_lines(product: Path = PRODUCT) -> dict[str, int]:
 
 
 def read_budgets(table: str) -> dict[str, int]:
-    """Return the budgets of a table whose lines are a room and a number."""
+    """Return the budgets of a table with a room and a number in each line."""
     rows = (line.split() for line in table.splitlines())
     return {room: int(lines) for room, lines in rows}
 
 
 def rooms_out_of_budget(lines: Mapping[str, int], budgets: Mapping[str, int]) -> Iterator[str]:
-    """Yield a sentence for each room that has another budget than it should."""
+    """Yield a message for each room whose budget is missing, exceeded or too high."""
     for room in sorted({*lines, *budgets}):
         if room not in budgets or room not in lines:
             yield f"{room}: the room is new or gone, so the table is out of date"
@@ -47,7 +46,7 @@ def rooms_out_of_budget(lines: Mapping[str, int], budgets: Mapping[str, int]) ->
 
 
 def write_table(lines: Mapping[str, int]) -> str:
-    """Return a table in which each room has its lines, rounded up to the step."""
+    """Return the table of the rooms' lines, each rounded up to the step."""
     rows = ((room, -(-count // STEP) * STEP) for room, count in sorted(lines.items()))
     return "".join(f"{room} {budget}\n" for room, budget in rows)
 

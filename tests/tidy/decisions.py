@@ -1,4 +1,4 @@
-"""Decisions read enums and values: no text that is written for people decides anything."""
+"""Rule that control flow never depends on text written for people."""
 
 import ast
 from collections.abc import Iterator
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from tests.tidy.layers import part_of
 from tests.tidy.source import Finding, Rule, Source
 
-# Where control flow decides what is served, refused or billed.
+# Folders whose control flow decides what is served, refused or billed.
 _DECIDING = ("engine", "routing")
-# Names of values that are sentences for people, ours or a provider's.
+# Names of values that are sentences for people, from the product or a provider.
 _PROSE = frozenset({"hint", "message", "reason", "reasons", "words"})
 _COMPARING = (ast.In, ast.NotIn, ast.Eq, ast.NotEq)
 _SEARCHING = frozenset({"count", "endswith", "find", "index", "rfind", "startswith"})

@@ -1,19 +1,19 @@
-"""Circles of files, and imports within functions.
+"""Rules on import cycles and on imports within functions.
 
-A circle is found through every import, those within functions and those for types included, and
-through dotted names: it means that none of its files can be read or moved alone.
+Cycles are found through all imports, including those within functions and for types, and through
+dotted names. The files of a cycle cannot be read or moved alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from tests.tidy.source import Finding, Rule, Source
 
-# A ratchet: lower it with each import that moves to the top or becomes a dotted name.
+# A ratchet: lower this with each import that moves to the top or becomes a dotted name.
 DEFERRED_MAX = 35
 
 
 def files_form_no_circle(sources: Iterable[Source]) -> Iterator[Finding]:
-    """Yield each circle of the product's files once, at the first of them by name."""
+    """Yield each import cycle once, at the alphabetically first of its files."""
     product = {source.module: source for source in sources if source.path.parts[0] == "functions"}
     uses = {name: _used_modules(source, product) for name, source in product.items()}
     for circle in _circles(uses):
@@ -22,7 +22,7 @@ def files_form_no_circle(sources: Iterable[Source]) -> Iterator[Finding]:
 
 
 def deferred_imports_have_a_reason(source: Source) -> Iterator[Finding]:
-    """Yield each import within a function that no comment above it explains."""
+    """Yield each import within a function that has no explaining comment above."""
     if source.path.parts[0] != "functions":
         return
     lines = source.text.splitlines()
@@ -35,7 +35,7 @@ def deferred_imports_have_a_reason(source: Source) -> Iterator[Finding]:
 
 
 def deferred_lines(source: Source) -> list[int]:
-    """Return the lines of imports within functions, one for each statement."""
+    """Return the line of each import statement within a function."""
     return sorted({found.line for found in source.imports if found.is_deferred})
 
 
@@ -46,7 +46,7 @@ def _used_modules(source: Source, product: Mapping[str, Source]) -> set[str]:
 
 
 def _module_of(name: str, product: Mapping[str, Source]) -> str | None:
-    """Return the module that a name is of: itself, or what it is taken from."""
+    """Return the module of a dotted name: the name itself, or the module that defines it."""
     while name and name not in product:
         name = name.rpartition(".")[0]
     return name or None

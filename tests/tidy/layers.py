@@ -1,14 +1,14 @@
-"""Which module may import which, and who alone may reach the environment, the clock and chance."""
+"""Rules on which modules may import which, and on the environment, clock and randomness."""
 
 from collections.abc import Iterator
 from functools import cache
 
 from tests.tidy.source import Finding, Rule, Source
 
-# Folders that implement protocols: wiring alone imports from them.
+# Folders that implement protocols; only wiring may import from these.
 _IMPLEMENTATIONS = ("providers", "reading", "stores", "tools")
-# Lowest first. A module imports from its own line and from those above it here, never from below.
-# A folder stands for what lies in it, but for folders in it that have a place of their own.
+# Lowest layer first. A module may import from its own line and from the lines above, never from
+# lines below. A folder includes its subfolders, except those with a line of their own.
 LAYERS = (
     ("core",),
     ("http1",),
@@ -34,16 +34,16 @@ LAYERS = (
     ("cli", "functions"),
 )
 _RANK = {folder: rank for rank, line in enumerate(LAYERS) for folder in line}
-# Files next to the package, each of which starts a function.
+# Files next to the package that are the entry points of functions.
 _ENTRIES = {"api", "chat", "reader", "rollup", "sign_in", "sweeper"}
-# Engines of tools are called over the connections to providers, and the simulator is made with the
-# services that all transports are made with.
+# Tool engines are called over the connections to providers, and the simulator is built with the
+# same services as all transports.
 _CARRIED = {
     ("tools", "providers.transports"),
     ("providers.simulator", "providers.transports"),
 }
 
-# Packages that have one home, and the parts of the project that are this home.
+# Packages that only certain parts of the project may import.
 HOMES = {
     "aiohttp": (),
     "boto3": ("cli",),
@@ -64,7 +64,7 @@ HOMES = {
 
 _ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
 _CHANCE_MODULES = {"random", "secrets"}
-# What `time` offers beside clocks and waiting: a moment that is given, written another way.
+# Functions of `time` that only convert a given moment, without reading a clock.
 _TIME_FORMATS = {"time", "time.gmtime", "time.strftime", "time.strptime", "time.struct_time"}
 _TIME_AND_CHANCE = {
     "asyncio.sleep",
@@ -81,9 +81,9 @@ _TIME_AND_CHANCE_HOMES = {"tollgate.core.clock", "tollgate.core.entropy", "tollg
 
 @cache
 def part_of(name: str) -> str | None:
-    """Return the folder of the layers that a dotted name lies in, None if it is not ours.
+    """Return the layer's folder that contains a dotted name; None if the name is not ours.
 
-    A folder that no layer names is returned by its first word.
+    For a folder without a layer, return its first component.
     """
     place = _place_of(name)
     if place is None:
@@ -94,7 +94,7 @@ def part_of(name: str) -> str | None:
 
 
 def _place_of(name: str) -> str | None:
-    """Return a dotted name below `tollgate`; a file next to that package lies in `functions`."""
+    """Return a dotted name below `tollgate`; a file next to the package is in `functions`."""
     match name.split("."):
         case ["tollgate"]:
             return "core"
@@ -113,7 +113,7 @@ def _lies_in(place: str, folder: str) -> bool:
 
 
 def _implementation_of(name: str) -> str | None:
-    """Return the implementation that a dotted name is of: each codec is one; None without one."""
+    """Return the implementation, such as a codec, that contains a dotted name; else None."""
     if part_of(name) not in _IMPLEMENTATIONS:
         return None
     words = (_place_of(name) or "").split(".")
@@ -137,7 +137,7 @@ def imports_run_one_way(source: Source) -> Iterator[Finding]:
     for name, line in source.dotted_names:
         target = part_of(name.partition(":")[0])
         target_rank = None if target is None else _RANK.get(target)
-        # The table of formats lies below the codecs that it names, in the folder of both.
+        # The table of formats is below the codecs that it names, but in the same folder.
         if target_rank is not None and target_rank > rank and not _share_folder(part, target):
             yield source.finding(line, f"{part} lies below {target} and may not name its objects")
 

@@ -1,4 +1,4 @@
-"""One public name has one meaning in the whole of the product."""
+"""Rule that a public name has only one meaning in the whole product."""
 
 import ast
 from collections import defaultdict
@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 
 from tests.tidy.source import Finding, Source
 
-# Lambda and the command line agreed on these names; every module that is started has one.
+# Names of entry points, which every started module has, by Lambda's or the command line's rule.
 _ENTRY_POINTS = {"handler", "main"}
 
 
 def names_have_one_meaning(sources: Iterable[Source]) -> Iterator[Finding]:
-    """Yield each public top-level name of the product that an earlier module defines as well.
+    """Yield each public top-level name that an earlier module defines as well.
 
-    Wire modules repeat the names of the APIs that they describe. Codecs are parallel: each may
-    have the names of the other codecs, but none of its own twice and none of another folder.
+    Wire modules may repeat the names of the APIs that they describe. Codecs are parallel, so a
+    codec may repeat names of other codecs, but not its own or those of other folders.
     """
     defined: defaultdict[str, list[Source]] = defaultdict(list)
     for source in sources:
@@ -28,7 +28,7 @@ def names_have_one_meaning(sources: Iterable[Source]) -> Iterator[Finding]:
 
 
 def _public_names(source: Source) -> Iterator[tuple[str, int]]:
-    """Yield each name that the module itself defines, once; what it imports is not its own."""
+    """Yield each name that the module defines, once, without imported names."""
     lines: dict[str, int] = {}
     for node in source.tree.body:
         for name in _names_of(node):
@@ -49,7 +49,7 @@ def _names_of(node: ast.stmt) -> Iterator[str]:
 
 
 def _bound_by(target: ast.expr) -> Iterator[str]:
-    """Yield the names that an assignment binds: `ROWS["a"] = 1` reads ROWS, and binds none."""
+    """Yield the names that an assignment binds; `ROWS["a"] = 1` binds none."""
     for part in ast.walk(target):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             yield part.id
@@ -57,7 +57,7 @@ def _bound_by(target: ast.expr) -> Iterator[str]:
 
 def _is_wire(source: Source) -> bool:
     folder, *rest = source.module.split(".")[1:] or [""]
-    return folder in {"ingress", "providers"} and "wire" in rest
+    return folder in {"ingress", "providers"} and ("wire" in rest or rest[-1:] == ["models"])
 
 
 def _are_parallel(one: Source, other: Source) -> bool:

@@ -1,4 +1,4 @@
-"""Libraries, the standard one too, are used by their public names."""
+"""Rule that libraries, including the standard library, are used by public names only."""
 
 import ast
 from collections.abc import Iterator
@@ -7,8 +7,7 @@ from typing import Final
 from tests.tidy.source import Finding, Rule, Source
 
 _OURS: Final = frozenset({"api", "bench", "chat", "infra", "tests", "tollgate"})
-# Modules without an underscore that no page of their library describes. Those of uvicorn held a
-# class that was subclassed here, those of prometheus-client files that were read here.
+# Modules without an underscore that their libraries do not document, but that were used here.
 _UNDOCUMENTED: Final = (
     "prometheus_client.mmap_dict",
     "prometheus_client.values",
@@ -16,7 +15,7 @@ _UNDOCUMENTED: Final = (
     "uvicorn.server",
     "uvicorn.supervisors",
 )
-# Public by the documentation of Python, which has them so that they collide with no field.
+# Documented names of Python whose underscore only avoids collisions with fields.
 _DOCUMENTED: Final = frozenset({"_asdict", "_exit", "_fields", "_make", "_replace"})
 _BY_TEXT: Final = frozenset({"delattr", "getattr", "hasattr", "setattr"})
 _OWN: Final = frozenset({"self", "cls"})
@@ -34,7 +33,7 @@ def libraries_are_used_by_public_names(source: Source) -> Iterator[Finding]:
 
 
 def private_attributes_are_of_their_own_object(source: Source) -> Iterator[Finding]:
-    """A private attribute is `self`'s, and a class that extends a library's defines its own."""
+    """Yield each private attribute of another object, or of a base class from a library."""
     if source.path.parts[0] == "tests":
         return
     for node in source.nodes(ast.Attribute, ast.Call):
@@ -55,11 +54,11 @@ def private_attributes_are_of_their_own_object(source: Source) -> Iterator[Findi
 
 
 def _inherited(source: Source, node: ast.ClassDef) -> Iterator[Finding]:
-    """Yield the private attributes that a class can only have from a library's class."""
+    """Yield the private attributes that a class can only inherit from a library's class."""
     meanings = {found.local_name: found.refers_to.partition(".")[0] for found in source.imports}
     bases = [ast.unparse(base).partition("[")[0].partition(".")[0] for base in node.bases]
     if not bases or any(meanings.get(base, "tollgate") in _OURS for base in bases):
-        # A class of ours may define what its subclasses read.
+        # Subclasses of our own classes may read what the base defines.
         return
     parts = list(ast.walk(node))
     own = {each.name for each in parts if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}

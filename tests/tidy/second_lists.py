@@ -1,8 +1,8 @@
-"""Names that stand in one list only: a second list of them would have to be kept in step by hand.
+"""Rule that a set of names is listed once, since a second list would have to be kept in step.
 
 A list is a literal set, list, tuple or `Literal[…]`, the keys of a literal dict, or the words of a
-`case` with alternatives. It is a second list if every word in it is one of the names: a table that
-maps to a provider's own field names holds other words too, and so is none.
+`case` with alternatives. A list repeats the names if all its words are among them. A table that
+maps to a provider's field names contains other words as well, so it does not.
 """
 
 import ast
@@ -14,7 +14,7 @@ from tests.tidy.source import Finding, Source
 def second_lists(
     source: Source, names: Collection[str], *, at_least: int, home: str
 ) -> Iterator[Finding]:
-    """Yield each list of so many of the names or more; `home` is told as where they belong."""
+    """Yield each list of at least `at_least` of the names; messages name `home` as their place."""
     known = set(names)
     for node in source.nodes(ast.Set, ast.List, ast.Tuple, ast.Dict, ast.MatchOr):
         words = _words(node)
@@ -24,7 +24,7 @@ def second_lists(
 
 
 def _words(node: ast.AST) -> set[str]:
-    """Return the strings of a list; an element that is no string makes it another kind of list."""
+    """Return the strings of a list; empty if any element is not a string."""
     match node:
         case ast.Set(elts=elements) | ast.List(elts=elements) | ast.Tuple(elts=elements):
             values: list[ast.expr | None] = [*elements]

@@ -1,4 +1,4 @@
-"""Sizes, names, and the few phrases that are not written here."""
+"""Rules on sizes, vague names, and forbidden phrases."""
 
 import ast
 import re
@@ -44,7 +44,7 @@ def functions_are_short(source: Source) -> Iterator[Finding]:
 
 
 def parameters_past_the_fourth_are_named(source: Source) -> Iterator[Finding]:
-    # pytest passes parameters by name and their number follows from the table of a test.
+    # pytest passes parameters by name, as many as the table of a test has columns.
     if source.path.parts[0] == "tests":
         return
     methods = {
@@ -64,7 +64,7 @@ def parameters_past_the_fourth_are_named(source: Source) -> Iterator[Finding]:
 
 
 def names_say_something(source: Source) -> Iterator[Finding]:
-    """Modules and classes have none of the vague words; a function may have one beside others."""
+    """Yield each module or class with a vague word in its name, and each function named by one."""
     stem = source.module.rpartition(".")[2]
     if _VAGUE & set(_words(stem)):
         yield source.finding(1, f"{stem}: a name that could stand for anything")

@@ -1,10 +1,10 @@
-"""A shared folder holds what is shared: each of its modules has two users or more."""
+"""Rule that each module of a shared folder has at least two users."""
 
 from collections.abc import Collection, Iterable, Iterator
 
 from tests.tidy.source import Finding, Source
 
-# Packages whose modules are there for several others.
+# Packages whose modules are meant for several others.
 SHARED_ROOMS = (
     "tollgate.ingress.shared",
     "tollgate.ingress.shared.wire",
@@ -17,7 +17,7 @@ USERS_MIN = 2
 def shared_modules_have_two_users(
     sources: Iterable[Source], rooms: Collection[str] = SHARED_ROOMS
 ) -> Iterator[Finding]:
-    """Yield each module of the rooms that fewer than two other modules import."""
+    """Yield each module of these packages that fewer than two other modules import."""
     every = [*sources]
     for source in every:
         if source.module.rpartition(".")[0] not in rooms or source.path.name == "__init__.py":

@@ -1,4 +1,4 @@
-"""A parsed source file, the names its imports bind, and what a rule says about it."""
+"""Parsed source file, the names that its imports bind, and violations of rules."""
 
 import ast
 import io
@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 _Node = TypeVar("_Node", bound=ast.AST)
-# Python 3.12 splits formatted strings into parts of their own.
+# Python 3.12 splits formatted strings into several tokens.
 _PROSE = {
     tokenize.COMMENT,
     tokenize.STRING,
@@ -31,21 +31,21 @@ class Finding:
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name, absolute: `from a.b import c` is `a.b.c`, known in its file as `c`."""
+    """Imported name in absolute form: `from a.b import c` is `a.b.c`, bound as `c`."""
 
     name: str
     local_name: str
     refers_to: str
     line: int
-    # Whether it stands in a function, so that nothing is imported until the function is called.
     is_deferred: bool = False
+    """True for an import within a function, which happens only when the function is called."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A Python file by its path from the top of the checkout.
+    """Python file by its path from the top of the checkout.
 
-    It is parsed, walked and split into tokens once, for the first rule that needs this.
+    The file is parsed, walked and tokenized once, when the first rule needs this.
     """
 
     path: PurePosixPath
@@ -63,16 +63,16 @@ class Source:
         return found
 
     def comments(self, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], int]]:
-        """Yield what the pattern finds in comments, with its line."""
+        """Yield the pattern's matches in comments, with their lines."""
         return self._search(pattern, {tokenize.COMMENT})
 
     def prose(self, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], int]]:
-        """Yield what the pattern finds in comments and string literals, with its line."""
+        """Yield the pattern's matches in comments and string literals, with their lines."""
         return self._search(pattern, _PROSE)
 
     @cached_property
     def module(self) -> str:
-        """The dotted name it is imported by; `functions/` itself is on the import path."""
+        """Dotted name for imports; `functions/` is on the import path."""
         parts = self.path.with_suffix("").parts
         if parts[0] == "functions":
             parts = parts[1:]
@@ -86,13 +86,15 @@ class Source:
 
     @cached_property
     def uses(self) -> tuple[tuple[str, int], ...]:
-        """What is reached through an import, spelled out, with its line: after
-        `import datetime as dt`, `dt.date.today` is `datetime.date.today`."""
+        """Full dotted names of imported objects that the file uses, with their lines.
+
+        After `import datetime as dt`, `dt.date.today` is `datetime.date.today`.
+        """
         return tuple(sorted(self._uses(), key=lambda use: use[1]))
 
     @cached_property
     def dotted_names(self) -> tuple[tuple[str, int], ...]:
-        """The objects that `DottedName(…)` and `DottedName[…](…)` name, with their lines."""
+        """Objects that `DottedName(…)` and `DottedName[…](…)` name, with their lines."""
         return tuple(self._dotted_names())
 
     def finding(self, line: int, rule: str) -> Finding:
@@ -113,7 +115,7 @@ class Source:
     def _search(
         self, pattern: re.Pattern[str], types: Set[int]
     ) -> Iterator[tuple[re.Match[str], int]]:
-        # Splitting a file into tokens takes longer than parsing it, and most files hold no match.
+        # Tokenizing takes longer than parsing, and most files contain no match.
         if not pattern.search(self.text):
             return
         for token in self._prose:
@@ -130,7 +132,7 @@ class Source:
 
     def _imports(self) -> Iterator[Import]:
         imports = self.nodes(ast.Import, ast.ImportFrom)
-        # Only an indented import can be one of a function.
+        # Only an indented import can be within a function.
         deferred = self._within_functions() if any(node.col_offset for node in imports) else set()
         for node in imports:
             late = node in deferred
@@ -176,7 +178,7 @@ def _position(node: ast.AST) -> tuple[int, int]:
 
 
 def _chain(node: ast.expr) -> list[str]:
-    """Return `a.b.c` as its parts; an empty first part stands for what is not a plain name."""
+    """Return the parts of `a.b.c`; the first part is empty if it is not a plain name."""
     match node:
         case ast.Name():
             return [node.id]

@@ -1,4 +1,4 @@
-"""How docstrings begin, and the words that comments, docstrings and messages avoid."""
+"""Rules on how docstrings begin, and on words to avoid in comments, docstrings and messages."""
 
 import ast
 import re
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.tidy.source import Finding, Rule, Source
 
-# A function's docstring begins with one of these. A new verb is added there.
+# Verbs that begin the docstrings of functions. New verbs are added to this file.
 VERBS = frozenset(Path(__file__).with_name("verbs.txt").read_text().split())
-# Modules, classes and properties may begin with a noun, but not with one of these.
+# Words with which docstrings of modules, classes and properties must not begin.
 _NO_BEGINNING = frozenset(
     {
         "all",

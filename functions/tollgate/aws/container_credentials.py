@@ -1,8 +1,8 @@
-"""AWS credentials that end: fetched from the endpoint that Lambda or a container has for them.
+"""Temporary AWS credentials, fetched from the credentials endpoint of Lambda, ECS or EKS.
 
-Lambda has one in place of fixed variables where a snapshot is restored ("Activating and managing
-Lambda SnapStart", 2026-11-21); Amazon ECS and EKS have it for every container ("Container
-credential provider", AWS SDKs and Tools Reference Guide, 2026-11-21).
+Lambda has this endpoint instead of environment variables for functions that are restored from a
+snapshot ("Activating and managing Lambda SnapStart", 2026-11-21); Amazon ECS and EKS have it for
+every container ("Container credential provider", AWS SDKs and Tools Reference Guide, 2026-11-21).
 """
 
 import asyncio
@@ -21,9 +21,11 @@ from tollgate.http1.errors import HttpError
 from tollgate.http1.exchange import send_alone
 from tollgate.http1.request import USUAL_HEADERS, Request
 
-# Longer than any request may last, since what is signed late in one must still be accepted.
+# Credentials are renewed when they are valid for less than this. It is longer than any request may
+# last, because a signature made at the end of a request must still be accepted.
 FRESH_FOR_S: Final = 20 * 60
-# Between two fetches while credentials last: an endpoint may fail, or have no newer ones.
+# Minimum interval between fetches while the current credentials are valid: the endpoint may be
+# failing, or may have no newer credentials yet.
 _FETCH_AGAIN_S: Final = 10.0
 _TIMEOUT_S: Final = 2.0
 _REPLY_BYTES_MAX: Final = 64 * 1024
@@ -31,11 +33,11 @@ _LOGGER: Final = logging.getLogger("tollgate.credentials")
 
 
 class CredentialsUnavailable(Exception):
-    """The endpoint gave no credentials that can be used."""
+    """The endpoint returned no usable credentials."""
 
 
 class Lease(Struct, frozen=True):
-    """Credentials and the Unix second in which they end."""
+    """Credentials and the Unix second at which they expire."""
 
     credentials: Credentials
     ends_s: float
@@ -49,7 +51,7 @@ class _Reply(Struct, rename="pascal"):
 
 
 class CredentialsEndpoint:
-    """Fetches from `url`; the token is a value, or a file that is replaced from time to time."""
+    """Fetches credentials from `url`; the token is a value, or a file that is replaced."""
 
     def __init__(self, url: str, *, token: str | None = None, token_file: Path | None = None):
         self._url = url
@@ -57,7 +59,7 @@ class CredentialsEndpoint:
         self._token_file = token_file
 
     async def fetch(self) -> Lease:
-        """Return what the endpoint gives now; raise CredentialsUnavailable if it cannot be used."""
+        """Return the endpoint's credentials; raise CredentialsUnavailable if none are usable."""
         try:
             token = self._token_file.read_text().strip() if self._token_file else self._token
             headers = {**USUAL_HEADERS, **({"authorization": token} if token else {})}
@@ -71,8 +73,8 @@ class CredentialsEndpoint:
         try:
             found = msgspec.json.decode(body, type=_Reply)
         except msgspec.MsgspecError:
-            # Not chained: the error may quote what was decoded, which is a secret.
-            raise _unavailable("a reply of another form") from None
+            # The cause is not chained: it may quote the reply, which contains secrets.
+            raise _unavailable("malformed reply") from None
         return Lease(
             Credentials(found.access_key_id, found.secret_access_key, found.token),
             found.expiration.timestamp(),

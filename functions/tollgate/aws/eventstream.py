@@ -1,7 +1,7 @@
 """AWS event-stream framing: bytes to messages, with every length and both checksums checked.
 
-Framing: https://smithy.io/2.0/aws/amazon-eventstream.html (seen 2026-11-21). Tests hold it to
-botocore's reader, which costs five times as much.
+Framing: https://smithy.io/2.0/aws/amazon-eventstream.html (seen 2026-11-21). Tests compare the
+decoder with botocore's, which needs five times the CPU.
 """
 
 import struct
@@ -25,7 +25,7 @@ _VALUE_LENGTH: Final = struct.Struct("!H")
 _VALUE_BYTES: Final = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 _BYTES: Final = 6
 _TEXT: Final = 7
-# The kinds of messages whose headers are remembered: a stream has some six.
+# The most sets of headers that are cached. A stream has about six kinds of messages.
 _KINDS_MAX: Final = 32
 
 
@@ -42,14 +42,14 @@ class EventStreamDecoder:
 
     def __init__(self) -> None:
         self._pending = b""
-        # All messages of a kind have the same headers.
+        # Parsed headers by their bytes: all messages of a kind have the same headers.
         self._kinds: dict[bytes, _Kind] = {}
 
     def feed(self, chunk: bytes) -> Iterator[EventStreamMessage]:
-        """Yield the messages that these bytes complete; the caller reads them to the end.
+        """Yield the messages that these bytes complete; the caller must exhaust the iterator.
 
-        Raises UpstreamError, after the messages before it, for a message that is damaged or longer
-        than MESSAGE_BYTES_MAX.
+        Raises UpstreamError for a message that is damaged or longer than MESSAGE_BYTES_MAX, after
+        the messages before it were yielded.
         """
         octets = self._pending + chunk if self._pending else chunk
         view, start = memoryview(octets), 0
@@ -89,7 +89,7 @@ class EventStreamDecoder:
 
 
 class _Kind(Struct, frozen=True):
-    """The kind of a message, by its headers; `words` take the place of the payload."""
+    """The parsed headers of a message; `words`, if set, replace its payload."""
 
     event: str
     exception: str | None = None
@@ -97,7 +97,7 @@ class _Kind(Struct, frozen=True):
 
 
 def _parse_headers(octets: bytes) -> dict[bytes, str]:
-    """Return the headers that are texts; raise UpstreamError if one is damaged."""
+    """Return the headers whose values are strings; raise UpstreamError if any header is damaged."""
     texts: dict[bytes, str] = {}
     names: set[bytes] = set()
     at = 0
@@ -131,9 +131,9 @@ def _kind_of(headers: dict[bytes, str]) -> _Kind:
         case "exception":
             return _Kind("exception", headers.get(b":exception-type", ""))
         case "error":
-            # An error has its words in headers and no payload.
-            said = pydantic_core.to_json({"message": headers.get(b":error-message", "")})
-            return _Kind("error", headers.get(b":error-code", ""), said)
+            # A message of type error carries its text in a header and has no payload.
+            payload = pydantic_core.to_json({"message": headers.get(b":error-message", "")})
+            return _Kind("error", headers.get(b":error-code", ""), payload)
         case kind:
             raise _broken(f"sent a message of the unknown type {str(kind)[:40]!r}")
 

@@ -1,7 +1,8 @@
 """AWS Signature Version 4 for requests whose whole body is known; no I/O.
 
 Rules: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
-(seen 2026-11-21). Tests hold it byte for byte to botocore's SigV4Auth and S3SigV4Auth.
+(seen 2026-11-21). Tests compare the signatures byte for byte with botocore's SigV4Auth and
+S3SigV4Auth.
 """
 
 import hashlib
@@ -18,19 +19,19 @@ from typing_extensions import override
 from tollgate.core.clock import Clock
 
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
-# It takes paths as they are sent, because dots and slashes may be part of a key, and wants the hash
-# of the body in a header.
+# S3 signs paths as they are sent, because dots and slashes may be part of a key, and requires the
+# hash of the body in a header.
 _S3: Final = "s3"
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _DATE: Final = "x-amz-date"
-# Requests that differ in no header, query or path: the operations of a service, some models.
+# The most prepared requests that are cached: one for each operation of a service, or each model.
 _PREPARED_MAX: Final = 64
 # Proxies and tracing rewrite these in flight, so they are never part of a signature.
 _UNSIGNED: Final = frozenset({"expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"})
 
 
 class Credentials(Struct, frozen=True):
-    """An AWS identity; the secret halves stay out of `repr`."""
+    """An AWS identity; `repr` leaves out the secret key and the session token."""
 
     access_key_id: str
     secret_access_key: str
@@ -49,7 +50,7 @@ def fixed(credentials: Credentials) -> Callable[[], Credentials]:
 class Signer:
     """Signs requests to one service in one region.
 
-    It gets the credentials anew for every signature because Lambda rotates them.
+    Credentials are requested for every signature because Lambda rotates them.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Signer:
     def sign(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> dict[str, str]:
-        """Return the headers to send: those given, with `host`, date, token and authorization.
+        """Return `headers` with the headers `host`, date, token and authorization added.
 
         `url` must be escaped as it will be sent; a client that escapes it again breaks the
         signature.
@@ -100,7 +101,7 @@ class Signer:
         token: str | None,
         body_hash: str,
     ) -> "_Prepared":
-        """Return a request without date and body, kept because calls differ in little else."""
+        """Return the request without date and body, cached because calls differ in little else."""
         if self._service == _S3:
             hashed = {**headers, "x-amz-content-sha256": body_hash}
             return _prepare(method, url, hashed, token, canonical_path=_take_path)
@@ -126,15 +127,16 @@ class Signer:
 
 
 class _Prepared(Struct, frozen=True):
-    """A request whose date and body are not known yet."""
+    """A request prepared for signing, all but its date and its body."""
 
-    # Without date and authorization.
     headers: Mapping[str, str]
-    # The names of those that are signed.
+    """The headers to send, without date and authorization."""
     names: str
-    # The canonical request around its date, up to the hash of the body.
+    """The names of the signed headers, joined by semicolons."""
     before_date: str
+    """The canonical request up to the value of its date."""
     after_date: str
+    """The canonical request between the date and the hash of the body."""
 
 
 def _prepare(
@@ -181,12 +183,12 @@ def _host(parts: SplitResult) -> str:
 
 
 def _take_path(path: str) -> str:
-    """Return a path as it is sent, which S3 signs."""
+    """Return the path unchanged: S3 signs paths as they are sent."""
     return path or "/"
 
 
 def _canonical_path(path: str) -> str:
-    """Return the path without dot segments, escaped once more, as every service but S3 needs it."""
+    """Return the path without dot segments, escaped once more, as all services but S3 sign it."""
     if not path or path == "/":
         return "/"
     resolved = posixpath.normpath(path)

@@ -1,4 +1,4 @@
-"""Say which variables of the environment hold no setting."""
+"""Explanation of environment variables that are not valid settings."""
 
 from pydantic import ValidationError
 
@@ -6,9 +6,9 @@ from tollgate.settings import Settings
 
 
 def explain_invalid_settings(failure: ValueError) -> str | None:
-    """Return what is wrong with the variables of `Settings`, None for any other failure.
+    """Return which variables of `Settings` are invalid and why, or None for any other failure.
 
-    Values are left out, since some are secrets.
+    The message leaves out values, since some are secrets.
     """
     if not isinstance(failure, ValidationError) or failure.title != Settings.__name__:
         return None

@@ -1,4 +1,4 @@
-"""The command `tollgate`. A subcommand's module is imported when it runs, not before."""
+"""The command `tollgate`. A subcommand's module is imported only when the subcommand runs."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -13,17 +13,17 @@ from tollgate.core.dotted_names import DottedName, import_object
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Commands that have no settings do without it.
+# Imported only when settings are invalid, because many commands have no settings.
 _EXPLAIN_INVALID_SETTINGS: Final = DottedName[Callable[[ValueError], str | None]](
     "tollgate.cli.invalid_settings:explain_invalid_settings"
 )
 
 
 class _Entry(Struct, frozen=True):
-    """One subcommand."""
+    """A subcommand, with the place from which it is imported."""
 
-    # Below tollgate.cli; its first part names the section of the help that lists the command.
     module: str
+    """Path below tollgate.cli; its first part names the section of `--help`."""
     attribute: str
     summary: str
 
@@ -32,7 +32,7 @@ class _Entry(Struct, frozen=True):
         return self.module.partition(".")[0]
 
 
-# The section headings, in the order in which a newcomer needs them.
+# Section headings, in the order in which a newcomer needs the sections.
 _SECTIONS: Final = {
     "routing": "Routing file",
     "catalog": "Models and prices",
@@ -44,7 +44,7 @@ _ENTRIES: Final = {
     "audit": _Entry("gateway.audit", "audit", "List who changed what, and when."),
     "canary": _Entry("stack.publish", "canary", "Try a catalog on a share of the keys."),
     "catalog": _Entry(
-        "catalog.refresh", "catalog_commands", "Keep a routing file true to published prices."
+        "catalog.refresh", "catalog_commands", "Keep a routing file in step with published prices."
     ),
     "catalogs": _Entry("stack.catalogs", "catalogs", "List published catalogs, show their prices."),
     "check": _Entry("routing.check", "check", "Report the errors of a routing file."),
@@ -61,12 +61,12 @@ _ENTRIES: Final = {
         "catalog.import_config", "import_commands", "Convert the config of another gateway."
     ),
     "keys": _Entry("gateway.keys", "keys", "Make, list, rotate and stop keys."),
-    "login": _Entry("gateway.login", "login", "Sign in by your identity provider."),
+    "login": _Entry("gateway.login", "login", "Sign in with your identity provider."),
     "logout": _Entry("gateway.login", "logout", "End your session."),
-    "token": _Entry("gateway.login", "token", "Print a token of your session, for agents."),
+    "token": _Entry("gateway.login", "token", "Print your session's access token, for agents."),
     "plan": _Entry("routing.plan", "plan", "Show what a change of routing does, in dollars."),
     "serve": _Entry("server.serve", "serve", "Serve the tables of a stack on any host."),
-    "spend": _Entry("gateway.spend", "spend", "Show what a month cost, by team or model."),
+    "spend": _Entry("gateway.spend", "spend", "Show what a month cost, by team, model or other."),
     "reconcile": _Entry("gateway.reconcile", "reconcile", "Compare a provider's invoice."),
     "statement": _Entry("gateway.statement", "statement", "Show the money of a month."),
     "models": _Entry("routing.models", "models", "Add a model to a routing file."),
@@ -79,7 +79,7 @@ _ENTRIES: Final = {
     "members": _Entry("gateway.levels", "members", "Add, list, limit and remove members."),
     "teams": _Entry("gateway.levels", "teams", "Make, list, limit and delete teams."),
     "permissions": _Entry(
-        "routing.permissions", "permissions", "Allow the functions what a file names, no more."
+        "routing.permissions", "permissions", "Grant the functions what a file needs, no more."
     ),
     "publish": _Entry("stack.publish", "publish", "Let a stack serve a routing file."),
     "rollback": _Entry("stack.publish", "rollback", "Return to the catalog that was live before."),
@@ -87,7 +87,7 @@ _ENTRIES: Final = {
 
 
 class _LazyGroup(click.Group):
-    """A group that lists, completes and suggests commands without importing any of them."""
+    """A click group that lists, completes and suggests commands without importing their modules."""
 
     @override
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -110,7 +110,7 @@ class _LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as unknown:
-            # click compares with the commands that it has loaded, which are none here.
+            # click suggests similar names only among loaded commands, and none are loaded here.
             raise click.NoSuchCommand(
                 unknown.command_name, possibilities=_ENTRIES, ctx=ctx
             ) from None
@@ -147,7 +147,7 @@ class _LazyGroup(click.Group):
 
 @click.group(
     cls=_LazyGroup,
-    # Every subcommand inherits these names from its parent's context.
+    # Subcommands inherit this setting from the context of their parent.
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog='Completion: `eval "$(_TOLLGATE_COMPLETE=bash_source tollgate)"` in ~/.bashrc; '
     "zsh_source instead of bash_source in ~/.zshrc; for fish "

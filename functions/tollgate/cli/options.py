@@ -22,7 +22,7 @@ region = click.option(
     "--region",
     envvar="AWS_REGION",
     show_envvar=True,
-    help="Region of the stack; that of the AWS profile by default.",
+    help="Region of the stack; by default the region of the AWS profile.",
 )
 
 _AGO: Final = re.compile(r"([1-9][0-9]{0,3})([dh])", re.ASCII)
@@ -31,14 +31,14 @@ _SECONDS: Final = {"d": 86_400, "h": 3_600}
 
 
 def as_moment(text: str) -> str:
-    """Return the start of a UTC day as the api accepts it, and other text as it is."""
+    """Return the start of a UTC day in the API's format; return other text unchanged."""
     return f"{text}T00:00:00Z" if _DAY.fullmatch(text) else text
 
 
 def since_moment(text: str, now_s: float) -> str:
-    """Return the moment of `7d` or `12h` ago, or the start of a day, as the api accepts it.
+    """Return the moment `7d` or `12h` ago, or the start of a day, in the API's format.
 
-    Other text is returned as it is, for the api to validate.
+    Other text is returned unchanged, for the API to validate.
     """
     ago = _AGO.fullmatch(text)
     if ago is None:
@@ -48,6 +48,6 @@ def since_moment(text: str, now_s: float) -> str:
 
 
 def with_moments(query: Mapping[str, Any], now_s: float) -> dict[str, Any]:
-    """Return a query whose `since` and `until`, if given, are moments as the api accepts them."""
-    given = {name: text for name in ("since", "until") if (text := query[name]) is not None}
-    return {**query, **{name: since_moment(text, now_s) for name, text in given.items()}}
+    """Return a query with `since` and `until`, if given, as moments in the API's format."""
+    moments = {name: text for name in ("since", "until") if (text := query[name]) is not None}
+    return {**query, **{name: since_moment(text, now_s) for name, text in moments.items()}}

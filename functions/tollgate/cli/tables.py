@@ -17,7 +17,7 @@ from tollgate.core.csv_cell import csv_cell
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-# Imports the shape of a reply's objects, which only CSV needs.
+# Returns the model of the reply's objects. The call imports it, and only CSV needs it.
 Shape = Callable[[], "type[BaseModel]"]
 OutputStyle = Literal["auto", "json", "csv"]
 TableRow = Mapping[str, str]
@@ -33,18 +33,18 @@ def show(
     data: object = None,
     shape: Shape | None = None,
 ) -> None:
-    """Print rows under these columns, the most important first.
+    """Print rows under these columns, which are ordered by importance.
 
-    A narrow terminal drops the last columns. JSON prints `data` instead of the rows if it is given,
-    and CSV prints it if `shape` returns the shape of each of its objects.
+    A narrow terminal drops the last columns. If `data` is given, JSON prints it instead of the
+    rows. CSV prints it too if `shape` returns the model of its objects.
     """
     listed = list(rows)
     if style == "csv" and shape is not None and isinstance(data, list):
-        # pydantic takes longer to import than a command, and CSV alone needs it.
+        # Importing pydantic takes longer than importing a command, and only CSV needs it.
         from tollgate.web.http.csv_columns import cell_text, csv_columns
 
         columns = csv_columns(shape())
-        listed = [{name: cell_text(it[name]) for name in columns} for it in data]
+        listed = [{name: cell_text(item[name]) for name in columns} for item in data]
     if style == "json":
         click.echo(as_json(listed if data is None else data))
     elif style == "csv":
@@ -61,7 +61,7 @@ def show(
 def show_one(
     row: TableRow, columns: Sequence[str], style: OutputStyle, *, data: object, shape: Shape
 ) -> None:
-    """Print one row as `show` does, but on a terminal a line for each column that is not empty."""
+    """Print one row as `show` does; on a terminal, print each non-empty column on its own line."""
     if style == "auto" and sys.stdout.isatty():
         width = max(map(len, columns))
         for column in columns:
@@ -72,9 +72,9 @@ def show_one(
 
 
 class GrowingTable:
-    """A table whose rows are printed as they come: aligned on a terminal, TSV in a pipe.
+    """A table that prints each row as it arrives: aligned on a terminal, TSV in a pipe.
 
-    `widths` has the characters of each column; a narrow terminal drops the last columns.
+    `widths` holds the width of each column in characters; a narrow terminal drops the last columns.
     """
 
     def __init__(self, widths: Mapping[str, int]) -> None:
@@ -86,7 +86,7 @@ class GrowingTable:
         click.echo(click.style(head, bold=True) if self._aligned else head)
 
     def add(self, row: TableRow) -> None:
-        """Print one row; a cell that is too wide moves those behind it."""
+        """Print one row; a cell that is too wide moves the cells after it to the right."""
         click.echo(self._line(row))
 
     def _line(self, row: TableRow) -> str:
@@ -97,9 +97,9 @@ class GrowingTable:
 
 
 def as_json(value: object, indent: int | None = 2) -> str:
-    """Return a value as JSON; decimals become the shortest float of the same value.
+    """Return a value as JSON; a Decimal becomes the shortest float of the same value.
 
-    `indent` None prints it on one line.
+    With `indent` None, the JSON is on one line.
     """
 
     def number(value: object) -> float:
@@ -111,7 +111,7 @@ def as_json(value: object, indent: int | None = 2) -> str:
 
 
 def dollars(amount: Any, places: int = 5) -> str:
-    """Return an unrounded amount for people, such as `$0.31002`, with `places` decimals or more."""
+    """Return an unrounded amount for people, such as `$0.31002`, with `places` or more decimals."""
     value = Decimal(amount)
     if not value:
         return "$0"
@@ -120,7 +120,7 @@ def dollars(amount: Any, places: int = 5) -> str:
 
 
 def exact(amount: Any) -> str:
-    """Return an amount for programs: every digit, no exponent."""
+    """Return an amount to be parsed: every digit, no exponent."""
     text = f"{Decimal(amount):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -136,7 +136,7 @@ def _delimited(rows: Iterable[TableRow], columns: Sequence[str], dialect: str) -
 
 
 def _table(rows: Sequence[TableRow], columns: Sequence[str]) -> None:
-    # Only a terminal gets a table, and rich takes longer to import than a command.
+    # Importing rich takes longer than importing a command, and only a terminal gets a table.
     from rich.console import Console
     from rich.table import Table
 
@@ -151,13 +151,15 @@ def _table(rows: Sequence[TableRow], columns: Sequence[str]) -> None:
         table.add_row(*line)
     console.print(table)
     if left := columns[len(shown) :]:
-        click.echo(f"A wider terminal shows {', '.join(left)} too; --json has all.", err=True)
+        click.echo(
+            f"A wider terminal shows {', '.join(left)} too; --json shows all columns.", err=True
+        )
 
 
 def _fitting(cells: Mapping[str, Sequence[str]], width: int) -> list[str]:
-    """Return the first columns, as many as fit uncut into the width of the terminal.
+    """Return the first columns, as many as fit the terminal's width without being cut.
 
-    The first column always stays.
+    The first column is always included.
     """
     shown: list[str] = []
     for column, texts in cells.items():
@@ -169,7 +171,7 @@ def _fitting(cells: Mapping[str, Sequence[str]], width: int) -> list[str]:
 
 
 def _plain(text: str, *, shorten: bool = True) -> str:
-    """Return text that cannot colour or break the table, with timestamps shortened by `shorten`.
+    """Return text that cannot colour or break the table; shorten timestamps if `shorten` is set.
 
     Control characters become `?`.
     """

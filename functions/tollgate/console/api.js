@@ -1,4 +1,4 @@
-/** Calls the public API. The secret stays in this tab: no cookie, no storage that another tab reads. */
+/** Calls the public API. The secret stays in this tab: no cookie, no shared storage. */
 
 const BASE = new URL("../v1/", location.href);
 const STORED = "tollgate.secret";
@@ -8,7 +8,7 @@ const PAGES_MAX = 100;
 /** The address that clients use as their base URL. */
 export const baseUrl = BASE.href.replace(/\/$/, "");
 
-/** A refusal of the API, with what it says about itself. */
+/** An error reply of the API, with its status, code and message. */
 export class ApiError extends Error {
   constructor(status, error, headers) {
     super(error?.message ?? `The gateway answered ${status}.`);
@@ -19,10 +19,10 @@ export class ApiError extends Error {
   }
 }
 
-/** Whose session this tab is: the secret, and the key as `GET /key` shows it. */
+/** This tab's session: the secret, and the key as `GET /key` returns it. */
 export const session = { secret: sessionStorage.getItem(STORED), key: null, operator: false };
 
-/** Keep a secret for this tab, or forget it with null; a session has a token that renews it. */
+/** Store a secret for this tab, or delete it with null; a session also has a refresh token. */
 export function keepSecret(secret, refreshToken = "") {
   session.secret = secret;
   if (secret) {
@@ -35,7 +35,7 @@ export function keepSecret(secret, refreshToken = "") {
   }
 }
 
-/** Forget the secret; a session ends at the gateway too. */
+/** Delete the secret; a session is also ended at the gateway. */
 export async function signOut() {
   const { secret } = session;
   const refreshToken = sessionStorage.getItem(REFRESH);
@@ -43,11 +43,11 @@ export async function signOut() {
   if (refreshToken) await (await import("./issuer.js")).endSession(secret, refreshToken);
 }
 
-/** Return the JSON of a GET; query values that are empty are left out. */
+/** Return the JSON of a GET, without empty query values. */
 export const get = async (path, query = {}, signal = undefined) =>
   (await call("GET", address(path, query), { signal })).json();
 
-/** Return the first page of a list with the items of all its pages. */
+/** Return the first page of a list, extended by the items of all later pages. */
 export async function getAll(path, query, signal) {
   const whole = await get(path, query, signal);
   for (let cursor = whole.next_cursor; cursor; ) {
@@ -84,7 +84,7 @@ export async function save(path, query, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Yield the JSON frames of a streamed reply; raise ApiError for a refusal, in-band ones too. */
+/** Yield the JSON frames of a streamed reply; raise ApiError for a refusal, also in-band. */
 export async function* stream(path, body, { secret, signal }) {
   const reply = await call("POST", address(path), { body: JSON.stringify(body), secret, signal });
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -132,7 +132,7 @@ async function call(method, url, { body, secret, signal } = {}) {
 
 let renewing = null;
 
-/** Renew a session that has expired, once for all calls that wait for it; return whether that worked. */
+/** Renew an expired session, once for all waiting calls; return whether that worked. */
 function renews() {
   renewing ??= renew().finally(() => {
     renewing = null;

@@ -3,7 +3,7 @@
 import { h, svg } from "./dom.js";
 import { usd } from "./format.js";
 
-/** Windows below this width are those of phones. */
+/** Window width below which the layout for phones is used. */
 export const PHONE = 640;
 
 const HEIGHT = 240;
@@ -45,5 +45,5 @@ function niceTop(highest) {
   return [1, 2, 4, 5, 8, 10].map((each) => each * size).find((each) => each >= highest);
 }
 
-/** Return the square of a colour, beside a name. */
+/** Return a coloured square for a legend. */
 export const swatch = (color) => h("span", { class: `swatch color-${color}`, "aria-hidden": "true" });

@@ -1,4 +1,4 @@
-/** Builds elements. Text becomes text nodes, never markup; addresses of other hosts and schemes are left out. */
+/** Builds elements. Text becomes text nodes, never markup; links to other hosts and schemes are dropped. */
 
 const SVG = "http://www.w3.org/2000/svg";
 const SAFE_ADDRESS = /^(#|\.\.?\/)/;
@@ -7,10 +7,10 @@ const SAFE_ADDRESS = /^(#|\.\.?\/)/;
 export const h = (tag, attributes, ...children) =>
   fill(document.createElement(tag), attributes, children);
 
-/** Return a remark below what it is of. */
+/** Return a remark in small print. */
 export const small = (...words) => h("small", {}, words);
 
-/** Return what a machine reads. */
+/** Return text in the style of code. */
 export const code = (...words) => h("code", {}, words);
 
 /** Return a paragraph. */
@@ -19,7 +19,7 @@ export const p = (...words) => h("p", {}, words);
 /** Return a paragraph in a soft colour. */
 export const quiet = (...words) => h("p", { class: "quiet" }, words);
 
-/** Return a button that sends no form. */
+/** Return a button that does not submit a form. */
 export const button = (label, onclick, more) => h("button", { type: "button", onclick, ...more }, label);
 
 /** Return a light button. */
@@ -49,14 +49,14 @@ export function add(element, children) {
   }
 }
 
-/** Replace what an element holds. */
+/** Replace the children of an element. */
 export function show(element, ...children) {
   element.replaceChildren();
   add(element, children);
   return element;
 }
 
-/** Read a text to a screen reader without moving the focus. */
+/** Make a screen reader say a text without moving the focus. */
 export function announce(text) {
   document.getElementById("announcer").textContent = text;
 }

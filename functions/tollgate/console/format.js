@@ -21,7 +21,7 @@ export function usd(amount) {
 export const money = (amount) =>
   h("span", { class: "number", title: amount === null || amount === undefined ? null : `$${exact(amount)}` }, usd(amount));
 
-/** Return an amount with every digit that it has. */
+/** Return an amount with all its digits. */
 export const exact = (amount) => Number(amount).toFixed(9).replace(/(\.\d\d\d*?)0+$/, "$1");
 
 /** Return a number with separators. */
@@ -44,7 +44,7 @@ export function moment(text, { seconds = true } = {}) {
   return h("time", { datetime: text, title: `${at.toLocaleString()} here`, class: "number" }, utc, h("span", { class: "unit" }, " UTC"));
 }
 
-/** Return how far away a moment is, such as `in 3 h`. */
+/** Return the time from now to a moment, such as `in 3 h`. */
 export function distance(text, now = Date.now()) {
   const s = Math.round((new Date(text) - now) / 1000);
   const steps = [["d", 86_400], ["h", 3600], ["min", 60], ["s", 1]];
@@ -56,5 +56,5 @@ export function distance(text, now = Date.now()) {
 /** Return the price of a million units from the price of one. */
 export const perMillion = (rate) => (rate === null || rate === undefined ? "–" : usd(Number(rate) * 1e6));
 
-/** Return a part of an address. */
+/** Return a text encoded for an address. */
 export const uri = encodeURIComponent;

@@ -1,17 +1,17 @@
-/** Signs in with the identity provider: a code with PKCE, given back to this page. */
+/** Signs in with the identity provider, which returns to this page with a code (PKCE). */
 
 const CLIENT = "tollgate-console";
 const STORED = "tollgate.sign-in";
 const PAGE = new URL("./", location.href);
 const at = (path) => new URL(`../${path}`, PAGE);
 
-/** Return whether the gateway signs in by an identity provider. */
+/** Return whether the gateway has sign-in with an identity provider. */
 export async function hasIssuer() {
   const reply = await fetch(at(".well-known/oauth-authorization-server"), { credentials: "omit" }).catch(() => null);
   return reply?.ok ?? false;
 }
 
-/** Leave for the identity provider. */
+/** Go to the identity provider's sign-in page. */
 export async function leaveForIssuer() {
   const verifier = randomText();
   const state = randomText();
@@ -29,7 +29,7 @@ export async function leaveForIssuer() {
   location.assign(url);
 }
 
-/** Return the tokens if the page was come back to with a code, else null; raise if it is refused. */
+/** Return tokens for the code in the address, null without one; raise if it is refused. */
 export async function takeTokens() {
   const query = new URLSearchParams(location.search);
   if (!query.has("state")) return null;
@@ -44,7 +44,7 @@ export async function takeTokens() {
 /** Return new tokens for a refresh token. */
 export const refreshTokens = (token) => ask({ grant_type: "refresh_token", refresh_token: token });
 
-/** End the session at the gateway; the tab forgets it whether or not that works. */
+/** End the session at the gateway; the tab deletes it even if that fails. */
 export async function endSession(secret, refreshToken) {
   const headers = { authorization: `Bearer ${secret}` };
   await fetch(at("v1/session"), { method: "DELETE", headers }).catch(() => null);

@@ -1,4 +1,4 @@
-/** Shows the view that the address names (`#/spend?month=2026-11`) to whoever is signed in. */
+/** Shows the view that the address names (`#/spend?month=2026-11`) to the signed-in caller. */
 
 import { ApiError, get, keepSecret, session, signOut } from "./api.js";
 import { announce, h, plain, quiet, show } from "./dom.js";
@@ -7,7 +7,7 @@ import { problem } from "./parts.js";
 import { ACCOUNTANTS, CALLERS, EVERYBODY, has, MANAGERS, PEOPLE } from "./roles.js";
 import { signIn } from "./view_signin.js";
 
-/** Each view: its name in the address and of its module, its title, and the roles that the API shows it to. */
+/** Each view: its name (in address and module), title, and roles that may see it. */
 const VIEWS = [
   { name: "spend", title: "Spend", roles: PEOPLE },
   { name: "generations", title: "Generations", roles: PEOPLE },
@@ -44,7 +44,7 @@ async function open() {
     const heading = h("h1", { tabindex: "-1" }, view.title);
     const body = h("div", { class: "view", "aria-busy": "true" }, quiet("Loading …"));
     show(main, heading, body);
-    // A page that was just opened is read from its top, a view that was gone to from its heading.
+    // Screen readers start at the top of a new page, but at the heading after a change of view.
     if (!isFirst && (document.activeElement === document.body || nav.contains(document.activeElement))) heading.focus({ preventScroll: true });
     isFirst = false;
     document.title = `${view.title} · Tollgate`;
@@ -115,7 +115,7 @@ async function leave() {
   showSignIn("You are signed out; this tab has forgotten the key.");
 }
 
-/** Open the first view, after the tokens of a sign-in that comes back to this page. */
+/** Open the first view, after completing a sign-in that returns to this page. */
 async function begin() {
   addEventListener("hashchange", open);
   // The link that skips to the content moves the focus, not the view.

@@ -1,4 +1,4 @@
-/** Pieces that several views are made of: states, tables, figures, bars, forms and dialogs. */
+/** Elements that several views share: states, tables, figures, bars, forms and dialogs. */
 
 import { announce, button, code, h, p, plain, quiet, show, small } from "./dom.js";
 import { distance, money, usd } from "./format.js";
@@ -37,7 +37,7 @@ export const column = (title, cell) => ({ title, cell });
 /** Return a column of numbers. */
 export const numeric = (title, cell) => ({ title, cell, number: true });
 
-/** Return a table. A column has `cell(row)`; the caption is read, not shown. */
+/** Return a table. A column has `cell(row)`; the caption is only for screen readers. */
 export function table(caption, columns, rows) {
   const head = columns.map(({ title, number }) => h("th", { scope: "col", class: number && "right" }, title));
   const line = (row) =>
@@ -56,7 +56,7 @@ export async function pagedTable(caption, columns, load, none) {
   try {
     first = await load(null);
   } catch (failure) {
-    // A filter that is refused stays beside the refusal, to be changed.
+    // A refused filter stays next to the error, so that it can be changed.
     if (failure.code === "invalid_request" || failure.status === 404) return problem(failure);
     throw failure;
   }
@@ -86,12 +86,12 @@ export const figures = (...each) =>
   h("dl", { class: "figures" }, each.filter(Boolean).map(([name, value, note]) =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value, note && small(note)))));
 
-/** Return names and values, one pair a line. */
+/** Return names and values, one pair on each line. */
 export const facts = (...each) =>
   h("dl", { class: "facts" }, each.filter(([, value]) => (value ?? "") !== "").map(([name, value]) =>
     h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 
-/** Return a bar of what is spent, held and left of a limit, with the same in words. */
+/** Return a bar of what is spent, held and left of a limit, also as text. */
 export function limitBar(name, { limit, spent, held = 0, left, resets }) {
   const rest = left < 0 ? `${usd(-left)} over` : `${usd(left)} left`;
   const words = `${usd(spent)} spent, ${held ? `${usd(held)} held, ` : ""}${rest}, of ${usd(limit)}`;
@@ -143,7 +143,7 @@ export function filters(go, view, fields) {
   return h("form", { class: "filters", onsubmit: submit }, fields, h("button", { type: "submit" }, "Filter"));
 }
 
-/** Open a dialog with a form; `save(values)` is called, a refusal is shown beside the buttons. */
+/** Open a dialog with a form; `save(values)` is called, an error is shown next to the buttons. */
 export function dialog(title, fields, { action = "Save", save, danger = false }) {
   const note = h("div", { role: "alert" });
   const submitter = h("button", { type: "submit", class: danger && "danger" }, action);
@@ -163,7 +163,7 @@ export function dialog(title, fields, { action = "Save", save, danger = false })
     try {
       const next = await save(filled(form));
       if (!(next instanceof Node)) return box.close();
-      // What is shown this once is not lost by Escape.
+      // Escape must not lose a secret that is shown only once.
       box.oncancel = (pressed) => pressed.preventDefault();
       show(box, next);
       box.querySelector("button").focus();
@@ -178,7 +178,7 @@ export function dialog(title, fields, { action = "Save", save, danger = false })
   return box;
 }
 
-/** Return a button that saves a file, and shows a refusal below itself. */
+/** Return a button that saves a file, and shows an error below itself. */
 export function saver(label, work) {
   const note = h("div", {});
   const press = plain(label, async () => {

@@ -1,4 +1,4 @@
-/** Shows the OpenAPI document; requests are tried in the playground, so no key comes to this page. */
+/** Shows the OpenAPI document; requests are sent from the playground, so no key is here. */
 
 SwaggerUIBundle({
   url: new URL("v1/openapi.json", location.href).href,

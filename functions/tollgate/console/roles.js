@@ -1,4 +1,4 @@
-/** Roles whose callers the API lets do what views offer, as `docs/people.md` has them. */
+/** Roles that may use what views offer, as listed in `docs/people.md`. */
 
 import { session } from "./api.js";
 
@@ -10,5 +10,5 @@ export const EVERYBODY = [...PEOPLE, "inference"];
 export const KEEPERS_OF_KEYS = [...MANAGERS, "developer"];
 export const CALLERS = ["inference", "owner", "admin", "developer"];
 
-/** Return whether whoever is signed in has one of the roles. */
+/** Return whether the signed-in caller has one of the roles. */
 export const has = (roles) => roles.includes(session.key.role);

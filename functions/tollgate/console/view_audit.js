@@ -1,11 +1,11 @@
-/** Who changed what, latest first. */
+/** The audit log, latest entry first. */
 
 import { get, saveCsv } from "./api.js";
 import { code, h, p, small } from "./dom.js";
 import { moment } from "./format.js";
 import { column, empty, field, filters, pagedTable, saver } from "./parts.js";
 
-/** Return the view; the address has the filter. */
+/** Return the view, filtered as the address says. */
 export async function render({ params, signal, go }) {
   const query = { actor: params.get("actor"), target: params.get("target"), since: params.get("since") && `${params.get("since")}T00:00:00Z` };
   const none = empty("No change matches.", p("Without a day, the last 30 days are shown."));

@@ -8,7 +8,7 @@ import { column, empty, field, filters, numeric, pagedTable, saver } from "./par
 const DAY_MS = 86_400_000;
 const OUTCOMES = [["", "any"], ["ok", "ok"], ["error", "error"], ["cancelled", "cancelled"], ["lost", "lost"]];
 
-/** Return the view; the address has the filter. */
+/** Return the view, filtered as the address says. */
 export async function render({ params, signal, go }) {
   const query = select(params);
   const load = (cursor) => get("generations", { ...query, limit: 50, cursor }, signal);
@@ -42,7 +42,7 @@ const COLUMNS = [
   column("Key", (row) => row.key_name || row.key_id),
 ];
 
-/** Return an outcome as a word that has a colour. */
+/** Return an outcome as a coloured word. */
 export const outcome = ({ status, error_code: code }) =>
   h("span", { class: `outcome ${status}` }, status, code && small(code));
 

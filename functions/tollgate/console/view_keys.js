@@ -1,4 +1,4 @@
-/** Keys with their limits: what is spent, held and left; made, rotated, disabled and deleted. */
+/** Keys with their limits: spent, held and left. Keys are created, rotated, disabled and deleted here. */
 
 import { get, getAll, send, session } from "./api.js";
 import { add, button, code, h, p, plain, quiet, show, small } from "./dom.js";
@@ -26,7 +26,7 @@ export async function render({ params, signal, refresh }) {
     add(list, found.length ? some.map((key) => card(key, { mayChange, refresh })) : empty("No key matches.", p("Change the words above, or create a key.")));
   };
   const oninput = ({ target }) => {
-    // So that they stay when a key is changed.
+    // The address keeps the words when a changed key reloads the view.
     history.replaceState(null, "", `#/keys?find=${uri(target.value)}`);
     narrow(target.value.toLowerCase());
   };
@@ -49,7 +49,7 @@ export const limitBars = (of) =>
       resets: of.limits_reset_at[period],
     }));
 
-/** Return an amount without what floats add to it below a nano-dollar. */
+/** Return an amount without rounding errors of floats below a nano-dollar. */
 const toNano = (amount) => Math.max(0, Math.round(amount * 1e9) / 1e9);
 
 function card(key, { mayChange, refresh }) {
@@ -95,7 +95,7 @@ export const rate = (key) =>
     key.concurrency && `${count(key.concurrency)} at once`,
   ].filter(Boolean).join(", ");
 
-/** Return the fields of limits, with the values of what has them. */
+/** Return the form fields for limits, filled with existing values. */
 export const limitFields = (limits = {}) =>
   h("fieldset", {}, h("legend", {}, "Limits, $ (empty is none)"),
     Object.entries(PERIODS).map(([period, label]) => field({ name: `limit_${period}`, label, type: "number", min: "0", step: "any", value: limits[period] ?? "" })));
@@ -176,7 +176,7 @@ async function change(key, body, refresh) {
   }
 }
 
-/** Open the dialog that ends a key, a team or a member for good. */
+/** Open the dialog that deletes a key or a team, or removes a member, for good. */
 export function remove(path, of, text, refresh) {
   const action = path === "members" ? "Remove" : "Delete";
   dialog(`${action} ${of.name ?? of.id}?`, p(text), {

@@ -8,7 +8,7 @@ import { column, empty, field, numeric, panel, problem, table } from "./parts.js
 const SHOWN_MAX = 60;
 const PIECES = { request: "a request", image: "an image", web_search: "a search", search: "a unit", audio_hour: "an hour", character: "a character", text_unit: "a text unit" };
 
-/** Return the view; typing narrows it without a request. */
+/** Return the view; typing filters it without a request. */
 export async function render({ params, signal, go }) {
   if (params.get("id")) return endpoints(params.get("id"), signal);
   const { data } = await get("models", { output_modalities: "all" }, signal);

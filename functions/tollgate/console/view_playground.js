@@ -80,7 +80,7 @@ export async function render({ params, signal }) {
   return h("div", { class: "two" }, form, h("div", {}, cost, panel("Answer", answer)));
 }
 
-/** Show the cost so far by the length of the texts, and the exact one once the usage is there. */
+/** Show a cost estimated from text lengths, and the exact one once usage has arrived. */
 function showCost(place, run, characters) {
   const { usage, price } = run;
   const guess = price ? (run.prompt / CHARACTERS_A_TOKEN) * price.prompt + (characters / CHARACTERS_A_TOKEN) * price.completion : null;

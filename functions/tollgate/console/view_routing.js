@@ -80,11 +80,11 @@ function explained(plan) {
   ];
 }
 
-/** Draw the plan: what was asked for, the rule, and the endpoints from first to last. */
+/** Draw the plan: the requested model, the rule, and the endpoints from first to last. */
 function drawing(plan, tried) {
   const shown = tried.slice(0, 6);
   const height = shown.length * ROW + 8;
-  // Phones show the endpoints alone.
+  // Phones show only the endpoints.
   const left = innerWidth < PHONE ? 556 : 0;
   const label = `${plan.requested} goes to ${shown.map((each) => `${each.model} via ${each.provider}`).join(", then ")}`;
   const box = (x, y, width, lines, kind = "") => svg("g", {},

@@ -1,4 +1,4 @@
-/** What a month has cost, by day and by whatever one asks for. */
+/** The cost of a month by day, grouped as the address says. */
 
 import { get, getAll, saveCsv } from "./api.js";
 import { stackedDays, swatch } from "./chart.js";
@@ -54,7 +54,7 @@ export async function render({ params, signal, go }) {
   ];
 }
 
-/** Return the sums of each day; where they are too many, of all days, with each day's as `daily`. */
+/** Return sums by day, or over all days if the rows are too many, with `daily` sums. */
 async function sums(query, by, signal) {
   try {
     return await getAll("activity", { ...query, by: ["day", by] }, signal);

@@ -1,4 +1,4 @@
-/** The statement of a month: what was there, came, went and is left, and who used it. */
+/** The statement of a month: opening balance, entries, usage and closing balance. */
 
 import { get, save } from "./api.js";
 import { h, quiet, small } from "./dom.js";

@@ -1,4 +1,4 @@
-/** Teams and members: their budgets, roles and belongings. */
+/** Teams and members: their limits, roles and memberships. */
 
 import { getAll, send } from "./api.js";
 import { button, h, p, plain, quiet } from "./dom.js";
@@ -66,7 +66,7 @@ function card(of, tags, lines, query, actions) {
       actions && actions.map(([label, work]) => plain(label, work, { "aria-label": `${label} ${of.id}` }))));
 }
 
-/** Open the dialog of a team or a member, a new one if `of` is null. */
+/** Open the dialog of a team or a member, or of a new one if `of` is null. */
 function edit(path, of, teams, refresh) {
   const isMember = path === "members";
   const noun = isMember ? "member" : "team";

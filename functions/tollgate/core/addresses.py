@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-# https://www.iana.org/assignments/iana-ipv4-special-registry (2026-11-21), and private services at
-# public addresses: on every virtual machine of Azure, 168.63.129.16 is Azure itself.
+# https://www.iana.org/assignments/iana-ipv4-special-registry (2026-11-21), and a private service at
+# a public address: on Azure's virtual machines, 168.63.129.16 is Azure itself.
 _REFUSED_V4: Final = tuple(
     ip_network(network)
     for network in (
@@ -33,42 +33,44 @@ _REFUSED_V4: Final = tuple(
         "224.0.0.0/3",
     )
 )
-# Of IPv6 only global unicast, without what stands for other addresses (Teredo, 6to4) or for none:
-# mapped, compatible and NAT64 addresses lie outside of it.
+# Only global unicast addresses of IPv6 are public, without networks that stand for other addresses
+# (Teredo, 6to4) or for none. Mapped, compatible and NAT64 addresses lie outside 2000::/3.
 # https://www.iana.org/assignments/iana-ipv6-special-registry (2026-11-21)
 _GLOBAL_V6: Final = ip_network("2000::/3")
 _REFUSED_V6: Final = tuple(
     ip_network(network)
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
-# Addresses that networks of one's own have. Of the other addresses that are not public, none is a
-# server's: loopback, link-local, metadata services, multicast.
+# Private networks, in which an operator's own servers may be. The other addresses that are not
+# public never belong to a server: loopback, link-local, metadata services, multicast.
 _PRIVATE: Final = tuple(
     ip_network(network)
     for network in ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 )
-# Amazon EC2's metadata service and clock, and Alibaba's metadata service, at such addresses.
+# Metadata services inside those private networks: Amazon EC2's, with its clock, and Alibaba's.
 _METADATA: Final = tuple(ip_network(network) for network in ("fd00:ec2::/32", "100.100.100.200/32"))
-# By RFC 6761 and RFC 6762, names of this machine; then names of metadata services.
+# Names of this machine (RFC 6761, RFC 6762), and of metadata services.
 _LOCAL_NAMES: Final = re.compile(
     r"(.*\.)?localhost(\.localdomain)?"
     r"|(.*\.)?metadata(\.google\.internal|\.goog|\.azure\.internal)?"
     r"|(.*\.)?instance-data(\.ec2\.internal)?"
 )
-# By RFC 6762, RFC 8375 and ICANN's reservation of `internal`. A name without a dot is private too.
+# Names in private networks (RFC 6762, RFC 8375, ICANN's `internal`), and names without a dot.
 _PRIVATE_NAMES: Final = re.compile(
     r"[^.]+|.*\.(corp|home|home\.arpa|internal|intranet|lan|local|localdomain|private)"
 )
-# Hosts that a resolver may take for an address: decimal, octal, hexadecimal, short.
+# Hosts that a resolver may read as an address in another notation: decimal, octal, hexadecimal,
+# short.
 _NUMERIC: Final = re.compile(r"(.*\.)?(0[xX][0-9a-fA-F]*|[0-9]+)\.?")
-# In ASCII, as a URL has it: labels of letters, digits and dashes, without scheme, path or dot at
-# the end. Two labels at least, so that no list allows `localhost` or a whole top-level domain.
+# A domain in ASCII, as in a URL: labels of letters, digits and dashes, without scheme, path or
+# trailing dot. At least two labels are required, so that no list can allow `localhost` or a whole
+# top-level domain.
 DOMAIN: Final = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$"
 DOMAIN_CHARACTERS_MAX: Final = 253
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address, written in full, is one of the public internet."""
+    """Return whether an address, written in full, is on the public internet."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -95,12 +97,12 @@ def is_disguised(host: str) -> bool:
     return bool(_NUMERIC.fullmatch(host)) and not is_address(host)
 
 
-# A host of the internet; one of a network of one's own; this machine or a metadata service.
+# On the public internet; in a private network; this machine or a metadata service.
 Reach = Literal["public", "private", "local"]
 
 
 def find_reach(host: str) -> Reach:
-    """Return where a host is, as far as its spelling shows; names are not resolved."""
+    """Return where a host is, judged by its spelling alone; names are not resolved."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         ip = ip_address(name)
@@ -109,7 +111,7 @@ def find_reach(host: str) -> Reach:
     if is_public(name):
         return "public"
     is_private = any(ip in network for network in _PRIVATE) and "%" not in name
-    return "private" if is_private and not any(ip in it for it in _METADATA) else "local"
+    return "private" if is_private and not any(ip in block for block in _METADATA) else "local"
 
 
 def _find_reach_of_name(name: str) -> Reach:
@@ -125,7 +127,7 @@ class DomainRules(Struct, frozen=True, kw_only=True):
     """The only domains, their subdomains included; empty for any."""
     blocked: tuple[str, ...] = ()
     admits_none: bool = False
-    """True where two lists allow nothing in common."""
+    """True if two lists were combined that have no domain in common."""
 
     def admits(self, host: str) -> bool:
         """Return whether a host may be reached."""
@@ -136,7 +138,7 @@ class DomainRules(Struct, frozen=True, kw_only=True):
 
     def narrow(self, other: "DomainRules") -> "DomainRules":
         """Return the rules that admit what both admit."""
-        # Of a domain and its subdomain the subdomain is what both lists allow.
+        # If one list has a domain and the other a subdomain of it, both allow the subdomain.
         common = (
             *(domain for domain in self.allowed if _is_in(domain, other.allowed)),
             *(domain for domain in other.allowed if _is_in(domain, self.allowed)),
@@ -151,7 +153,7 @@ class DomainRules(Struct, frozen=True, kw_only=True):
 
 
 def host_of(url: str) -> str | None:
-    """Return the host of an http(s) URL, None if it is none."""
+    """Return the host of an http(s) URL; None for any other text."""
     try:
         parts = urlsplit(url)
         host = parts.hostname

@@ -1,4 +1,4 @@
-"""Clocks, which are passed to their users: no other module reads a clock or sleeps."""
+"""Clocks. Code gets its clock as an argument: no other module reads the time or sleeps."""
 
 import asyncio
 import time

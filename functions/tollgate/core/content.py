@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class CacheMark(Struct, frozen=True, kw_only=True):
-    """The caller asks that the prompt up to here be cached, for five minutes or an hour."""
+    """A mark on a part: the caller wants the prompt up to it cached for five minutes or an hour."""
 
     lifetime: Literal["5m", "1h"] = "5m"
 
@@ -19,9 +19,9 @@ class Text(Struct, frozen=True, kw_only=True, tag="text"):
 
 
 class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
-    """Bytes that came with the request, kept as the base64 text they came in.
+    """Bytes that came with the request, as base64 text.
 
-    `media_type` is what the bytes are (sniffed where that is possible), not what was claimed.
+    `media_type` is the detected type where detection is possible, not the type that was claimed.
     """
 
     media_type: str
@@ -29,26 +29,26 @@ class InlineMedia(Struct, frozen=True, kw_only=True, tag="inline"):
 
 
 class MediaUrl(Struct, frozen=True, kw_only=True, tag="url"):
-    """Bytes that lie behind an http(s) URL of the caller's; fetched only through the guard."""
+    """Bytes behind an http(s) URL from the caller; fetched only through the address guard."""
 
     url: str
 
 
 class FileReference(Struct, frozen=True, kw_only=True, tag="file"):
-    """Bytes that were uploaded before, by the id of their file.
+    """A file that was uploaded before, by its id.
 
-    The engine finds the file before it plans, and puts the bytes in place of the reference before
-    it encodes an attempt: no codec sees one.
+    The engine looks the file up before it plans, and replaces the reference by the bytes before it
+    encodes an attempt: codecs never see a reference.
     """
 
     id: str
     field: str
-    """The field of the request that has the id, which a refusal names."""
+    """The field of the request that has the id, for error messages."""
     media_type: str | None = None
-    """By the content; None until the file is found, as the two below."""
+    """Detected from the content; like `size_bytes` and `place` None before the look-up."""
     size_bytes: int | None = None
     place: str | None = None
-    """The key of the content, in the store of objects."""
+    """The key of the content in the object store."""
 
 
 SentMedia = InlineMedia | MediaUrl
@@ -56,9 +56,9 @@ MediaSource = SentMedia | FileReference
 
 
 def sent_media(source: MediaSource) -> SentMedia:
-    """Return media as a codec writes it; ValueError for a file, which the engine has read."""
+    """Return media that a codec can write; raise ValueError for an unresolved file reference."""
     if isinstance(source, FileReference):
-        raise ValueError("a file that was not read")
+        raise ValueError("a file reference was not replaced by its content")
     return source
 
 
@@ -86,41 +86,41 @@ class Document(Struct, frozen=True, kw_only=True, tag="document"):
 
 
 UserContent = Text | Image | Audio | Document
-# What a tool may hand back: chat completions have text here, Anthropic and Bedrock more.
+# Content of a tool's result: chat completions allow text only, Anthropic and Bedrock all three.
 ResultContent = Text | Image | Document
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """The signer of a part, and the data that the signer requires back untouched."""
+    """The signer of a part, and the data that must be returned to that signer unchanged."""
 
     signer: str | None
-    """One of `core.signers`, or another name that came with the part; None without one."""
+    """One of `core.signers`, or another name that came with the part; None if unknown."""
     signature: str | None = None
-    """The signature of a reasoning's text, or of a call."""
+    """The signature of the reasoning text, or of the call."""
     data: str | None = None
-    """Content that only the signer reads."""
+    """Opaque content that only the signer can read."""
     id: str | None = None
     """The signer's own id; parts with one id belong together."""
     is_summary: bool = False
     """True if the text is a summary of the reasoning."""
     model: str | None = None
-    """The slug of the model that wrote the part, if a client sent it back."""
+    """The slug of the model that wrote the part, if a client sent one with the part."""
 
     @property
     def is_signed(self) -> bool:
-        """True if there is something that the signer recognises."""
+        """True if there is a signature or data for the signer to verify."""
         return bool(self.signature or self.data)
 
 
 class Reasoning(Struct, frozen=True, kw_only=True, tag="reasoning"):
-    """Text that a model thought before it answered."""
+    """The reasoning that a model wrote before its answer."""
 
     text: str
     provenance: Provenance | None = None
 
 
 class Refusal(Struct, frozen=True, kw_only=True, tag="refusal"):
-    """The words with which a model declined."""
+    """The text with which a model declined to answer."""
 
     text: str
 
@@ -138,14 +138,14 @@ class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
 
 
 class MadeImage(Struct, frozen=True, kw_only=True, tag="made_image"):
-    """A picture that a model made as a part of its answer, whole."""
+    """A complete picture that a model made as a part of its answer."""
 
     source: SentMedia
     provenance: Provenance | None = None
 
     @property
     def url(self) -> str:
-        """The address of the picture, which for bytes holds them."""
+        """The address of the picture; a data URL if the picture is inline."""
         if isinstance(self.source, MediaUrl):
             return self.source.url
         return f"data:{self.source.media_type};base64,{self.source.base64}"
@@ -156,7 +156,7 @@ ServerToolId = Literal["web_search", "web_fetch", "datetime", "image"]
 
 
 class ServerToolRun(Struct, frozen=True, kw_only=True, tag="server_tool_run"):
-    """A run of a tool of the gateway's within the answer; `arguments` is JSON text, complete."""
+    """A run of one of the gateway's tools within the answer; `arguments` is complete JSON text."""
 
     id: str
     tool: ServerToolId

@@ -1,12 +1,12 @@
-"""A cell of a table that a spreadsheet opens."""
+"""Escaping of text for CSV cells that a spreadsheet opens."""
 
 import re
 from typing import Final
 
 # Beginnings that a spreadsheet runs as a formula (owasp.org, "CSV Injection", seen 2026-11-21).
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
-# Where commas are decimal, a spreadsheet ends a cell at each semicolon, quoted or not, and at each
-# line in it.
+# In locales with a decimal comma, spreadsheets split a cell at `;` and at line breaks even inside
+# quotes.
 _ENDS_INSIDE: Final = re.compile(r"([;\r\n] *)(?=[=+@-])")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 

@@ -1,7 +1,7 @@
-"""Objects that tables name as data, and that a process imports with their first use.
+"""Objects that tables name by dotted names, and that a process imports at their first use.
 
-A row that states a dotted name costs no import until something calls it, and a name may lead to a
-higher layer, which the module of the table itself must not import.
+A row with a dotted name costs no import until it is called, and the name may belong to a higher
+layer, which the table's own module must not import.
 """
 
 from importlib import import_module

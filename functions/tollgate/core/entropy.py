@@ -1,8 +1,8 @@
-"""Randomness of a process that was copied.
+"""Randomness in processes that are copied from a snapshot.
 
-Ids, secrets and draws of Tollgate come from the kernel, which gives no two copies the same bytes;
-the generators that libraries keep in memory are copied with the process ("Handling uniqueness with
-Lambda SnapStart", AWS Lambda developer guide, 2026-11-21).
+Tollgate takes ids, secrets and random draws from the kernel, which never gives two copies the same
+bytes. Generators that libraries keep in memory are copied with the process ("Handling uniqueness
+with Lambda SnapStart", AWS Lambda developer guide, 2026-11-21).
 """
 
 import os
@@ -14,6 +14,6 @@ _SEED_BYTES: Final = 32
 
 
 def reseed() -> None:
-    """Seed the generators of this process anew, so that they differ from those of its copies."""
+    """Seed the library generators of this process again, so that copies of it differ."""
     random.seed()
     ssl.RAND_add(os.urandom(_SEED_BYTES), _SEED_BYTES)

@@ -1,4 +1,4 @@
-"""Every error that a caller can meet, raised where it is known and mapped to a reply once.
+"""Every error that a caller can get, raised where the fault is found and mapped to a reply once.
 
 GatewayError
 ├── RequestError    the request is malformed, or names something that does not exist
@@ -60,7 +60,7 @@ class ErrorCode(StrEnum):
 
 
 class Overlength(Struct, frozen=True, kw_only=True):
-    """The length of a prompt, and the most that would have been taken, in tokens."""
+    """The length of a prompt that is too long, and the most that the model accepts, in tokens."""
 
     tokens: int
     tokens_max: int
@@ -82,11 +82,11 @@ class GatewayError(Exception):
     overlength: Overlength | None = None
     """The length of a prompt that is too long, if it is known."""
     resets_s: int | None = None
-    """The second at which a limit that is used up starts anew."""
+    """The Unix second at which an exhausted limit resets."""
     limit: ReachedLimit | None = None
-    """The limit of a key, a member or a team that refused the request, if one did."""
+    """The limit of a key, member or team that refused the request, if one did."""
     may_repeat: bool = True
-    """False if a client must not send the request again by itself."""
+    """False if a client must not retry the request automatically."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class RequestError(GatewayError):
 
 
 class MethodNotAllowed(RequestError):
-    """The path exists, but not for this method; `allowed` are the methods that it has."""
+    """The path exists, but not for this method; `allowed` has the methods of the path."""
 
     def __init__(self, message: str, allowed: tuple[str, ...]) -> None:
         super().__init__(ErrorCode.METHOD_NOT_ALLOWED, message)
@@ -120,11 +120,11 @@ class AccessError(GatewayError):
 
 
 class LedgerError(GatewayError):
-    """The ledger refuses, or cannot be reached; nothing is held."""
+    """The ledger refused the request or cannot be reached; nothing is held."""
 
 
 class OutcomeUnknown(LedgerError):
-    """An answer was made, and whether its record was written is not known."""
+    """An answer was made, but it is unknown whether its record was written."""
 
     may_repeat = False
 
@@ -133,7 +133,7 @@ class OutcomeUnknown(LedgerError):
             ErrorCode.SERVICE_UNAVAILABLE,
             "The outcome is unknown: the answer was made, but its record could not be confirmed. "
             f"Within half an hour GET /generation?id={generation_id} says whether it is billed. "
-            "The same request sent again is billed as another one.",
+            "A request that is sent again is billed separately.",
         )
 
 
@@ -148,9 +148,9 @@ class UpstreamError(GatewayError):
     """A provider failed or refused.
 
     `status` is the provider's HTTP status, if it sent one. The code is one of `provider_*`,
-    `context_length_exceeded`, `content_filter`, or `invalid_request` if the provider reports that
-    the caller's own request is at fault. `provider_words` are the provider's own, without secrets;
-    pieces of the prompt may be among them.
+    `context_length_exceeded` or `content_filter`, or `invalid_request` if the provider reports that
+    the caller's own request is at fault. `provider_words` is the provider's own message without
+    secrets; it may quote parts of the prompt.
     """
 
     def __init__(
@@ -169,10 +169,10 @@ class UpstreamError(GatewayError):
 
 
 class MissingCredentials(UpstreamError):
-    """A provider without usable credentials here, to which nothing was sent.
+    """A provider has no usable credentials here, so nothing was sent.
 
-    Its public code is that of credentials that the provider refuses, but every chain moves on.
-    `places` are those at which credentials would be found.
+    The public code is the one for credentials that a provider refuses, but every chain goes on to
+    its next endpoint. `places` are the places where credentials would be found.
     """
 
     def __init__(self, message: str, places: tuple[CredentialPlace, ...] = ()) -> None:

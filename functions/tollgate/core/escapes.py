@@ -1,4 +1,4 @@
-"""Text in one spelling, so that what is looked for is found however it was escaped."""
+"""Text in one spelling, so that a search finds its words however they were escaped."""
 
 import re
 import unicodedata
@@ -13,8 +13,8 @@ _BACKSLASHES: Final = re.compile(r"\\{2,}")
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _PERCENT: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _ENTITY: Final = re.compile(r"&[#A-Za-z]")
-# Characters that nobody sees: controls but white space, soft hyphens, marks of width and direction.
-# Halves of surrogate pairs are no text, and no encoding takes them.
+# Invisible characters: controls other than white space, soft hyphens, marks of width and direction.
+# Lone halves of surrogate pairs are among them because no encoding accepts them.
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\ufe00-\ufe0f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -22,7 +22,7 @@ _UNSEEN: Final = re.compile(
 
 
 def resolve_escapes(text: str) -> str:
-    """Return a text without escapes of JSON, URLs and HTML, in Unicode's form NFKC."""
+    """Return a text in Unicode NFKC without escapes (JSON, URL, HTML) and invisible characters."""
     for _ in range(_ROUNDS_MAX):
         resolved = _resolve_once(text)
         if resolved == text:
@@ -37,12 +37,12 @@ def _resolve_once(text: str) -> str:
     if "\\" in text:
         text = _ESCAPE.sub(_character, _BACKSLASHES.sub(r"\\", text))
     if _HALF.search(text):
-        # JSON writes a character beyond the first plane as two halves.
+        # JSON escapes a character beyond U+FFFF as two halves of a surrogate pair.
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if "%" in text:
         text = _PERCENT.sub(_octets, text)
     if _ENTITY.search(text):
-        # Imported here: a function that is well never needs its table.
+        # Imported here: most processes never need the large table of entities.
         from html import unescape
 
         text = unescape(text)
@@ -54,7 +54,7 @@ def _octets(found: re.Match[str]) -> str:
 
 
 def _character(found: re.Match[str]) -> str:
-    """Return the character of one escape; a space for the end of a line."""
+    """Return the character of an escape; a space for an escaped line break or tab."""
     for digits in found.group(1, 2, 3):
         if digits is not None:
             code = int(digits, 16)

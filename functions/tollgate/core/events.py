@@ -1,13 +1,13 @@
-"""The vocabulary of the middle: every decoder emits it, every renderer reads it.
+"""The events between decoders and renderers: every decoder emits them, every renderer reads them.
 
-The grammar of a stream, which `StreamGrammar` holds:
-`Started`, then parts (`PartStart`, any number of `PartDelta`, `PartEnd`) and `UsageReported` in any
-order, then exactly one `Ended`, last, with every part closed. Parts may interleave, except that of
-texts, reasonings and refusals only one of a kind is open at a time: formats with one string for
-each could not tell in which order its pieces belong. Work that is no conversation has an `Output`
-in place of parts, once or several times, and previews of it as `Partial`. A run of one of the
-gateway's tools is a part whose `RunResult` is a note; runs may be open side by side, as calls may.
-A stream describes one choice; code that merges several streams pairs each event with its choice.
+The grammar of a stream, which `StreamGrammar` checks: `Started`, then parts (`PartStart`, any
+number of `PartDelta`, `PartEnd`) and `UsageReported` in any order, then exactly one `Ended`, last,
+with every part closed. Parts may interleave, but only one text, one reasoning and one refusal may
+be open at a time: client formats that have one string for each of these could not tell in which
+order the pieces belong. Work other than chat has one or more `Output` events in place of parts, and
+`Partial` events as previews. A run of one of the gateway's tools is a part whose `RunResult` is a
+note; several runs may be open at once, as several calls may. A stream describes one choice; code
+that merges several streams pairs each event with its choice.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ class Started(Struct, frozen=True, kw_only=True, tag="started"):
 
 
 class PartStart(Struct, frozen=True, kw_only=True, tag="part_start"):
-    """A part begins; its text or arguments are still empty. `index` is dense from 0."""
+    """A part begins, with its text or arguments still empty. `index` counts parts from 0."""
 
     index: int
     part: Part
@@ -47,32 +47,33 @@ class PartDelta(Struct, frozen=True, kw_only=True, tag="part_delta"):
 
 
 class PartDeltas(Struct, frozen=True, kw_only=True):
-    """Texts of one part that came one after another in a read: a `PartDelta` for each.
+    """Consecutive texts of one part from a single read; equivalent to one `PartDelta` for each.
 
-    Most events are such texts; together they cost what one costs, and each stays what it was.
+    Most events are such texts. Grouped, they cost as much as one event, and each text stays
+    separate.
     """
 
     index: int
     texts: list[str]
-    """Two or more."""
+    """At least two texts."""
 
 
 class PartEnd(Struct, frozen=True, kw_only=True, tag="part_end"):
-    """A part is complete; its provenance, if stated, replaces the one that it began with."""
+    """A part is complete; `provenance`, if stated, replaces the provenance of its `PartStart`."""
 
     index: int
     provenance: Provenance | None = None
 
 
 class Citation(Struct, frozen=True, kw_only=True, tag="citation"):
-    """The source of a stretch of a part's text."""
+    """The source of a span of a part's text."""
 
     url: str | None = None
     title: str | None = None
     start: int | None = None
-    """The stretch's first character, counted from 0 within the part."""
+    """The first character of the span, counted from 0 within the part."""
     end: int | None = None
-    """The character after the stretch."""
+    """The first character after the span."""
 
 
 class LogProbs(Struct, frozen=True, kw_only=True, tag="log_probs"):
@@ -85,61 +86,61 @@ Note = Citation | LogProbs | RunResult
 
 
 class PartNote(Struct, frozen=True, kw_only=True, tag="part_note"):
-    """Something about an open part that is not its text."""
+    """Something other than text about an open part."""
 
     index: int
     note: Note
 
 
 class UsageReported(Struct, frozen=True, kw_only=True, tag="usage_reported"):
-    """Cumulative usage; of each class of tokens the last report counts."""
+    """Cumulative usage; the last report of each class of tokens counts."""
 
     usage: Usage
     raw: JsonValue = None
-    """The provider's own object."""
+    """The provider's own usage object."""
     service_tier: str | None = None
-    """The tier that served, if it is known only now; replaces the one of `Started`."""
+    """The tier that served, if the provider states it only now; replaces the tier of `Started`."""
 
 
 class Output(Struct, frozen=True, kw_only=True, tag="output"):
-    """Pieces of a result that is no conversation, in order: JSON each, or bytes of sound."""
+    """Pieces, in order, of a result other than chat: each is JSON or bytes of sound."""
 
     pieces: tuple[bytes, ...]
 
 
 class Partial(Struct, frozen=True, kw_only=True, tag="partial"):
-    """A preview of what a later `Output` has: words of a transcript, a picture of low detail."""
+    """A preview of a later `Output`: words of a transcript, or a picture in low detail."""
 
     piece: bytes
-    """JSON."""
+    """JSON text."""
 
 
 class Ended(Struct, frozen=True, kw_only=True, tag="ended"):
-    """The answer is complete; `raw_finish` is the provider's own name of the reason."""
+    """The answer is complete; `raw_finish` is the provider's own finish reason."""
 
     finish: Finish
     raw_finish: str | None = None
     stop_sequence: str | None = None
-    """The caller's sequence that ended the answer, if the provider says which."""
+    """The caller's stop sequence that ended the answer, if the provider states it."""
     prompt_blocked: bool = False
-    """True if the provider refused the prompt: no model read it, and no text is a model's."""
+    """True if the provider refused the prompt, so that no text comes from a model."""
     paused: bool = False
-    """True if the provider stopped among tools of its own, and goes on once it has its answer."""
+    """True if the provider paused between its own tools; it goes on if its answer is sent back."""
 
 
 StreamEvent = (
     Started | PartStart | PartDelta | PartNote | PartEnd | UsageReported | Output | Partial | Ended
 )
 
-# The number of a choice, and an event of it.
+# The number of a choice, and an event of that choice.
 Chosen = tuple[int, StreamEvent]
-# The same, of events as they travel from the decoders to the sink.
+# Events between the decoders and the sink, where deltas may still be grouped.
 Grouped = StreamEvent | PartDeltas
 ChosenGroup = tuple[int, Grouped]
 
 
 def ungroup(events: Iterable[ChosenGroup]) -> Iterator[Chosen]:
-    """Yield the events that came together, each by itself."""
+    """Yield the events one by one, with groups of deltas split up."""
     for choice, event in events:
         if isinstance(event, PartDeltas):
             for text in event.texts:
@@ -148,7 +149,7 @@ def ungroup(events: Iterable[ChosenGroup]) -> Iterator[Chosen]:
             yield choice, event
 
 
-# Kinds of parts of which several may be open at a time.
+# Kinds of parts of which several may be open at once.
 _SIDE_BY_SIDE: Final = frozenset({ToolCall, ServerToolRun})
 
 
@@ -167,7 +168,8 @@ class StreamGrammar:
 
     def accept(self, event: Grouped) -> None:
         """Check one event against what came before it."""
-        # Most events are deltas of a part that is open, which it is within a stream only.
+        # Most events are deltas of an open part. A part is only open between `Started` and `Ended`,
+        # so that the other checks can be skipped.
         if isinstance(event, (PartDelta, PartDeltas)) and event.index in self._open:
             return
         if self._ended:

@@ -1,10 +1,10 @@
-"""The claim behind an `Idempotency-Key`: one answer for repeated requests."""
+"""The claim of an `Idempotency-Key`: repeated requests get one answer."""
 
 from msgspec import Struct
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """The right to make the one answer for an `Idempotency-Key`."""
+    """The right of one request to make the answer for an `Idempotency-Key`."""
 
     workspace_id: str
     key_hash: str
@@ -12,4 +12,4 @@ class Claim(Struct, frozen=True, kw_only=True):
     body_hash: str
     """SHA-256 of the path and the body."""
     request_id: str
-    """The request that makes the claim."""
+    """The id of the request that holds the claim."""

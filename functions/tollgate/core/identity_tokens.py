@@ -1,4 +1,4 @@
-"""The bound of identity tokens, which routes state and sign-ins keep."""
+"""The maximum length of an identity token, which routes and sign-ins share."""
 
 from typing import Final
 

@@ -19,7 +19,7 @@ _CHARACTERS: Final = frozenset(ALPHABET)
 
 
 class IdSource:
-    """Makes ids: for requests, holds, keys and grants alike."""
+    """Makes ids for requests, holds, keys and grants."""
 
     def __init__(self, clock: Clock, entropy: Callable[[int], bytes] = os.urandom) -> None:
         self._clock = clock
@@ -49,13 +49,13 @@ class IdSource:
 
 
 def new_boundary() -> str:
-    """Return a boundary of a multipart body, which nobody who wrote a part can have guessed."""
+    """Return a multipart boundary that no author of a part can have guessed."""
     return os.urandom(16).hex()
 
 
 def encode_id(raw: bytes) -> str:
     """Encode eleven bytes as fifteen characters that sort as the bytes do."""
-    # A zero byte in front makes sixteen characters of base64, whose first is always the same.
+    # A leading zero byte makes sixteen base64 characters, of which the first is always the same.
     return base64.b64encode(b"\0" + raw)[1:].translate(_TO_OURS).decode()
 
 
@@ -64,7 +64,7 @@ def is_id(text: str) -> bool:
     return len(text) == ID_LENGTH and _CHARACTERS.issuperset(text)
 
 
-# A request asks for that of its own id some ten times.
+# Cached: a request needs the time of its own id about ten times.
 @lru_cache(maxsize=256)
 def created_s(id_: str) -> int:
     """Return the Unix second in which an id was made; raise ValueError if it is not an id."""

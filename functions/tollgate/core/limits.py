@@ -6,16 +6,16 @@ from typing import Literal
 from msgspec import Struct
 
 Period = Literal["day", "week", "month", "total"]
-# The levels above a key that may have limits of their own.
+# The levels above a key that may have their own limits.
 AboveKey = Literal["member", "team"]
-# What a limit belongs to, in the order in which a request is refused.
+# The owners of limits, in the order in which their limits are checked.
 Level = Literal["key", "member", "team", "workspace"]
-# The unit of a limit: nano-dollars of a period, requests or tokens a minute, requests at once.
+# Units of limits: nano-dollars of a period, requests or tokens a minute, concurrent requests.
 LimitKind = Period | Literal["requests", "tokens", "concurrency"]
 
 
 class TierLimits(Struct, frozen=True, kw_only=True):
-    """Limits of a tier, which each of its keys keeps beside its own; None is no limit."""
+    """Limits of a tier, which apply to each of its keys besides the key's own; None is no limit."""
 
     requests_per_minute: int | None = None
     budget_nano_usd: int | None = None
@@ -34,40 +34,40 @@ class ReachedLimit(Struct, frozen=True, kw_only=True):
     """The limit that refused a request, as its error states it."""
 
     level: Level
-    # Id of the key, the member or the team.
     id: str
+    """The id of the key, member or team."""
     kind: LimitKind
-    # Nano-dollars of a period, else a number of requests or tokens.
     limit: int
-    # What is left of the limit, in its unit; a refusal may leave a part that is too small.
+    """Nano-dollars for a period, else a number of requests or tokens."""
     remaining: int
-    # Unix second at which the limit starts anew, None if it never does.
+    """The rest of the limit; above zero if it was too little for the refused request."""
     resets_s: int | None = None
+    """The Unix second at which the limit resets; None if it never does."""
 
 
 class LimitOwner(Struct, frozen=True, kw_only=True):
-    """The key, member or team whose limits a state has."""
+    """The key, member or team whose limits a state counts."""
 
     level: Level
     id: str
     workspace_id: str
-    # The part of its state that is meant; the only one, unless the state is divided into slices.
     slice: int = 0
+    """The slice of the owner's state; 0 unless the state is divided into slices."""
 
     @property
     def subject(self) -> str:
-        """The beginning of a sentence about it."""
+        """The owner as the subject of a sentence."""
         return "This key" if self.level == "key" else f"{self.level.capitalize()} `{self.id}`"
 
     @property
     def above_key(self) -> AboveKey | None:
-        """The level, None for a key and a workspace."""
+        """The level if it is above a key, else None."""
         return self.level if self.level == "member" or self.level == "team" else None
 
     def reach(
         self, kind: LimitKind, limit: int, *, remaining: int = 0, resets_s: float | None = None
     ) -> ReachedLimit:
-        """Return a limit of it as the one that refuses."""
+        """Return one of the owner's limits as the limit that refuses a request."""
         return ReachedLimit(
             level=self.level,
             id=self.id,

@@ -1,4 +1,4 @@
-"""Ids that the platform of a request gave it, with which its own logs are searched."""
+"""Ids that the platform gave a request, for searching the platform's own logs."""
 
 from typing import Final
 
@@ -9,9 +9,9 @@ PLATFORM_IDS_EXTENSION: Final = "tollgate.platform_ids"
 
 
 class PlatformIds(Struct, frozen=True, kw_only=True):
-    """The ids of one request; all are None where no such platform serves it."""
+    """The platform's ids of one request; None on other platforms."""
 
     api_gateway_request_id: str | None = None
-    """In API Gateway's access log, and in `x-amzn-requestid` of the reply."""
+    """The id in API Gateway's access log, and in `x-amzn-requestid` of the reply."""
     lambda_request_id: str | None = None
-    """In the lines that Lambda itself logs of the invocation."""
+    """The id in the lines that Lambda itself logs about the invocation."""

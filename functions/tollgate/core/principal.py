@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from tollgate.core.limits import AboveKey
 
 KeyRole = Literal["inference", "management", "read"]
-# The role of a member, which each of the member's sessions has.
+# The role of a member, which all of the member's sessions have.
 MemberRole = Literal["owner", "admin", "developer", "billing", "viewer"]
 Role = KeyRole | MemberRole
 # `positive` admits a request while any balance is left, `covered` only if the balance covers the
@@ -17,16 +17,16 @@ Admission = Literal["positive", "covered"]
 
 
 class LimitLevel(Struct, frozen=True, kw_only=True):
-    """A member or a team that a request of a key is counted against."""
+    """A member or team against whose limits a request is counted."""
 
     level: AboveKey
     id: str
     limited: bool = False
-    """False if the level has no limit that a hold would have to count."""
+    """False if the level has no limit that a hold has to count."""
     models: tuple[str, ...] | None = None
     """Globs of the model slugs that the level may use; None allows all."""
     slices: int = 1
-    """The number of items over which what it counts is spread."""
+    """The number of slices over which the level's state is spread."""
 
 
 class Principal(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     """The number of wallet items over which the workspace's money is spread."""
     labels: Mapping[str, str] = field(default_factory=dict)
     admission: Admission | None = None
-    """None if the workspace leaves it to the catalog."""
+    """The workspace's own rule for holds; None leaves it to the catalog."""
     old_secret: bool = False
     """True if the caller used the secret from before the key's last rotation."""
     content_days: int | None = None
@@ -51,14 +51,14 @@ class Principal(Struct, frozen=True, kw_only=True):
     response_days: int | None = None
     """Days for which responses are stored for later requests; None stores none."""
     team_id: str | None = None
-    """The key's own team, else that of its member."""
+    """The key's own team, or else its member's."""
     member_id: str | None = None
     levels: tuple[LimitLevel, ...] = ()
-    """The member and the team, in the order in which they refuse."""
+    """The member and the team, in the order in which their limits are checked."""
     session: bool = False
-    """True if the caller signed in; the role is then the member's."""
+    """True if the caller signed in; `role` is then the member's."""
 
     @property
     def level_models(self) -> tuple[tuple[str, ...], ...]:
-        """The globs of each level that has some; a model matches one of each."""
+        """The globs of each level that has any; a model must match one glob of every level."""
         return tuple(level.models for level in self.levels if level.models is not None)

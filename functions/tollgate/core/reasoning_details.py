@@ -15,15 +15,15 @@ Detail = Mapping[str, JsonValue]
 _TEXT: Final = "reasoning.text"
 _SUMMARY: Final = "reasoning.summary"
 _ENCRYPTED: Final = "reasoning.encrypted"
-# The fields of a detail that a stream cuts into pieces.
+# Fields of a detail that a stream sends in pieces.
 _STREAMED: Final = ("text", "summary", "data")
-# Fields in which the pieces of one detail agree.
+# Fields that are equal in all pieces of one detail.
 _SAME: Final = ("type", "index")
 _NOTHING_KNOWN: Final = Provenance(signer=None)
 
 
 def read_detail(detail: Detail, signer: str | None = None) -> Reasoning:
-    """Return a detail as reasoning; `signer` signed it if it does not name its format."""
+    """Return a detail as reasoning; `signer` is its signer if the detail names no format."""
     text = text_of(detail)
     provenance = Provenance(
         signer=_text(detail, "format") or signer,
@@ -37,7 +37,7 @@ def read_detail(detail: Detail, signer: str | None = None) -> Reasoning:
 
 
 def text_of(detail: Detail) -> str:
-    """Return the text of a detail, which a summary has under a name of its own."""
+    """Return the text of a detail; summaries have it in another field."""
     return _text(detail, "text") or _text(detail, "summary") or ""
 
 
@@ -67,7 +67,7 @@ def _proof(provenance: Provenance) -> dict[str, JsonValue]:
 
 
 class JoinedDetail:
-    """One detail whose pieces come one by one; its text is joined once, at the end."""
+    """Joins the streamed pieces of one detail; its text is joined once, at the end."""
 
     def __init__(self) -> None:
         self._fields: dict[str, JsonValue] = {}
@@ -79,7 +79,11 @@ class JoinedDetail:
         return not self._fields and not self._texts
 
     def is_continued_by(self, piece: Detail) -> bool:
-        """Return whether a piece belongs here: an id comes once, a signature is the end."""
+        """Return whether a piece belongs to this detail, and not to the next one.
+
+        A detail has one id, type and index. A signature or data is its end: text after that begins
+        another detail.
+        """
         ids = {self._fields.get("id"), piece.get("id")} - {None}
         has_data = bool(self._texts.get("data") or self._fields.get("data"))
         is_over = has_data or bool(self._fields.get("signature") and text_of(piece))
@@ -87,7 +91,7 @@ class JoinedDetail:
         return not is_over and len(ids) <= 1 and same
 
     def add(self, piece: Detail) -> None:
-        """Add a piece: text goes on, other fields replace what was there."""
+        """Add a piece: text is appended, and other fields replace earlier values."""
         for key, value in piece.items():
             if key in _STREAMED and isinstance(value, str):
                 self._fields.pop(key, None)
@@ -98,7 +102,7 @@ class JoinedDetail:
                 self._fields[key] = value
 
     def join(self) -> Detail:
-        """Return the detail as its pieces have it so far."""
+        """Return the detail that the pieces so far make."""
         return {**self._fields, **{key: "".join(texts) for key, texts in self._texts.items()}}
 
 

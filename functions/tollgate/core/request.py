@@ -25,6 +25,7 @@ from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.json_value import JsonValue
 from tollgate.core.server_tools import ServerTool
+from tollgate.core.work.kinds import WorkKind
 
 JsonObject = Mapping[str, JsonValue]
 
@@ -86,7 +87,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     description: str | None = None
     parameters: JsonObject = field(default_factory=dict)
     text: TextInput | None = None
-    """The input of a tool that takes free text; it has no `parameters`."""
+    """The free-text input of a tool without `parameters`; None for JSON arguments."""
     strict: bool | None = None
     cache: CacheMark | None = None
 
@@ -134,32 +135,29 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class ReasoningOptions(Struct, frozen=True, kw_only=True):
-    """The amount of reasoning, by effort or by tokens, and its visibility."""
+    """The amount of reasoning, by effort or in tokens, and its visibility."""
 
     effort: Effort | None = None
     tokens_max: int | None = None
     enabled: bool | None = None
-    """True, with no other option, requests the model's own default amount."""
+    """True without another option requests the model's default amount."""
     exclude: bool = False
     """True if the reasoning is left out of the answer."""
     effort_alone: bool = False
-    """True if the effort is of the whole answer, where a model knows such a one: whether it reasons
-    is then left as `enabled` states it."""
+    """True if `effort` is for the whole answer; then only `enabled` decides about reasoning."""
     display_open: bool = False
-    """True if a model that has a default for showing its reasoning is left to it."""
+    """True if a model's default decides whether its reasoning is shown, for models with one."""
 
 
-# A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.
-WorkKind = Literal["chat", "embedding", "rerank", "moderation", "image", "speech", "transcription"]
 Modality = Literal["text", "image", "audio", "video", "pdf"]
 Capability = Literal["tools", "structured_output", "reasoning", "prompt_cache"]
-# The use of a vector, where a model has one kind of vectors for each.
+# The use of a vector, for models that make different vectors for each use.
 InputType = Literal["query", "document", "classification", "clustering"]
-# The kinds of content of an answer.
+# The kinds of content in an answer.
 OutputModality = Literal["text", "image"]
-# The preferences of `provider.sort`.
+# The values of `provider.sort`.
 ProviderSort = Literal["price", "throughput", "latency"]
-# What a request has beside one text, for which not every provider's format has room.
+# What a request needs besides plain text, and not every provider's format supports.
 Need = Literal[
     "conversation",
     "echo",
@@ -177,7 +175,7 @@ Need = Literal[
     "speakers",
     "translation",
 ]
-# The needs of a request for a transcript.
+# The needs of transcription requests.
 TRANSCRIPT_NEEDS: Final[frozenset[Need]] = frozenset(
     {"segments", "words", "speakers", "translation"}
 )
@@ -198,7 +196,7 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
     """The caller's preferences about the models and providers that serve a request."""
 
     models: tuple[str, ...] = ()
-    """Names to try after the request's own `model`."""
+    """Models to try after the request's own `model`."""
     order: tuple[str, ...] = ()
     """Slugs of providers to try first, in this order."""
     only: tuple[str, ...] = ()
@@ -216,18 +214,18 @@ class RoutingPreferences(Struct, frozen=True, kw_only=True):
 
 
 class NativeOptions(Struct, frozen=True, kw_only=True):
-    """Options that only the providers of one wire format know, which reach those unchanged."""
+    """Options that only the providers of one wire format know; they reach these unchanged."""
 
     wire_format: str
-    """The name of the format, as the providers' table has it."""
+    """The name of the format in the table of providers."""
     fields: JsonObject = field(default_factory=dict)
     """Fields of the body, by the format's own names."""
     betas: tuple[str, ...] = ()
-    """Names of features in preview that the caller switched on."""
+    """The names of preview features that the caller enabled."""
     tools: tuple[JsonObject, ...] = ()
-    """Tools with a type of the provider's own, in the order of the request."""
+    """Tools with types of the provider's own, in the order of the request."""
     tool_fields: Mapping[str, JsonObject] = field(default_factory=dict)
-    """Fields of the caller's tools, by the name of the tool."""
+    """Additional fields of the caller's tools, by the name of the tool."""
 
 
 class GenerationRequest(Struct, frozen=True, kw_only=True):
@@ -238,16 +236,16 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     model: str
     messages: tuple[Message, ...]
     further: tuple[tuple[Message, ...], ...] = ()
-    """Conversations that are answered beside `messages`, with as many choices each."""
+    """Further conversations that are answered like `messages`, with as many choices each."""
     suffix: str | None = None
-    """The text that follows the answer, which fills the gap between the prompt and it."""
+    """The text after the answer; the answer fills the gap between prompt and suffix."""
     echo: bool = False
     """True if the provider repeats the prompt before the answer, with its log probabilities."""
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     output_tokens_max: int | None = None
-    """The caller's own limit, None without one."""
+    """The caller's limit of output tokens; None without one."""
     sampling: Sampling = field(default_factory=Sampling)
     output_format: OutputFormat | None = None
     reasoning: ReasoningOptions | None = None
@@ -256,11 +254,11 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
     server_tools: tuple[ServerTool, ...] = ()
     """The tools that the gateway runs, each at most once."""
     documents: DocumentOptions | None = None
-    """The caller's options of reading documents, None without any."""
+    """The caller's options for reading documents; None without any."""
     known_files: tuple[KnownFile, ...] = ()
-    """Documents that were read for earlier answers, which are not read again."""
+    """Documents that were read for earlier answers and need not be read again."""
     guided: JsonObject = field(default_factory=dict)
-    """Fields that only servers like vLLM know (guided decoding, chat templates), unchanged."""
+    """Fields for servers like vLLM (guided decoding, chat templates), passed on unchanged."""
     native: NativeOptions | None = None
     output: frozenset[OutputModality] = frozenset({"text"})
     """The kinds of content that the caller wants in the answer."""
@@ -274,7 +272,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def wants_single_call(self) -> bool:
-        """True if at most one tool call of each choice is delivered."""
+        """True if the caller gets at most one tool call in each choice."""
         return self.parallel_tool_calls is False
 
     @property
@@ -284,7 +282,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> int:
-        """The number of answers in all, numbered conversation by conversation."""
+        """The number of answers in total, numbered conversation by conversation."""
         return self.choices * (1 + len(self.further))
 
     @property
@@ -298,7 +296,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def has_documents(self) -> bool:
-        """True if a part is a file to read."""
+        """True if a part is a document."""
         return any(
             isinstance(part, Document)
             for message in chain.from_iterable(self.conversations)
@@ -307,7 +305,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def leaves_documents(self) -> bool:
-        """True if documents are left to models that read them."""
+        """True if the caller leaves documents to models that read them."""
         return self.documents is not None and self.documents.engine == "native"
 
     @property
@@ -336,7 +334,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def own_texts(self) -> tuple[str, ...]:
-        """The texts of the first conversation, each by itself."""
+        """The texts of the first conversation, one for each part."""
         return tuple(
             part.text
             for message in self.messages
@@ -346,7 +344,7 @@ class GenerationRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def needs(self) -> frozenset[Need]:
-        """The needs of the request that a provider's format must have room for."""
+        """The features that a provider's format must support to serve the request."""
         wanted: set[Need] = set()
         if (
             self.tools

@@ -1,4 +1,4 @@
-"""A whole answer, as the fold of its events: there is no second mapping for it."""
+"""A whole answer, folded from its events, so that codecs need no second mapping for it."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -34,7 +34,7 @@ from tollgate.core.usage import Usage
 
 
 class GenerationResponse(Struct, frozen=True, kw_only=True):
-    """A complete answer of one choice; `notes` are by the index of their part."""
+    """A complete answer of one choice; `notes` are keyed by the index of their part."""
 
     started: Started
     parts: tuple[Part, ...]
@@ -44,11 +44,11 @@ class GenerationResponse(Struct, frozen=True, kw_only=True):
     raw_finish: str | None
     stop_sequence: str | None
     output: tuple[bytes, ...] = ()
-    """The pieces of a result that is no conversation."""
+    """The pieces of a result other than chat."""
 
 
 class Fold:
-    """Accumulates the events of one stream; `response` needs the whole stream."""
+    """Accumulates the events of one stream; `response` requires the whole stream."""
 
     def __init__(self) -> None:
         self._started = Started()
@@ -60,7 +60,7 @@ class Fold:
         self._ended: Ended | None = None
 
     def accept(self, event: Grouped) -> None:
-        """Take the next event."""
+        """Add the next event."""
         match event:
             # First, because most events are deltas.
             case PartDelta():
@@ -85,7 +85,7 @@ class Fold:
             case Output(pieces=pieces):
                 self._output += pieces
             case Partial():
-                # The result has it whole.
+                # Previews are dropped: the final `Output` has the whole result.
                 pass
             case Ended():
                 self._ended = event

@@ -1,4 +1,4 @@
-"""References to secrets: the place of a secret, never its value, and the places allowed."""
+"""References to secrets: where a secret is stored, never its value, and the places allowed."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -28,7 +28,7 @@ class SecretReference(Struct, frozen=True, kw_only=True):
     secret: str | None = None
 
     def describe(self) -> str:
-        """Return the places in words, for a message that states what to set."""
+        """Return the places in words, for a message that says what to set."""
         places = (
             self.env and f"environment variable {self.env}",
             self.secret and f"secret {self.secret}",
@@ -40,14 +40,14 @@ class CredentialPlace(Struct, frozen=True, kw_only=True):
     """The place at which this process would find a provider's credentials."""
 
     variables: tuple[str, ...] = ()
-    """Environment variables that are needed together."""
+    """Environment variables that must all be set."""
     secret: str | None = None
     region: str | None = None
-    """The region of the secret, where it is known."""
+    """The region of the secret, if it is known."""
 
 
 def describe_remedy(places: Iterable[CredentialPlace]) -> str:
-    """Return how one of these places gets credentials, as an instruction without full stop."""
+    """Return how to provide credentials at one of the places, as a sentence without full stop."""
     known = tuple(places)
     sets = tuple(dict.fromkeys(" with ".join(each.variables) for each in known if each.variables))
     secrets = {each.secret: each.region for each in known if each.secret is not None}
@@ -63,7 +63,7 @@ def describe_remedy(places: Iterable[CredentialPlace]) -> str:
 
 
 def create_secret_command(name: str, region: str | None = None) -> str:
-    """Return the command that makes a secret of its input."""
+    """Return the command that creates a secret from its standard input."""
     where = f"--region {region} " if region else ""
     return (
         f"aws secretsmanager create-secret {where}--name {name} --secret-string file:///dev/stdin"
@@ -71,18 +71,19 @@ def create_secret_command(name: str, region: str | None = None) -> str:
 
 
 class KeyVariables(Struct, frozen=True):
-    """The environment variables that a deployment sends to providers."""
+    """The environment variables that may hold the keys of providers."""
 
-    added: tuple[str, ...] = ()  # globs
+    added: tuple[str, ...] = ()
+    """Globs of variables that the deployment allows besides the usual ones."""
 
     def allows(self, name: str) -> bool:
-        """Return whether a variable may hold a provider's key; those of a platform never may."""
+        """Return whether a variable may hold a provider's key; a platform's variables never may."""
         return _allows(name, self.added)
 
 
 @lru_cache(512)
 def _allows(name: str, added: tuple[str, ...]) -> bool:
-    """Return what `allows` does. Names are those of a catalog, and each request asks for one."""
+    """Return what `allows` does, cached because each request checks a name of the catalog."""
     return not is_platform_variable(name) and _matches(name, (*KEY_VARIABLES, *added))
 
 
@@ -90,7 +91,7 @@ STANDARD_VARIABLES: Final = KeyVariables()
 
 
 def is_platform_variable(name: str) -> bool:
-    """Return whether a variable is one of a platform, whose value no provider is to see."""
+    """Return whether a variable belongs to a platform, so that no provider may see its value."""
     return _matches(name, PLATFORM_VARIABLES)
 
 

@@ -1,4 +1,4 @@
-"""Tools that the gateway runs within one request: a caller's options of one, and a run's result.
+"""Tools that the gateway runs within one request: a caller's options, and the results of runs.
 
 A run is a part of the answer (`core.content.ServerToolRun`); its result is a note on that part.
 """
@@ -10,41 +10,40 @@ from msgspec import Struct
 from tollgate.core.content import ResultContent, ServerToolId
 
 SERVER_TOOLS: Final[tuple[ServerToolId, ...]] = get_args(ServerToolId)
-# A line of a result begins with it and has the address of a source.
+# A line of a result that begins with this prefix contains the address of a source.
 URL_LINE: Final = "URL: "
 
 
 class UserLocation(Struct, frozen=True, kw_only=True):
-    """The approximate place of the user, for which a search engine looks."""
+    """The approximate location of the user, for which a search engine ranks its results."""
 
     city: str | None = None
     region: str | None = None
     country: str | None = None
-    """The two letters of ISO 3166-1."""
+    """A country code of ISO 3166-1, two letters."""
     timezone: str | None = None
-    """A name of the IANA database."""
+    """A time zone of the IANA database."""
 
 
 class ServerTool(Struct, frozen=True, kw_only=True):
-    """A tool that a caller switched on for a request; None leaves an option to routing.yaml."""
+    """A tool that a caller enabled for a request; None leaves an option to routing.yaml."""
 
     id: ServerToolId
     uses_max: int | None = None
     results_max: int | None = None
-    """The results of one search."""
+    """The most results of one search."""
     allowed_domains: tuple[str, ...] = ()
     """The only domains that are searched or fetched, their subdomains included; empty for any."""
     blocked_domains: tuple[str, ...] = ()
     location: UserLocation | None = None
     events: bool = False
-    """True if the stream has frames of the tool's progress."""
+    """True if the stream reports the progress of the tool."""
     field: str = ""
-    """The field of the request that switched the tool on."""
+    """The field of the request that enabled the tool."""
     left_out_as: str | None = None
-    """The name under which the caller learns that nothing runs the tool; None for a request that is
-    refused then."""
+    """The name reported if nothing runs the tool; None to refuse the request instead."""
     by_provider: bool = False
-    """True if the provider may run it by itself, which routing.yaml decides."""
+    """True if the provider may run the tool itself, which routing.yaml decides."""
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -53,15 +52,15 @@ class Source(Struct, frozen=True, kw_only=True):
     url: str
     title: str = ""
     text: str = ""
-    """The excerpt that the model was given."""
+    """The excerpt that the model got."""
     published: str | None = None
-    """The day or time of its publication, as the engine states it."""
+    """The day or time of publication, as the engine states it."""
 
 
 class RunResult(Struct, frozen=True, kw_only=True, tag="run_result"):
-    """The end of a run: what the model was given, and the sources behind it."""
+    """The end of a run: what the model got, and the sources."""
 
     content: tuple[ResultContent, ...] = ()
     sources: tuple[Source, ...] = ()
     error: str | None = None
-    """The code of the failure, which the model is given too; None for a run that succeeded."""
+    """The error code, which the model gets too; None for a run that succeeded."""

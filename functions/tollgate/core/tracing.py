@@ -1,6 +1,6 @@
 """The trace that a request belongs to, in W3C Trace Context (level 1, 2021-11-23).
 
-Only `traceparent` is read and passed on: it has random ids and nothing else, while `tracestate` and
+Only `traceparent` is read and passed on: it contains nothing but random ids, while `tracestate` and
 `baggage` may contain facts about the caller that a provider must not see.
 """
 
@@ -40,12 +40,12 @@ _CURRENT: Final[ContextVar[Span | None]] = ContextVar("tollgate.span", default=N
 
 
 def begin(traceparent: str | None, ids: IdSource) -> None:
-    """Make this request a step of its caller's trace; of no trace if the caller named none."""
+    """Make this request a step of the caller's trace, or of no trace if the caller sent none."""
     _CURRENT.set(None if traceparent is None else _below(traceparent, ids))
 
 
 def current() -> Span | None:
-    """Return this request's step of its caller's trace, None without a trace."""
+    """Return this request's step of the caller's trace; None without a trace."""
     return _CURRENT.get()
 
 

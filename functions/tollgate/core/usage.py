@@ -1,18 +1,18 @@
-"""Token usage that a provider reports, in classes that have their own prices."""
+"""Token usage that a provider reports, in classes with separate prices."""
 
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-# A thousand times the largest context of any model; a larger count is a defect of the provider.
+# A larger count is a defect: this is a thousand times the largest context of any model.
 COUNT_MAX: Final = 1_000_000_000
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens by class; None means that the provider reported nothing, which is not zero.
+    """Tokens by class; None means that the provider reported nothing, which differs from zero.
 
-    The three classes of text input do not overlap: their sum is the whole prompt.
+    The uncached, cache-read and cache-write classes do not overlap: their sum is the whole prompt.
     """
 
     uncached_input_tokens: int | None = None
@@ -33,21 +33,21 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     image_output_tokens: int | None = None
     """Part of `output_tokens`."""
     images: int | None = None
-    """Images that the model made or judged, not tokens."""
+    """Images that the model made or judged; not tokens."""
     web_searches: int | None = None
-    """Searches that the provider ran by itself, not tokens."""
+    """Searches that the provider ran itself; not tokens."""
     search_units: int | None = None
-    """Units of search that a reranker charges for, not tokens."""
+    """Search units that a reranker charges; not tokens."""
     audio_seconds: int | None = None
-    """Seconds of sound that were read, each that began counted, not tokens."""
+    """Seconds of sound that the model heard, rounded up; not tokens."""
     characters: int | None = None
-    """Characters of text that were spoken, not tokens."""
+    """Characters of text that the model spoke; not tokens."""
     text_units: int | None = None
-    """Units of text that a guardrail read, of 1,000 characters each, not tokens."""
+    """Units of 1,000 characters of text that a guardrail read; not tokens."""
 
     @property
     def input_tokens(self) -> int:
-        """The whole prompt, as far as it was reported."""
+        """The tokens of the whole prompt, as far as they were reported."""
         return (
             (self.uncached_input_tokens or 0)
             + (self.cache_read_input_tokens or 0)
@@ -56,20 +56,20 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def cache_write_input_tokens(self) -> int:
-        """Tokens written to a cache, whatever its lifetime."""
+        """Tokens written to a cache, with either lifetime."""
         return (self.cache_write_5m_input_tokens or 0) + (self.cache_write_1h_input_tokens or 0)
 
     @property
     def total_tokens(self) -> int:
-        """Prompt and output together."""
+        """The tokens of prompt and output together."""
         return self.input_tokens + (self.output_tokens or 0)
 
     def reported(self) -> list[tuple[str, int]]:
-        """Return the name and the count of each class that is reported."""
+        """Return the name and count of each reported class."""
         return [(name, count) for name, count in asdict(self).items() if count is not None]
 
     def plus(self, other: "Usage") -> "Usage":
-        """Add both usages; a class that only one of them reports is as that one reports it."""
+        """Return the sum of both usages; a class that neither reports stays None."""
         both = {
             name: (getattr(self, name), getattr(other, name)) for name in Usage.__struct_fields__
         }
@@ -81,16 +81,16 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def update(self, later: "Usage") -> "Usage":
-        """Return this usage with every class that `later` reports replaced by it.
+        """Return this usage with every class that `later` reports replaced by that count.
 
-        Providers report cumulative counts and may restate them: the last value of a class counts.
-        An impossible count is ignored: one below zero would pay the caller.
+        Providers report cumulative counts and may correct them: the last count of a class is the
+        valid one. An impossible count is ignored: a negative one would pay the caller.
         """
         reported = {name: count for name, count in later.reported() if is_count(count)}
         return replace(self, **reported) if reported else self
 
     def fit_parts(self) -> "Usage":
-        """Return this usage with every part cut to its whole; a part of no whole is left out."""
+        """Return this usage with each part cut to its whole; a part without a whole is left out."""
         return replace(
             self,
             reasoning_tokens=_cut(self.reasoning_tokens, self.output_tokens),
@@ -105,10 +105,10 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Units(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The size of work on inputs beside its text, in the units that a price may have a rate for."""
+    """The size of work on inputs besides its text, in units that a price may have a rate for."""
 
     media_tokens: int = 0
-    """Tokens of inputs that are no text."""
+    """Tokens of inputs other than text."""
     output_tokens: int = 0
     images: int = 0
     search_units: int = 0
@@ -117,7 +117,7 @@ class Units(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text_units: int = 0
 
 
-# The units that are no tokens: fields of `Units` and of `Usage` with one name.
+# The units other than tokens, which have the same name in `Units` and in `Usage`.
 PIECES: Final = ("images", "search_units", "audio_seconds", "characters", "text_units")
 
 

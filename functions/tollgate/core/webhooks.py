@@ -12,14 +12,14 @@ from tollgate.core.records.audit import Actor
 WEBHOOKS_MAX: Final = 10
 DELIVERIES_MAX: Final = 100
 TEST_EVENT: Final = "webhook.test"
-# What a secret begins with.
+# The prefix of every signing secret.
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105
-# Two states of a delivery last; `pending` is tried again.
+# `delivered` and `failed` are final; a `pending` delivery is tried again.
 DeliveryStatus = Literal["pending", "delivered", "failed"]
 
 
 class DeliveryFailed(Exception):
-    """An address did not take an event, which is sent again."""
+    """An endpoint did not accept an event, which will be sent again."""
 
 
 class Webhook(Struct, frozen=True, kw_only=True):
@@ -29,15 +29,15 @@ class Webhook(Struct, frozen=True, kw_only=True):
     workspace_id: str
     url: str
     events: tuple[str, ...]
-    """Globs of the types of events that it gets."""
+    """Globs of the types of events that the endpoint gets."""
     created_s: int
     description: str = ""
     enabled: bool = True
     disabled_reason: str | None = None
-    """The reason for which the gateway disabled it, None if it did not."""
+    """The reason why the gateway disabled the webhook; None if it did not."""
     secret: str
     old_secret: str | None = None
-    """The secret from before the last rotation, which signs too until `old_secret_ends_s`."""
+    """The secret before the last rotation, which also signs until `old_secret_ends_s`."""
     old_secret_ends_s: int = 0
 
     def wants(self, type_: str) -> bool:
@@ -45,18 +45,18 @@ class Webhook(Struct, frozen=True, kw_only=True):
         return any(fnmatchcase(type_, glob) for glob in self.events)
 
     def secrets(self, now_s: float) -> tuple[str, ...]:
-        """Return the secrets that sign at a moment, the newest first."""
+        """Return the secrets that sign at a time, newest first."""
         old = self.old_secret if now_s < self.old_secret_ends_s else None
         return (self.secret,) if old is None else (self.secret, old)
 
 
 class WebhookHealth(Struct, frozen=True, kw_only=True):
-    """The answers of an endpoint so far."""
+    """The results of an endpoint's deliveries so far."""
 
     delivered_s: int | None = None
-    """The moment at which it last took an event."""
+    """The Unix second at which the endpoint last accepted an event."""
     failing_since_s: int | None = None
-    """The moment since which it has taken none, None if it took the last one."""
+    """The Unix second since which every delivery has failed; None if the last one succeeded."""
 
 
 class ShownWebhook(Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class ShownWebhook(Struct, frozen=True, kw_only=True):
 
 
 class WebhookSettings(Struct, frozen=True, kw_only=True):
-    """The settings of a webhook, which may be changed."""
+    """The settings of a webhook that can be changed."""
 
     url: str
     events: tuple[str, ...] = ("*",)
@@ -93,26 +93,26 @@ class EventDelivery(Struct, frozen=True, kw_only=True):
     type: str
     status: DeliveryStatus
     queued_s: int
-    """The moment from which it is tried, for three days."""
+    """The Unix second at which the event was queued; it is tried for three days."""
     attempts: int = 0
     attempted_s: int | None = None
     next_s: int | None = None
-    """The moment of the next attempt, None if there is none."""
+    """The Unix second of the next attempt; None if there is none."""
     answer: str = ""
-    """The HTTP status of the last attempt, or the failure without one."""
+    """The HTTP status of the last attempt, or the failure if there was no reply."""
 
 
 class WebhookStore(Protocol):
     """The webhooks of all workspaces."""
 
     async def create(self, workspace_id: str, settings: WebhookSettings, *, by: Actor) -> Webhook:
-        """Create a webhook; raise RequestError where the workspace has as many as it may."""
+        """Create a webhook; raise RequestError if the workspace already has WEBHOOKS_MAX."""
 
     async def list(self, workspace_id: str) -> Sequence[ShownWebhook]:
         """Return the webhooks of a workspace, oldest first."""
 
     async def get(self, workspace_id: str, webhook_id: str) -> ShownWebhook | None:
-        """Return a webhook of this workspace, None if there is none."""
+        """Return a webhook of this workspace; None if it does not exist."""
 
     async def change(
         self,
@@ -122,31 +122,31 @@ class WebhookStore(Protocol):
         *,
         by: Actor,
     ) -> ShownWebhook | None:
-        """Replace the settings by what `edit` returns for them; None if there is no such one."""
+        """Replace the settings by the result of `edit`; None if the webhook does not exist."""
 
     async def rotate(
         self, workspace_id: str, webhook_id: str, *, grace_s: int, by: Actor
     ) -> Webhook | None:
-        """Make a new secret, beside which the old one signs for `grace_s`; None without one."""
+        """Make a new secret; the old one also signs for `grace_s`. None if there is no webhook."""
 
     async def delete(self, workspace_id: str, webhook_id: str, *, by: Actor) -> bool:
-        """Delete a webhook, False if there is none."""
+        """Delete a webhook; return False if it does not exist."""
 
     async def send_test(self, workspace_id: str, webhook_id: str) -> EventDelivery | None:
-        """Send a test now, and once; None if there is no such webhook."""
+        """Send a test event once, without retries; return None if the webhook does not exist."""
 
     async def deliveries(
         self, workspace_id: str, webhook_id: str
     ) -> Sequence[EventDelivery] | None:
-        """Return the latest deliveries, latest first; None if there is no such webhook."""
+        """Return the latest deliveries, newest first; None if the webhook does not exist."""
 
     async def redeliver(
         self, workspace_id: str, webhook_id: str, event_id: str
     ) -> EventDelivery | None:
-        """Make an event due again that is delivered or was given up; None if there is none."""
+        """Queue an event again that was delivered or given up; return None if it does not exist."""
 
 
 def iso_ms(at_ms: int) -> str:
-    """Return a Unix millisecond in ISO 8601."""
+    """Format Unix milliseconds in ISO 8601."""
     moment = datetime.fromtimestamp(at_ms // 1_000, UTC).replace(microsecond=at_ms % 1_000 * 1_000)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,7 +1,7 @@
-"""The position in a plan's attempts, as the engine and the simulation of `explain` advance it.
+"""The position in a plan's attempts, which the engine and the simulation of `explain` share.
 
-Pure: a cursor makes no attempt. It holds which attempt is due, how long that attempt may take to
-begin, and which one follows a failure.
+A cursor is pure and makes no attempt itself: it says which attempt is due, how long its first token
+may take, and which attempt follows a failure.
 """
 
 from tollgate.core.errors import UpstreamError
@@ -10,7 +10,7 @@ from tollgate.routing.planning.plan import Attempt, Plan
 
 
 class AttemptCursor:
-    """A position in a plan; `depth` is the place, from 0, of the attempt that is due."""
+    """A position in a plan; `depth` is the index of the attempt that is due, from 0."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -23,7 +23,7 @@ class AttemptCursor:
         return self._plan.attempts[self.depth]
 
     def first_token_limit_s(self, remaining_s: float) -> float:
-        """Return how many seconds the due attempt may take until its first token.
+        """Return the seconds that the due attempt may take until its first token.
 
         That is its configured limit, but no more than an even share of `remaining_s`, the time left
         for all attempts.
@@ -38,7 +38,8 @@ class AttemptCursor:
     def advance(
         self, error: UpstreamError, *, remaining_s: float, jitter: float
     ) -> retry.RetryDecision:
-        """Decide what follows a failure of the due attempt; advance if the next attempt follows.
+        """Decide what follows a failure of the due attempt, and advance if that is the next
+        attempt.
 
         `jitter` is uniform in [0, 1).
         """

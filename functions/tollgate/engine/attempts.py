@@ -1,7 +1,7 @@
-"""Attempts of one generation in turn: the only place where a generation is retried.
+"""The attempts of one generation, in turn: the only place where a generation is retried.
 
-An attempt commits at its first content event. A failure before that is reported and the next
-attempt may serve; a failure after it is the generation's.
+An attempt commits at its first content event. A failure before that is recorded and the next
+attempt may serve; a failure after that is the generation's failure.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ from tollgate.ingress.base import ServedBy
 from tollgate.providers.ports.base import Provider, Target
 from tollgate.routing.planning.plan import Attempt, Plan
 
-# Most processes serve no request of these kinds.
+# Imported at first use, because most processes serve no request of these kinds.
 _LEAVE_TO_PROVIDER: Final = DottedName[Callable[[GenerationRequest, Target], GenerationRequest]](
     "tollgate.engine.rounds.native_tools:leave_to_provider"
 )
@@ -62,13 +62,13 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
     depth: int
     """The attempt's place in the plan, from 0."""
     adapted: tuple[str, ...]
-    """The caller's parameters and preferences that have no effect."""
+    """The names of the caller's parameters and preferences that have no effect."""
     head: tuple[ChosenGroup, ...]
-    """The events that were read to find the commit point, and those that came with it."""
+    """The events up to the commit point, and the others of the same read."""
     rest: AsyncGenerator[Sequence[ChosenGroup], None]
-    """The events that are still to come."""
+    """The events after `head`."""
     connection: AsyncExitStack
-    """Closes the connection, and `rest` with it, once it is entered and left."""
+    """Closes the connection, and `rest` with it, when it is exited."""
 
     def served_by(self, context: "AttemptContext") -> ServedBy:
         """Describe the attempt for the reply."""
@@ -90,7 +90,7 @@ class CommittedAttempt(Struct, frozen=True, kw_only=True):
 
 
 class AttemptContext(Struct, frozen=True, kw_only=True):
-    """The state that the attempts of one generation share."""
+    """The state that all attempts of one generation share."""
 
     gateway: Gateway
     plan: Plan
@@ -102,7 +102,7 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
 
 
 async def commit_first(context: AttemptContext) -> CommittedAttempt:
-    """Try attempts until one commits, and return it; its connection is the caller's to leave.
+    """Try attempts until one commits, and return it; the caller must close its connection.
 
     Raises the failure that ended the search if no attempt commits.
     """
@@ -135,7 +135,7 @@ async def commit_first(context: AttemptContext) -> CommittedAttempt:
 
 
 def _error_of_missing_keys(plan: Plan, missing: Sequence[MissingCredentials]) -> MissingCredentials:
-    """Return the error of a chain that ended without a key, with all places where one would do."""
+    """Return the error of a chain without a usable key, with all places where a key would help."""
     places = tuple(dict.fromkeys(place for each in missing for place in each.places))
     endpoints, name = len(plan.attempts), plan.trace.requested_model
     if len(missing) == endpoints:
@@ -149,7 +149,7 @@ def _error_of_missing_keys(plan: Plan, missing: Sequence[MissingCredentials]) ->
 async def _require_parameters(context: AttemptContext) -> Plan:
     """Return the plan; if the caller requires it, without endpoints that lack a parameter.
 
-    An attempt is encoded to find the parameters that its codec leaves out or refuses. Raises
+    Attempts are encoded to find the parameters that their codecs leave out or refuse. Raises
     RequestError if no endpoint is left.
     """
     if not context.media.request.preferences.require_parameters:
@@ -162,8 +162,8 @@ async def _require_parameters(context: AttemptContext) -> Plan:
         except RequestError as refusal:
             refusals.append(refusal)
         except UpstreamError:
-            # Not about parameters (a URL that cannot be fetched, say): the attempt itself will
-            # fail in the same way, and the cursor then decides what follows.
+            # The error is not about parameters (a URL that cannot be fetched, say): the attempt
+            # itself will fail in the same way, and the cursor then decides what follows.
             fitting.append(attempt)
         else:
             if left_out:
@@ -197,22 +197,22 @@ async def _encode(context: AttemptContext, attempt: Attempt) -> Encoded:
 async def _ready(
     context: AttemptContext, attempt: Attempt
 ) -> tuple[Encoded, AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]]:
-    """Return an encoded attempt and what opens it: made ready during the hold, or now."""
-    ahead = context.head_start.take(attempt)
-    if ahead is not None:
-        return ahead[0], ahead[0].open(ahead[1])
+    """Return the encoded attempt and the context that sends it, prepared early if possible."""
+    prepared = context.head_start.take(attempt)
+    if prepared is not None:
+        return prepared[0], prepared[0].open(prepared[1])
     encoded = await _encode(context, attempt)
     return encoded, encoded.open()
 
 
 async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAttempt:
-    """Send to one endpoint and read up to its first content event."""
+    """Send one attempt and read up to its first content event."""
     attempt = cursor.attempt
     if context.media.forms is not None:
         await context.media.forms.recognize_for(attempt.target)
     encoded, opening = await _ready(context, attempt)
     adapted = (*context.plan.unmet, *encoded.adapted)
-    context.meter.attempt_opened(attempt, adapted)
+    context.meter.begin_attempt(attempt, adapted)
     opened_s = context.gateway.clock.monotonic_s()
     peeked = _Peek()
     async with AsyncExitStack() as connection:
@@ -222,12 +222,12 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
                 await peeked.read(events)
         except TimeoutError as late:
             failure = _timeout(attempt)
-            context.meter.attempt_failed(attempt, failure, peeked.usage)
+            context.meter.fail_attempt(attempt, failure, peeked.usage)
             raise failure from late
         except UpstreamError as failure:
-            context.meter.attempt_failed(attempt, failure, peeked.usage)
+            context.meter.fail_attempt(attempt, failure, peeked.usage)
             raise
-        context.meter.attempt_committed(attempt, streams=encoded.streams)
+        context.meter.commit_attempt(attempt, streams=encoded.streams)
         if context.media.forms is not None:
             for fee in context.media.forms.fees_for(attempt.target):
                 context.meter.charge(fee)
@@ -244,7 +244,7 @@ async def _commit(context: AttemptContext, cursor: AttemptCursor) -> CommittedAt
 
 
 class _Peek:
-    """The events of an attempt up to the read that commits it, in whichever choice."""
+    """The events of an attempt up to the read in which any choice commits."""
 
     def __init__(self) -> None:
         self.events: list[ChosenGroup] = []
@@ -252,7 +252,7 @@ class _Peek:
 
     @property
     def usage(self) -> Usage:
-        """The usage that was reported, summed over the choices."""
+        """The usage reported so far, summed over the choices."""
         return reduce(Usage.plus, self._usages.values(), Usage())
 
     async def read(self, reads: AsyncIterator[Sequence[ChosenGroup]]) -> None:
@@ -268,7 +268,7 @@ class _Peek:
 def _commits(event: Grouped) -> bool:
     """Return whether an event is content, which commits an attempt.
 
-    An opened text part is not content: providers break right after opening one.
+    An opened text part is not content: providers often fail right after opening one.
     """
     match event:
         case PartDelta() | PartDeltas() | PartEnd() | Output() | Partial() | Ended():

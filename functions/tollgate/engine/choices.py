@@ -1,7 +1,8 @@
-"""The choices of one attempt: one request for all of a conversation, or one request for each.
+"""The choices of one attempt: one request for all choices of a conversation, or one for each.
 
 Codecs decode one choice. If a provider sends several choices in one stream, its frames are
-demultiplexed before they are decoded; if a provider has no `n`, each choice is its own request.
+demultiplexed before they are decoded; if a provider does not support `n`, each choice is a separate
+request.
 """
 
 import asyncio
@@ -28,7 +29,8 @@ from tollgate.core.events import (
     PartDeltas,
     StreamGrammar,
 )
-from tollgate.core.request import GenerationRequest, WorkKind
+from tollgate.core.request import GenerationRequest
+from tollgate.core.work.kinds import WorkKind
 from tollgate.engine.silence import SilenceLimit
 from tollgate.providers.ports.base import (
     Codec,
@@ -46,85 +48,85 @@ from tollgate.providers.ports.base import (
 from tollgate.providers.ports.unwrapping import encode_request, make_decoder
 from tollgate.routing.planning.plan import Attempt
 
-# A function whose providers are well never needs it.
+# Imported at first use, because a process whose providers work never needs it.
 _REDACT_BODY: Final = DottedName[Callable[[bytes], str]](
     "tollgate.providers.shared.refusals:redact_body"
 )
 
-# Reads in the queue of a fan-out; reading from providers stops while it is full, so that a slow
-# caller cannot fill the memory.
+# The most reads in the queue of a fan-out. Reading from providers stops while the queue is full, so
+# that a slow caller cannot exhaust the memory.
 _WAITING_MAX: Final = 16
 _Waiting = asyncio.Queue[Sequence[ChosenGroup] | Exception | None]
 
 
 class Encoded(Protocol):
-    """The requests of one attempt, of any kind of work."""
+    """The encoded requests of one attempt, for any kind of work."""
 
     @property
     def streams(self) -> int:
-        """The number of its streams, each with usage of its own."""
+        """The number of streams, each with separate usage."""
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not take as they were set."""
+        """The caller's parameters that the provider does not support as they were set."""
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of what does not reach the provider as the caller sent it."""
+        """The names of options that do not reach the provider as the caller sent them."""
 
     def open(self) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
-        """Send the requests and yield a stream of the events of all choices, as they come.
+        """Send the requests and yield one stream of the events of all choices, as they arrive.
 
-        Events that came together stay together. Entering the context and reading raise
+        Events that arrived together stay together. Entering the context and reading raise
         UpstreamError. Leaving the context closes every connection.
         """
 
 
 class EncodedAttempt(Struct, frozen=True, kw_only=True):
-    """The requests of one attempt as its provider takes them."""
+    """The requests of one attempt in the format of its provider."""
 
     codec: Codec
     transport: Transport
     attempt: Attempt
     wires: tuple[WireRequest, ...]
-    """For each conversation one request for all its choices, or one for each choice."""
+    """For each conversation one request for all its choices, or one request for each choice."""
     choices: int
-    """The choices of all requests together."""
+    """The number of choices of all requests together."""
     is_capped: bool
-    """True if the model's limit of output replaces the caller's."""
+    """True if the model's lower output limit replaces the caller's."""
 
     @property
     def streams(self) -> int:
-        """The number of its streams, each with usage of its own."""
+        """The number of streams, each with separate usage."""
         return len(self.wires)
 
     @property
     def choices_per_wire(self) -> int:
-        """The choices of each request."""
+        """The number of choices in each request."""
         return self.choices // len(self.wires)
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not take as they were set."""
+        """The caller's parameters that the provider does not support as they were set."""
         return self.wires[0].adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of what does not reach the provider as the caller sent it."""
+        """The names of options that do not reach the provider as the caller sent them."""
         capped = ("max_tokens",) if self.is_capped else ()
         return (*self.unsupported, *capped, *self.wires[0].unreadable)
 
     async def make_ready(self) -> ReadyRequest:
-        """Return the only request, connected and not sent; raise UpstreamError."""
+        """Return the only request, connected but not sent; raise UpstreamError on failure."""
         [wire] = self.wires
         return await self.transport.make_ready(wire, self.attempt.timeouts)
 
     def open(
         self, ready: Awaitable[ReadyRequest] | None = None
     ) -> AbstractAsyncContextManager[AsyncGenerator[Sequence[ChosenGroup], None]]:
-        """Send the requests and yield a stream of the events of all choices, as they come.
+        """Send the requests and yield one stream of the events of all choices, as they arrive.
 
-        `ready` is the only request, where it was made ready before.
+        `ready` is the only request, if it was made ready in advance.
         """
         return _stream(self, self.wires[0], ready) if self.streams == 1 else _fan_out(self)
 
@@ -140,19 +142,19 @@ def encode_attempt(
         attempt.target.dialect.native_choices and codec.demultiplexer is not None
     )
     requests = [
-        one
+        part_request
         for conversation in _split_conversations(request)
-        for one in ((conversation,) if together else _split_choices(conversation))
+        for part_request in ((conversation,) if together else _split_choices(conversation))
     ]
-    wires = tuple(encode_request(codec, one, attempt.target) for one in requests)
-    asked, limit = request.output_tokens_max, attempt.target.output_tokens_max
+    wires = tuple(encode_request(codec, part_request, attempt.target) for part_request in requests)
+    requested_max, limit = request.output_tokens_max, attempt.target.output_tokens_max
     return EncodedAttempt(
         codec=codec,
         transport=provider.transport,
         attempt=attempt,
         wires=wires,
         choices=request.answers,
-        is_capped=asked is not None and limit is not None and limit < asked,
+        is_capped=requested_max is not None and limit is not None and limit < requested_max,
     )
 
 
@@ -163,7 +165,7 @@ def _split_conversations(request: GenerationRequest) -> Iterable[GenerationReque
 
 
 def _split_choices(request: GenerationRequest) -> Iterable[GenerationRequest]:
-    """Yield one request for each choice, each with its own seed: equal seeds give equal answers."""
+    """Yield one request for each choice, with different seeds so that answers differ."""
     for choice in range(request.choices):
         sampling = request.sampling
         if sampling.seed is not None:
@@ -172,7 +174,7 @@ def _split_choices(request: GenerationRequest) -> Iterable[GenerationRequest]:
 
 
 def lacks_kind(attempt: Attempt, kind: WorkKind) -> UpstreamError:
-    """Return the error of an endpoint whose format has no such work: a catalog nobody checked."""
+    """Return the error of an endpoint without this kind of work, in an unchecked catalog."""
     return UpstreamError(
         ErrorCode.PROVIDER_UNAVAILABLE, f"{attempt.target.provider} does not serve {kind}."
     )
@@ -207,7 +209,7 @@ def error_of(
     translate: Callable[[UpstreamRefused, Target], UpstreamError],
     target: Target,
 ) -> UpstreamError:
-    """Return the public error of an error reply, with the provider's words."""
+    """Return the public error of an error reply, with the provider's own message."""
     error = translate(refused, target)
     error.provider_words = error.provider_words or _REDACT_BODY()(refused.body)
     return error
@@ -219,7 +221,7 @@ async def decode_frames(
     decoders: list[Decoder],
     attempt: Attempt,
 ) -> AsyncGenerator[Sequence[ChosenGroup], None]:
-    """Decode frames as they come, those of one read together; check the stream's idle limit.
+    """Decode frames as they arrive, one read at a time, and enforce the stream's idle limit.
 
     A stream of one choice needs no demultiplexer.
     """
@@ -240,7 +242,7 @@ async def decode_frames(
             try:
                 choices.feed(together, events)
             except Exception:
-                # Events before the broken one, though of the same read, were sent and still count.
+                # Events before the broken one count, even of the same read: the provider sent them.
                 yield events
                 raise
             yield events
@@ -254,9 +256,9 @@ async def decode_frames(
 
 
 class _Decoders:
-    """The decoders of the choices of one stream; each choice's grammar is checked.
+    """The decoders of the choices of one stream, with a grammar check for each choice.
 
-    Events go to a list of the caller's, which has those before a failure, too.
+    Events are appended to a list of the caller, so that those before a failure are not lost.
     """
 
     def __init__(self, demultiplexer: Demultiplexer | None, decoders: list[Decoder]) -> None:
@@ -267,7 +269,7 @@ class _Decoders:
         self._of_reads = first if isinstance(first, ReadDecoder) else None
 
     def feed(self, frames: Sequence[Frame], events: list[ChosenGroup]) -> None:
-        """Append the events of frames that came together."""
+        """Append the events of the frames of one read."""
         if self._demultiplexer is None:
             decoded: Iterable[Grouped]
             if self._of_reads is not None and len(frames) > 1:
@@ -280,13 +282,13 @@ class _Decoders:
             self._check(choice, self._decoders[choice].feed(own), events)
 
     def end(self, events: list[ChosenGroup]) -> None:
-        """Append the events due when the stream closes."""
+        """Append the events that end the stream."""
         for choice, decoder in enumerate(self._decoders):
             self._check(choice, decoder.end(), events)
 
     def _check(self, choice: int, decoded: Iterable[Grouped], events: list[ChosenGroup]) -> None:
         accept = self._grammars[choice].accept
-        # The delta before, and the group that it is in.
+        # The previous event if it was a delta, and the group that contains it, if there is one.
         before: PartDelta | None = None
         group: PartDeltas | None = None
         for event in decoded:
@@ -308,7 +310,7 @@ class _Decoders:
 async def _fan_out(
     encoded: EncodedAttempt,
 ) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
-    """Open one stream for each request, and yield their events in the order in which they come."""
+    """Open one stream for each request, and yield the events in the order of arrival."""
     waiting: _Waiting = asyncio.Queue(_WAITING_MAX)
     tasks = [
         asyncio.create_task(_pump(encoded, place, waiting)) for place in range(len(encoded.wires))

@@ -1,4 +1,4 @@
-"""The services behind a generation, and the call that it serves."""
+"""The services that a generation uses, and the call that it serves."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -25,19 +25,18 @@ class ProviderDirectory(Protocol):
     """Providers by their slug in the catalog."""
 
     def provider(self, slug: str) -> Provider:
-        """Return the provider; raise KeyError if the catalog has none of that slug."""
+        """Return the provider; raise KeyError if the catalog has no provider with that slug."""
 
 
 class StreamTiming(Struct, frozen=True, kw_only=True):
-    """The limits on a caller's wait, in seconds."""
+    """Limits on a caller's wait, in seconds."""
 
     early_commit_after_s: float = 10.0
-    """Silence after which a stream replies 200 and a first keep-alive; 0 means never."""
+    """Silence after which a stream replies 200 with a first keep-alive; 0 means never."""
     keep_alive_s: float = 15.0
     """Silence after which a stream that has begun gets another keep-alive."""
-    # A Regional API of API Gateway drops a connection that is idle for 300 s.
     non_streamed_total_s: float = 285.0
-    """Time after which a reply that is not streamed is given up."""
+    """Limit of a reply that is not streamed: API Gateway drops connections idle for 300 s."""
 
 
 class Journal(Protocol):
@@ -47,7 +46,7 @@ class Journal(Protocol):
         """Log a generation that ended and whose record is stored."""
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
-        """Log a generation whose record could not be stored: this line is the only trace of it."""
+        """Log a generation whose record could not be stored; this line is its only trace."""
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
         """Log that an endpoint enters its cooldown."""
@@ -60,17 +59,17 @@ class Journal(Protocol):
 
 
 class FileReader(Protocol):
-    """The uploaded files of all workspaces, to be read."""
+    """Reads the uploaded files of all workspaces."""
 
     async def find(self, workspace_id: str, file_id: str) -> FoundFile | None:
-        """Return a file of this workspace whose content is there; None without one.
+        """Return a file of this workspace whose content has arrived; None if there is none.
 
         Raises RequestError for a file whose content is not what was announced, and LedgerError
         while files cannot be reached.
         """
 
     async def read(self, place: str) -> bytes | None:
-        """Return a content by its key, None if it has gone; LedgerError if none can be read."""
+        """Return the content under a key, None if it is gone; raise LedgerError on failure."""
 
 
 class Gateway(Struct, frozen=True, kw_only=True):
@@ -91,11 +90,11 @@ class Gateway(Struct, frozen=True, kw_only=True):
     tools: ServerTools | None = None
     """The tools that the gateway runs; None if routing.yaml configures none."""
     files: FileReader | None = None
-    """None where no files are kept."""
+    """None if uploaded files are not supported."""
     reader: DocumentReader | None = None
-    """None where documents are left to models that read them."""
+    """None if documents are left to models that read them."""
     recognizer: TextRecognizer | None = None
-    """None where no service recognizes scanned pages."""
+    """None if no service recognizes scanned pages."""
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -104,16 +103,16 @@ class Call(Struct, frozen=True, kw_only=True):
     principal: Principal
     parsed: ParsedWork
     request_id: str
-    """The id tried first for the hold; a hold that exists under it makes another id."""
+    """The id tried first for the hold; if a hold already has it, another id is made."""
     deadline: Deadline
-    """The end of the invocation, less the time that settling may take."""
+    """The end of the invocation, minus the time that settling may take."""
     ingress_format: str
-    """The name of the client format, of `ingress.formats`."""
+    """The name of the client format in `ingress.formats`."""
     client_request_id: str | None = None
     """The caller's own id of the request (`x-request-id`)."""
     platform_ids: PlatformIds = PlatformIds()
     """The platform's own ids of the request."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels that the caller states about itself."""
+    """Labels that the caller stated about itself."""
     fallbacks: bool = True
     """False if only the first model of the chain may serve."""

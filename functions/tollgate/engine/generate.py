@@ -36,7 +36,7 @@ from tollgate.stores.ports.base import Hold
 if TYPE_CHECKING:
     from tollgate.engine.rounds.server_tools import OfferedTools
 
-# The preparations and the rounds of requests that most processes never serve.
+# Imported at first use, because most processes never serve requests that need these.
 _FETCH_AWAITED: Final = DottedName[Callable[[Gateway, Call], Awaitable[Call]]](
     "tollgate.engine.files.named_files:fetch_awaited"
 )
@@ -53,17 +53,18 @@ _STREAM_ROUNDS: Final = DottedName[
     Callable[[AttemptContext, EventSink, Coverage, InjectedTools], Awaitable[None]]
 ]("tollgate.engine.rounds.rounds:stream_rounds")
 
-# Deciding and settling are a few DynamoDB calls that time out at 1 s each.
+# The time for deciding and settling: a few DynamoDB calls, each with a timeout of 1 s.
 SETTLE_BUDGET_S: Final = 8.0
 
 _Result = TypeVar("_Result")
 
 
 async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
-    """Serve one generation. Once money is held, every exit this process survives settles.
+    """Serve one generation. Once money is held, every exit settles unless the process dies.
 
-    Raises a refusal that comes before the hold; after the hold, errors go to the sink. Settling
-    comes before the last byte: the platform may freeze the process as soon as that byte has left.
+    Raises refusals that precede the hold; after the hold, errors go to the sink. The generation is
+    settled before the last byte is sent, because the platform may freeze the process right after
+    that byte.
     """
     if call.parsed.awaits is not None:
         call = await _FETCH_AWAITED()(gateway, call)
@@ -82,8 +83,10 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
     media = RequestMedia(gateway.media, call.parsed.request, gateway.files)
     if call.parsed.request.has_documents:
         plan = await _READ_DOCUMENTS()(gateway, wanted, plan, media)
-    async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as ahead:
-        (hold, plan), cancelled = await _run_uncancelled(_hold(gateway, call, plan, ahead.begin))
+    async with aclosing(HeadStart(gateway, plan.attempts[0], media)) as head_start:
+        (hold, plan), cancelled = await _run_uncancelled(
+            _hold(gateway, call, plan, head_start.begin)
+        )
         if left_out:
             plan = replace(plan, unmet=(*plan.unmet, *left_out))
         context = AttemptContext(
@@ -93,7 +96,7 @@ async def generate(gateway: Gateway, call: Call, sink: EventSink) -> None:
             meter=Meter(gateway.clock, call, plan, hold),
             deadline=call.deadline,
             reports=EndpointReports(gateway.cooldowns, gateway.cooldown),
-            head_start=ahead,
+            head_start=head_start,
         )
         await _answer(context, sink, call, tools=tools, cancelled=cancelled)
 
@@ -106,9 +109,9 @@ async def _answer(
     tools: InjectedTools | None,
     cancelled: asyncio.CancelledError | None,
 ) -> None:
-    """Stream the answer that money is held for, and settle it on every exit.
+    """Stream the answer that money is held for, and settle the hold on every exit.
 
-    `cancelled` is a cancellation that came during the hold.
+    `cancelled` is a cancellation that arrived during the hold.
     """
     gateway, meter = context.gateway, context.meter
     failure: GatewayError | None = None
@@ -137,7 +140,7 @@ async def _answer(
 
 
 def planning_request(call: Call, rounds: RoundsBound | None = None) -> PlanningRequest:
-    """Return the planner's input for a call, with the bound of its rounds if it has several."""
+    """Return the planner's input for a call; `rounds` bounds the rounds of server tools."""
     return PlanningRequest.of(
         call.parsed.request,
         principal=call.principal,
@@ -174,7 +177,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
 async def _stream_within_deadline(
     context: AttemptContext, sink: EventSink, call: Call, tools: InjectedTools | None
 ) -> None:
-    """Run the stream to its end, its failure or the deadline, and report which to the meter."""
+    """Stream until the answer ends, fails or reaches the deadline; tell the meter which."""
     meter = context.meter
     limit = asyncio.timeout(call.deadline.remaining_s())
     try:
@@ -199,9 +202,10 @@ async def _stream_within_deadline(
 async def _hold(
     gateway: Gateway, call: Call, plan: Plan, meanwhile: Callable[[], None]
 ) -> tuple[Hold, Plan]:
-    """Hold money, and meanwhile read what all instances know of the plan's endpoints.
+    """Hold money, and meanwhile read the cooldowns and speeds of the plan's endpoints.
 
-    Returns the plan by that: fast ones first where the request says so, resting ones last.
+    Returns the plan in its final order: fast endpoints first if the request asks for that, resting
+    ones last.
     """
     holding = gateway.ledger.hold(
         call.principal,
@@ -212,7 +216,7 @@ async def _hold(
         tier=plan.tier,
         meanwhile=meanwhile,
     )
-    # The only endpoint is tried even if it is in cooldown, so nothing need be read.
+    # A single endpoint is tried even during its cooldown, so its state need not be read.
     if len(plan.attempts) == 1:
         return await holding, plan
     finding = gateway.cooldowns.find_resting(plan.endpoint_ids, gateway.cooldown)
@@ -226,10 +230,10 @@ async def _hold(
 
 
 async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerError | None]:
-    """Decide and settle; return the record that stands, with an error if it could not be written.
+    """Settle the generation; return the final record, and an error if it could not be written.
 
-    A record that cannot be settled now, for whatever reason, is logged whole; the sweeper resolves
-    its hold.
+    A record that cannot be settled now, for whatever reason, is logged in full; the sweeper
+    resolves its hold.
     """
     gateway = context.gateway
     hold, record = context.meter.hold, context.meter.record()
@@ -252,7 +256,7 @@ async def _settle(context: AttemptContext) -> tuple[GenerationRecord, LedgerErro
 
 
 def _is_one_of_several(record: GenerationRecord, gateway: Gateway) -> bool:
-    """Return whether the model has other endpoints: the speed of an only one decides nothing."""
+    """Return True if the model has several endpoints; with one, its speed is never used."""
     if record.model is None:
         return False
     return len(gateway.planner.catalog.models[record.model].endpoints) > 1
@@ -261,15 +265,16 @@ def _is_one_of_several(record: GenerationRecord, gateway: Gateway) -> bool:
 async def _run_uncancelled(
     work: Coroutine[Any, Any, _Result],
 ) -> tuple[_Result, asyncio.CancelledError | None]:
-    """Finish the work even if this task is cancelled meanwhile.
+    """Run the work to its end even if this task is cancelled meanwhile.
 
-    Returns the result and the cancellation, if one came, which the caller must raise as soon as it
-    can. If the work fails after a cancellation, the cancellation is raised.
+    Returns the result and the cancellation, if there was one; the caller must raise the
+    cancellation as soon as it can. If the work fails after a cancellation, the cancellation is
+    raised.
     """
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
-        # What `asyncio.wait` does for one task, at a third of its cost.
+        # This waits for one task like `asyncio.wait`, at a third of its cost.
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         wake = partial(_end, ended)
         task.add_done_callback(wake)

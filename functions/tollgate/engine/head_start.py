@@ -1,6 +1,6 @@
-"""The first request of a generation, made ready while money is held for it.
+"""The first request of a generation, prepared while money is held for it.
 
-It is encoded, authorized and connected meanwhile, and not a byte of it is sent before the hold.
+The request is encoded, authorized and connected meanwhile, but no byte is sent before the hold.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from tollgate.routing.planning.plan import Attempt
 
 
 class HeadStart:
-    """An attempt that is made ready before its turn, if it is one request that is sent as it came.
+    """The first attempt, prepared before its turn if it is one request with nothing to fetch.
 
-    `aclose` has to follow, whether it had its turn or not.
+    `aclose` must be called, whether the attempt had its turn or not.
     """
 
     def __init__(self, gateway: Gateway, attempt: Attempt, media: RequestMedia) -> None:
@@ -27,13 +27,13 @@ class HeadStart:
         self._making: asyncio.Task[ReadyRequest] | None = None
 
     def begin(self) -> None:
-        """Make the request ready in a task of its own; a repeated call does nothing."""
+        """Start preparing the request in a separate task; a repeated call does nothing."""
         request = self._media.request
         if (
             self._making is None
             and isinstance(request, GenerationRequest)
             and request.answers == 1
-            # A round of the gateway's tools is encoded in its turn.
+            # A round of server tools is encoded when its turn comes.
             and not request.server_tools
             and not request.preferences.require_parameters
             and self._media.is_whole_for(self._attempt.target)
@@ -41,9 +41,9 @@ class HeadStart:
             self._making = asyncio.create_task(self._make(request))
 
     def take(self, attempt: Attempt) -> tuple[EncodedAttempt, asyncio.Task[ReadyRequest]] | None:
-        """Return the attempt as it is encoded, with its request, once; None if it is another.
+        """Return the encoded attempt and its request, once; None if `attempt` was not prepared.
 
-        If another attempt has the first turn, this one will have none.
+        The prepared attempt is dropped if another attempt has the first turn.
         """
         encoded, self._encoded = self._encoded, None
         if encoded is not None and self._making is not None and attempt is self._attempt:
@@ -52,19 +52,19 @@ class HeadStart:
         return None
 
     async def aclose(self) -> None:
-        """Let the connection go, as good as before if nothing was sent on it."""
+        """Release the connection, which can be reused if nothing was sent on it."""
         if self._making is not None and not self._making.done():
             self._making.cancel()
             await asyncio.wait({self._making})
         self._let_go()
 
     def _let_go(self) -> None:
-        """Release the request, or stop making it ready."""
+        """Release the request if it is ready, or stop preparing it."""
         if self._making is None or self._making.cancelled():
             return
         if not self._making.done():
             self._making.cancel()
-        # A failure is read here too, or asyncio would log it as one that nobody waited for.
+        # The exception is retrieved, because asyncio logs exceptions that nobody retrieves.
         elif self._making.exception() is None:
             self._making.result().release()
 

@@ -42,18 +42,18 @@ from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import bill, bill_fees
 from tollgate.stores.ports.base import Hold
 
-# A function whose providers are well never needs it.
+# Imported at first use, because a process whose providers work never needs it.
 _WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")
 
-# Strings and usage of a provider are stored in the record, which must fit into an item: a larger
-# one could never be settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
+# A record contains strings and usage from a provider. One larger than an item could never be
+# settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
 RAW_USAGE_BYTES_MAX: Final = 32 * 1024
-# Reports have two levels; a writer of JSON, such as the one that shows a record, fails at some 250.
+# Usage reports have two levels; JSON writers, which show records, fail at about 250.
 _RAW_USAGE_LEVELS_MAX: Final = 16
 PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
-# The parameter that withheld calls were requested by.
+# The parameter with which a caller requests at most one call.
 _SWITCH: Final = "parallel_tool_calls"
 RUNS_MAX: Final = 64
 STORED_INTEGER_MAX: Final = 2**63 - 1
@@ -64,7 +64,7 @@ def _truncate(word: str | None) -> str | None:
 
 
 def _fit(raw: JsonValue, levels: int = _RAW_USAGE_LEVELS_MAX) -> JsonValue:
-    """Return raw usage as a record can store it: large integers as texts, nothing too deep."""
+    """Return raw usage as a record can store it: large integers as text, no deep levels."""
     match raw:
         case dict() | list() if levels == 0:
             return None
@@ -79,7 +79,7 @@ def _fit(raw: JsonValue, levels: int = _RAW_USAGE_LEVELS_MAX) -> JsonValue:
 
 
 class Meter:
-    """The account of one generation; `record` can be made at any moment."""
+    """The account of one generation; `record` can be made at any time."""
 
     def __init__(self, clock: Clock, call: Call, plan: Plan, hold: Hold) -> None:
         self._clock = clock
@@ -97,21 +97,21 @@ class Meter:
         self._first_token_ms: int | None = None
         self._choices = call.parsed.request.answers
         self._rounds = [RoundAccount(call.parsed.request, plan, self._created_s)]
-        # Those of the last round.
+        # Streams of the current round.
         self._streams = self._rounds[0].streams
-        # Each with the place of its round.
+        # Pairs of round index and fee.
         self._fees: list[tuple[int, Fee]] = []
         self._runs: list[RunRecord] = []
         self._ended: dict[int, Ended] = {}
-        # The tool calls of each choice.
+        # The number of tool calls in each choice.
         self._calls: Counter[int] = Counter()
         self._failure: GatewayError | None = None
         self._outcome: Outcome = "cancelled"
 
-    def attempt_opened(self, attempt: Attempt, adapted: tuple[str, ...] = ()) -> None:
-        """Note that a request to an endpoint begins, and what does not reach the endpoint.
+    def begin_attempt(self, attempt: Attempt, adapted: tuple[str, ...] = ()) -> None:
+        """Note that a request to an endpoint begins, and which options do not reach the endpoint.
 
-        The later rounds of an attempt that serves are within it.
+        Later rounds of an attempt that serves belong to that attempt.
         """
         if self.committed:
             return
@@ -119,8 +119,8 @@ class Meter:
         self._adapted = adapted
         self._attempt_start_s = self._clock.monotonic_s()
 
-    def attempt_failed(self, attempt: Attempt, error: UpstreamError, usage: Usage) -> None:
-        """Note that an attempt failed before its commit point; the operator pays its usage."""
+    def fail_attempt(self, attempt: Attempt, error: UpstreamError, usage: Usage) -> None:
+        """Note that an attempt failed before its commit point; the operator pays for its usage."""
         self._current = None
         self._attempts.append(
             self._attempt_record(
@@ -133,10 +133,10 @@ class Meter:
             )
         )
 
-    def attempt_committed(self, attempt: Attempt, *, streams: int = 1) -> None:
+    def commit_attempt(self, attempt: Attempt, *, streams: int = 1) -> None:
         """Note that this attempt serves the generation from here on.
 
-        `streams` is the number of its streams, which have as many choices each, in order.
+        `streams` is the number of its streams, which have equally many choices, in order.
         """
         self._serving = attempt
         self._rounds[-1].serve(attempt, streams=streams)
@@ -144,7 +144,7 @@ class Meter:
 
     def observe(self, event: Grouped, choice: int = 0) -> None:
         """Record an event of the attempt that serves."""
-        # As `observe_unseen` does: this runs for every event, and a call more is felt.
+        # The same as `observe_unseen`, inlined because this runs for every event.
         self._streams[choice * len(self._streams) // self._choices].observe(event)
         match event:
             case PartDelta() | PartDeltas() | Output() | Partial():
@@ -167,7 +167,7 @@ class Meter:
                 assert_never(event)
 
     def observe_unseen(self, event: Grouped, choice: int = 0) -> None:
-        """Record an event that the caller does not get: what asks for a tool of the gateway's."""
+        """Record an event that the caller does not get, such as a call that the gateway answers."""
         self._rounds[-1].observe(event, choice)
 
     def note_end(self, ended: Ended, choice: int = 0) -> None:
@@ -177,7 +177,7 @@ class Meter:
             self._outcome = "ok"
 
     def begin_round(self, *, prompt_growth_tokens: int) -> None:
-        """Note another request to the model, with so many tokens more than the first."""
+        """Note another request to the model, whose prompt is this much longer than the first."""
         account = RoundAccount(
             self._call.parsed.request,
             self._plan,
@@ -189,29 +189,29 @@ class Meter:
         self._streams = account.streams
 
     def prompt_cost_nano_usd(self, prompt_growth_tokens: int) -> int:
-        """Estimate the cost of another prompt, with so many tokens more than the first."""
+        """Estimate the cost of another prompt, which is this much longer than the first."""
         if self._serving is None:
             return 0
         tokens = self._plan.trace.estimated_input_tokens + prompt_growth_tokens
         return self._reported_cost_nano_usd(Usage(uncached_input_tokens=tokens), self._serving)
 
     def note_run(self, run: RunRecord) -> None:
-        """Note a run of a tool, of which the record keeps a bounded number."""
+        """Note a run of a tool; the record keeps at most RUNS_MAX of them."""
         if len(self._runs) < RUNS_MAX:
             self._runs.append(run)
 
     @property
     def round_number(self) -> int:
-        """The number of the round that goes on, from 1."""
+        """The number of the current round, from 1."""
         return len(self._rounds)
 
     @property
     def output_tokens(self) -> int:
-        """The output of all rounds so far, as far as it is known."""
+        """The output tokens of all rounds so far, as far as they are known."""
         return self._sum("output_tokens")
 
     def _sum(self, unit: str) -> int:
-        """Add up what all rounds so far have used of a class of usage."""
+        """Add up one class of usage over all rounds so far."""
         measured = (account.measure()[0] for account in self._rounds)
         return sum(getattr(usage, unit) or 0 for usages in measured for usage in usages)
 
@@ -230,7 +230,7 @@ class Meter:
         self._hold = hold
 
     def charge(self, fee: Fee) -> None:
-        """Note a fee beside the tokens, which the caller pays unless the generation fails."""
+        """Note a fee besides the tokens, which the caller pays unless the generation fails."""
         self._fees.append((len(self._rounds) - 1, fee))
 
     def cost_nano_usd(self) -> int:
@@ -244,7 +244,7 @@ class Meter:
 
     @property
     def generation_id(self) -> str:
-        """The id of the hold that stands."""
+        """The id of the current hold."""
         return self._hold.id
 
     @property
@@ -312,7 +312,7 @@ class Meter:
         )
 
     def _all_adapted(self) -> tuple[str, ...]:
-        """Return the names of the last endpoint, and the switch of calls that were withheld."""
+        """Return what the last endpoint adapted, and the switch if calls were withheld."""
         if not self._withheld_calls() or _SWITCH in self._adapted:
             return self._adapted
         return (*self._adapted, _SWITCH)
@@ -323,7 +323,7 @@ class Meter:
         return self._calls.total() - len(self._calls)
 
     def _bill(self, measured: Iterable[list[Usage]]) -> tuple[BillLine, ...]:
-        """Return the lines of the rounds in turn, each with the fees that it caused."""
+        """Return the lines of each round in turn, followed by the fees that the round caused."""
         lines: list[BillLine] = []
         for place, (account, usages) in enumerate(zip(self._rounds, measured, strict=True)):
             own = account.bill(usages)
@@ -339,21 +339,22 @@ class Meter:
         try:
             size_bytes = len(to_json(raw))
         except ValueError:
-            # Too deep to be written. Settling must not depend on what a provider sends.
+            # The report is nested too deep for JSON. Settling must not depend on what a provider
+            # sends.
             return None
         if size_bytes > RAW_USAGE_BYTES_MAX:
             return {"left_out_bytes": size_bytes}
         return _fit(raw)
 
     def _last_attempt(self, usage: Usage, lines: tuple[BillLine, ...]) -> tuple[AttemptRecord, ...]:
-        """Return the attempt that serves, or was under way; the operator pays one that failed."""
+        """Return the attempt that serves or was under way; the operator pays for a failed one."""
         attempt = self._serving or self._current
         if attempt is None:
             return ()
         error = self._failure.code.value if self._failure else None
         if self._serving is None and error is None:
             error = self._outcome
-        # What a caller would have paid: all rounds, each at its own rates, and the runs of tools.
+        # The operator pays what a caller would have paid: all rounds at their own rates, and runs.
         ours = self._outcome == "error" and usage != Usage()
         return (
             self._attempt_record(
@@ -384,13 +385,13 @@ class Meter:
         )
 
     def _keep_words(self, words: str) -> str:
-        """Return a provider's words as the record may have them, while the record has room."""
-        kept = sum(len(attempt.provider_words) for attempt in self._attempts)
-        room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - kept)
+        """Return a provider's message as the record may store it, cut to the room that is left."""
+        used_length = sum(len(attempt.provider_words) for attempt in self._attempts)
+        room = min(PROVIDER_WORDS_LENGTH_MAX, ALL_WORDS_LENGTH_MAX - used_length)
         return _WITHHOLD()(words, self._call.parsed.request)[:room]
 
     def _reported_cost_nano_usd(self, usage: Usage, attempt: Attempt) -> int:
-        """Return the cost of reported usage at an attempt's price, 0 if none was reported."""
+        """Return the cost of reported usage at an attempt's price; 0 if none was reported."""
         if usage == Usage():
             return 0
         return total_nano_usd(bill(usage, self._rounds[-1].price(attempt, usage)))

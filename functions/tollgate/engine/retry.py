@@ -7,7 +7,7 @@ from msgspec import Struct
 from tollgate.core.errors import ErrorCode, MissingCredentials, UpstreamError
 from tollgate.routing.planning.plan import Retry
 
-# If the endpoint is busy, another one answers sooner than this one recovers (decision 0011).
+# If the endpoint is busy, another endpoint answers sooner than this one recovers (decision 0011).
 _BUSY: Final = frozenset({ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.PROVIDER_OVERLOADED})
 _PASSING: Final = _BUSY | {ErrorCode.PROVIDER_UNAVAILABLE}
 
@@ -23,7 +23,7 @@ class Next(Struct, frozen=True):
 
 
 class Stop(Struct, frozen=True):
-    """The error is the answer."""
+    """Return the error to the caller."""
 
 
 RetryDecision = Again | Next | Stop
@@ -33,7 +33,7 @@ class Situation(Struct, frozen=True, kw_only=True):
     """The circumstances of a failure that the decision depends on."""
 
     tries: int
-    """Tries made at this endpoint, the failed one included."""
+    """Tries at this endpoint so far, including the failed one."""
     another_left: bool
     """True if the plan has another endpoint after this one."""
     remaining_s: float

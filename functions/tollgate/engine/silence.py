@@ -1,6 +1,6 @@
 """A limit on the silence of a stream, with one timer for the whole stream.
 
-A timeout for each read costs as much as reading: a tenth of the CPU of a paced stream.
+A timeout for each read would cost as much as reading: a tenth of the CPU of a slow stream.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class SilenceLimit:
         try:
             return await work
         except asyncio.CancelledError:
-            # Only if no other caller has cancelled the task, too.
+            # Only the timer has cancelled the task, and no other caller.
             if self._expired and task.uncancel() <= cancelled_before:
                 raise TimeoutError from None
             raise
@@ -44,7 +44,7 @@ class SilenceLimit:
         self._timer.cancel()
 
     def _check(self) -> None:
-        """Cancel the wait if it is due; else set the timer to when this or the next wait is due."""
+        """Cancel the wait if it is overdue; else set the timer for this wait or the next one."""
         now_s = self._loop.time()
         if self._waiting is None:
             self._timer = self._loop.call_at(now_s + self._limit_s, self._check)

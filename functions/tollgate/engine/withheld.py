@@ -1,8 +1,9 @@
-"""A provider's words without pieces of the prompt, for readers who did not write the prompt.
+"""A provider's message without parts of the prompt, for readers who did not write the prompt.
 
-A provider may quote a request in its refusal. A record is read by others than the caller, and never
-contains a prompt: any run of three words of the request is withheld, any quotation of its words,
-and any single word that has a digit, or is of a message of one or two words.
+A provider may quote the request in its refusal. A record is read by others than the caller, and
+never contains a prompt. Three things are withheld: any run of three words of the request, any
+quotation of its words, and any single word that has a digit or belongs to a message of one or two
+words.
 """
 
 import re
@@ -17,45 +18,48 @@ from tollgate.core.work.base import Work
 
 _WITHHELD: Final = "[prompt]"
 _RUN: Final = 3
-# A shorter number is one of many sentences.
+# A shorter number is common in any sentence.
 _NUMBER_LENGTH_MIN: Final = 4
-# Scripts without spaces: each of their characters counts as a word.
+# Each non-ASCII character counts as a word, because some scripts have no spaces.
 _WORD: Final = re.compile(r"[A-Za-z0-9]+|[^\x00-\x7f]")
 _QUOTED: Final = re.compile(r"\"([^\"]+)\"|'([^']+)'|`([^`]+)`|“([^”]+)”")
-# Fields without any text that a caller wrote for the model, or too large to be quoted.
+# Fields that have no text of the caller for the model, or are too large to be quoted.
 _NO_PROSE: Final = frozenset({"base64", "field", "id", "name", "model", "place", "preferences"})
 
 
 def withhold_prompt(words: str, request: Work) -> str:
-    """Return a provider's words, with `[prompt]` in place of what they have of the request."""
+    """Return a provider's message, with `[prompt]` in place of parts of the request."""
     text = " ".join(resolve_escapes(words).split())
     found = list(_WORD.finditer(text))
-    said = [match[0].casefold() for match in found]
-    overlap = _Overlap(said)
+    refusal_words = [match[0].casefold() for match in found]
+    overlap = _Overlap(refusal_words)
     for own in request.own_texts:
         overlap.compare(own, is_message=True)
     overlap.compare(request.user or "", is_message=True)
     for other in _texts(request):
         overlap.compare(other)
-    hidden = {place for place in range(len(said)) if overlap.hides(place)}
+    hidden = {place for place in range(len(refusal_words)) if overlap.hides(place)}
     for quoted in _QUOTED.finditer(text):
         inside = [
             place
             for place, match in enumerate(found)
             if quoted.start() < match.start() and match.end() < quoted.end()
         ]
-        if all(said[place] in overlap.common for place in inside):
+        if all(refusal_words[place] in overlap.common for place in inside):
             hidden.update(inside)
     return _without(text, [(found[place].start(), found[place].end()) for place in sorted(hidden)])
 
 
 class _Overlap:
-    """The words of a refusal that a request has as well; `common` are all of them."""
+    """The words that a refusal has in common with a request; `common` are all of them."""
 
-    def __init__(self, said: Sequence[str]) -> None:
-        self._said = said
-        self._words = frozenset(said)
-        self._runs = {tuple(said[place : place + _RUN]) for place in range(len(said) - _RUN + 1)}
+    def __init__(self, refusal_words: Sequence[str]) -> None:
+        self._refusal_words = refusal_words
+        self._words = frozenset(refusal_words)
+        self._runs = {
+            tuple(refusal_words[place : place + _RUN])
+            for place in range(len(refusal_words) - _RUN + 1)
+        }
         self._found: set[tuple[str, ...]] = set()
         self._alone: set[str] = set()
         self.common: set[str] = set()
@@ -70,12 +74,14 @@ class _Overlap:
 
     def hides(self, place: int) -> bool:
         """Return whether the word at this place is withheld."""
-        word = self._said[place]
+        word = self._refusal_words[place]
         has_digit = len(word) >= _NUMBER_LENGTH_MIN and any(map(str.isdigit, word))
         if word in self._alone or (has_digit and word in self.common):
             return True
         starts = range(max(0, place - _RUN + 1), place + 1)
-        return any(tuple(self._said[start : start + _RUN]) in self._found for start in starts)
+        return any(
+            tuple(self._refusal_words[start : start + _RUN]) in self._found for start in starts
+        )
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -84,7 +90,7 @@ def _texts(value: object) -> Iterator[str]:
         case str():
             yield value
         case Struct():
-            # Names alone: types are not read, and some are known to few processes.
+            # Only names are read, because some types cannot be resolved in every process.
             for name in value.__struct_fields__:
                 if name not in _NO_PROSE:
                     yield from _texts(getattr(value, name))
@@ -100,7 +106,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return the text with one mark in place of each stretch of neighbouring spans."""
+    """Return the text with one mark in place of each sequence of adjacent spans."""
     stretches: list[tuple[int, int]] = []
     for start, end in spans:
         if stretches and not _WORD.search(text, stretches[-1][1], start):

@@ -1,4 +1,4 @@
-"""Open connections."""
+"""Opening of connections."""
 
 import asyncio
 import ssl
@@ -11,7 +11,7 @@ from tollgate.http1.errors import CannotConnect, ConnectTimedOut
 from tollgate.http1.loop_timeout import LoopTimeout
 from tollgate.http1.request import Origin
 
-# RFC 8305 recommends it between attempts at the addresses of one name.
+# The delay that RFC 8305 recommends between attempts at the addresses of one name.
 _NEXT_ADDRESS_S: Final = 0.25
 
 TlsContext = Callable[[], ssl.SSLContext]
@@ -19,10 +19,10 @@ TlsContext = Callable[[], ssl.SSLContext]
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """Return the context of every connection, which checks certificate and host.
+    """Return the TLS context of all connections, which verifies certificate and host.
 
-    Made with the first connection that needs it: reading the authorities takes longer than
-    importing this package.
+    It is made with the first connection that needs it: loading the certificate authorities takes
+    longer than importing this package.
     """
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
@@ -30,7 +30,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 def make_buffer() -> memoryview:
-    """Return what the connections of one event loop read into."""
+    """Return the buffer into which all connections of one event loop read."""
     return memoryview(bytearray(READ_BYTES))
 
 
@@ -44,8 +44,8 @@ async def connect(
 ) -> Connection:
     """Return a new connection; raise CannotConnect. asyncio sets TCP_NODELAY on it.
 
-    It goes to `address` where one is given, and no name is resolved; the certificate has to be that
-    of the origin all the same.
+    If `address` is stated, the connection goes there and no name is resolved; the certificate must
+    still be that of the origin.
     """
     secure = origin.scheme == "https"
     host = address or origin.host
@@ -57,7 +57,7 @@ async def connect(
                 origin.port,
                 ssl=tls() if secure else None,
                 server_hostname=origin.host.rstrip(".") if secure else None,
-                # asyncio's race between addresses has nothing to do where there is one.
+                # With a single address there are no addresses to try in parallel.
                 happy_eyeballs_delay=None if _is_address(host) else _NEXT_ADDRESS_S,
             )
     except TimeoutError as late:

@@ -1,7 +1,7 @@
-"""Speak HTTP/1.1 over one connection, one request after another.
+"""HTTP/1.1 over one connection, one request after another.
 
-asyncio's streams get every read as a new object, for which the kernel maps and unmaps a quarter of
-a megabyte: here all reads go into one buffer (decision 214).
+asyncio's streams return each read as a new object, for which the kernel maps and unmaps a quarter
+of a megabyte; here all reads go into one buffer (decision 214).
 """
 
 import asyncio
@@ -16,14 +16,15 @@ from typing_extensions import override
 from tollgate.http1.errors import BrokenReply, ConnectionLost, HttpError
 
 READ_BYTES: Final = 64 * 1024
-# Of the head of a reply, and of whatever else comes without a byte of its body.
+# The most bytes of a reply's head, and of anything else that arrives without a byte of the body.
 HEAD_BYTES_MAX: Final = 64 * 1024
 REPLY_FIELDS_MAX: Final = 256
-# Bytes that wait for a slow reader before the peer has to wait too.
+# Unread bytes at which reading pauses, so that the peer waits for a slow reader.
 UNREAD_BYTES_MAX: Final = 128 * 1024
-# A record of TLS, which may have left what asyncio counts as unread and not be read.
+# One TLS record: OpenSSL may have taken a record out of what asyncio counts as unread, without
+# having returned its bytes.
 _RECORD_BYTES: Final = 18 * 1024
-# Written at once: asyncio copies what the kernel does not take.
+# The most bytes of one write: asyncio copies what the kernel does not accept at once.
 _WRITE_BYTES: Final = 256 * 1024
 _WITHOUT_BODY: Final = frozenset({204, 304})
 
@@ -31,7 +32,8 @@ _WITHOUT_BODY: Final = frozenset({204, 304})
 class Connection(asyncio.BufferedProtocol):
     """A connection; its owner sends, receives, reads the body, and calls `finish`.
 
-    `buffer` is shared by the connections of one event loop: each read is parsed before the next.
+    `buffer` is shared by the connections of one event loop: each read is parsed before the next
+    one.
     """
 
     def __init__(self, buffer: memoryview) -> None:
@@ -45,7 +47,7 @@ class Connection(asyncio.BufferedProtocol):
         self._failure: HttpError | None = None
         self._is_writable = True
         self._is_paused = False
-        # What came of the current reply. The parser appends to the parts itself.
+        # Unread parts of the current reply's body. The parser itself appends to them.
         self._parts: list[bytes] = []
         self.on_body: Callable[[bytes], None] = self._parts.append
         self._parser = HttpResponseParser(self)
@@ -65,26 +67,27 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_quiet(self) -> bool:
-        """True if another request may be sent, and nothing has come that was not read yet.
+        """True if another request may be sent, and no unread bytes have arrived.
 
-        What the system holds was sent before that request: as its reply it would be another's.
+        Bytes that arrived before a request would be taken for its reply.
         """
         return self.is_open and self._arrivals is not None and not self._arrivals.poll(0)
 
     @property
     def is_read(self) -> bool:
-        """True if the body of the reply has ended, and all of it was read."""
+        """True if the body of the reply has ended and all of it was read."""
         return self._has_ended and not self._parts
 
     @property
     def has_reply(self) -> bool:
-        """True if the head of a reply has come."""
+        """True if the head of a reply has arrived."""
         return self.status != 0
 
     async def send(self, octets: bytes | memoryview) -> None:
         """Send a part of a request; raise ConnectionLost.
 
-        It stops where a reply comes before all is sent: `finish` closes the connection then.
+        Sending stops if a reply arrives before everything is sent; `finish` then closes the
+        connection.
         """
         if not self._is_asked:
             self._begin()
@@ -104,7 +107,7 @@ class Connection(asyncio.BufferedProtocol):
             await self._wait()
 
     async def read(self) -> bytes:
-        """Return the bytes of the body that have come, b"" at its end; raise BrokenReply."""
+        """Return the body's bytes that have arrived, b"" at its end; raise BrokenReply."""
         while not self._parts:
             if self._has_ended:
                 return b""
@@ -137,7 +140,7 @@ class Connection(asyncio.BufferedProtocol):
         return may_serve
 
     def close(self) -> None:
-        """Close once all sent bytes have left."""
+        """Close once all written bytes are sent."""
         if self._transport is not None:
             self._transport.close()
 
@@ -151,7 +154,7 @@ class Connection(asyncio.BufferedProtocol):
         await asyncio.shield(self._closed)
 
     def _begin(self) -> None:
-        """Forget the reply before."""
+        """Reset everything that belongs to the previous reply."""
         self.status = 0
         self.headers: dict[str, str] = {}
         self._parts.clear()
@@ -159,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         self._seen_bytes = 0
         self._head_bytes = 0
         self._fields = 0
-        # Bytes since the last ones of a body.
+        # Bytes received since the last bytes of a body.
         self._quiet_bytes = 0
         self._is_interim = False
         self._ends_by_close = False
@@ -193,7 +196,7 @@ class Connection(asyncio.BufferedProtocol):
             self._waiter.set_result(None)
 
     def _break(self, reason: str) -> None:
-        """Give the current reply up."""
+        """Give up the current reply."""
         if self._failure is None:
             self._failure = (
                 BrokenReply(reason)
@@ -203,7 +206,7 @@ class Connection(asyncio.BufferedProtocol):
         self.abort()
         self._wake()
 
-    # What asyncio calls.
+    # Methods that asyncio calls.
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -214,7 +217,8 @@ class Connection(asyncio.BufferedProtocol):
 
     @override
     def get_buffer(self, sizehint: int) -> memoryview:
-        # Of what TLS holds when its connection ends, asyncio reads as much as fits, and no more.
+        # When a TLS connection ends, asyncio reads only as many of the pending bytes as fit into
+        # this buffer.
         size = sizehint + _RECORD_BYTES
         self._room = self._buffer if size < len(self._buffer) else memoryview(bytearray(size))
         return self._room
@@ -222,9 +226,9 @@ class Connection(asyncio.BufferedProtocol):
     @override
     def buffer_updated(self, nbytes: int) -> None:
         if not self._is_asked or self._has_ended:
-            # Bytes that belong to no request: whose reply they are cannot be known.
+            # Bytes that belong to no request: there is no knowing whose reply they are.
             self._stays_open = False
-            self._break("sent what was not asked for")
+            self._break("sent bytes that were not requested")
             return
         self._seen_bytes += nbytes
         parts = len(self._parts)
@@ -242,7 +246,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._quiet_bytes += nbytes
             if self._quiet_bytes > HEAD_BYTES_MAX:
-                self._break("a head, or what surrounds a body, is too long")
+                self._break("a head, or the framing of a body, is too long")
         self._wake()
 
     def _pause(self) -> None:
@@ -274,9 +278,10 @@ class Connection(asyncio.BufferedProtocol):
             self._break("closed within a reply" if self._seen_bytes else "closed without a reply")
 
     def _is_cut(self) -> bool:
-        """Return whether the end lacks TLS's own, so that anybody on the way may have made it.
+        """Return whether TLS's own end is missing, so that anybody on the path may have cut the
+        reply.
 
-        asyncio does not tell; a read of the documented `ssl_object` returns nothing after TLS's own
+        asyncio does not say; a read of the documented `ssl_object` returns nothing after TLS's own
         end, and raises after any other. RFC 9112, 9.8.
         """
         if self._transport is None:
@@ -296,7 +301,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_writable = True
         self._wake()
 
-    # What the parser calls; whatever is raised here ends its work with an HttpParserError.
+    # Methods that the parser calls; an exception in one of them becomes an HttpParserError.
 
     def on_message_begin(self) -> None:
         if self._has_ended:
@@ -308,7 +313,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._fields > REPLY_FIELDS_MAX or self._head_bytes > HEAD_BYTES_MAX:
             raise ValueError("too many headers")
         if self.has_reply:
-            # A trailer, which nobody reads.
+            # Trailers are ignored.
             return
         key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip(" \t")
         before = self.headers.get(key)
@@ -317,14 +322,14 @@ class Connection(asyncio.BufferedProtocol):
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
         if self._parser.get_http_version() not in ("1.1", "1.0") or status < 100 or status == 101:
-            raise ValueError("a status line that was not asked for")
+            raise ValueError("an unexpected status line")
         if status < 200:
             self._is_interim = True
             self.headers.clear()
             return
         coding = self.headers.get("transfer-encoding")
         if coding is not None and coding.lower() != "chunked":
-            raise ValueError("a transfer-encoding that was not asked for")
+            raise ValueError("an unexpected transfer-encoding")
         self._stays_open = self._parser.should_keep_alive()
         self._ends_by_close = (
             coding is None and "content-length" not in self.headers and status not in _WITHOUT_BODY
@@ -336,5 +341,5 @@ class Connection(asyncio.BufferedProtocol):
             self._is_interim = False
         else:
             self._has_ended = True
-            # A trailer may announce the end of the connection.
+            # A trailer may announce that the connection ends.
             self._stays_open = self._stays_open and self._parser.should_keep_alive()

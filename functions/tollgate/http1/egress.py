@@ -1,7 +1,7 @@
-"""Reach public addresses only, where the URL comes from a caller, a customer or a page.
+"""Requests to public addresses only, for URLs from a caller, a customer or a page.
 
-A name is resolved once, every address it has must be public, and the connection goes to one of
-those: a second query might get another answer. Each redirect is checked in the same way.
+A name is resolved once, all of its addresses must be public, and the connection goes to one of
+them: a second lookup might return another address. Each redirect is checked in the same way.
 https://cheatsheetseries.owasp.org/cheatsheets/Server_Side_Request_Forgery_Prevention_Cheat_Sheet.html
 
 Providers, collectors and other servers that the operator names may have any address.
@@ -32,18 +32,18 @@ from tollgate.http1.exchange import send_alone
 from tollgate.http1.request import USUAL_HEADERS, Origin, Request, parse_url
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-# For one of several addresses.
+# The time for each of several addresses but the last.
 _ADDRESS_S: Final = 2.0
-# Names that are resolved at a time.
+# The most names that are resolved at the same time.
 _THREADS_MAX: Final = 16
 _ANY_DOMAIN: Final = DomainRules()
 
-# The addresses of a name.
+# Returns the addresses of a host and port.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class FetchLimits(Struct, frozen=True, kw_only=True):
-    """Limits of one fetch: bytes, seconds with all redirects, and redirects."""
+    """Limits of one fetch: bytes of the body, seconds including all redirects, and redirects."""
 
     body_bytes_max: int = 20 * 1024 * 1024
     total_s: float = 10.0
@@ -54,17 +54,17 @@ class Fetched(Struct, frozen=True, kw_only=True):
     """The body behind a URL."""
 
     url: str
-    """The URL that answered, after redirects."""
+    """The URL of the body, after redirects."""
     content: bytes
     claimed_type: str | None
-    """The media type that the server claims, None without one."""
+    """The media type that the server claims; None if it claims none."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a name by the system's resolver; raise OSError.
+    """Return the addresses of a name from the system's resolver; raise OSError.
 
-    In threads of the guard's own: a stranger's name server that does not answer keeps a thread for
-    as long as the system waits, and those of the loop resolve the names of providers.
+    It runs in separate threads: a stranger's name server that does not answer blocks a thread for
+    as long as the system waits, and the loop's own threads resolve the names of providers.
     """
     find = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     found = await asyncio.get_running_loop().run_in_executor(_threads(), find)
@@ -73,7 +73,7 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 
 @cache
 def _threads() -> Executor:
-    # Imported with the first name: the guard is made at the start of each process.
+    # Imported with the first name, because the guard is made at the start of each process.
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(_THREADS_MAX, thread_name_prefix="guard")
@@ -82,7 +82,7 @@ def _threads() -> Executor:
 class Egress:
     """A guard that connects to public addresses only.
 
-    `also_allowed` are addresses that are let through besides: tests serve from loopback.
+    `also_allowed` are further addresses that are let through: tests serve from loopback.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Egress:
     async def connect(self, origin: Origin) -> Connection:
         """Return a connection to a server; raise ForbiddenUrl or CannotConnect.
 
-        It goes to the first of the addresses, all of which were checked, that takes one.
+        All addresses are checked first; the connection goes to the first of them that accepts it.
         """
         addresses = await self._addresses(origin)
         reach = partial(connect, origin, make_buffer(), tls=self._tls)
@@ -111,9 +111,10 @@ class Egress:
     async def fetch(
         self, url: str, limits: FetchLimits, domains: DomainRules = _ANY_DOMAIN
     ) -> Fetched:
-        """Return the body behind a URL as people write it; raise HttpError.
+        """Return the body behind a URL, which need not be escaped; raise HttpError.
 
-        The domains hold for every redirect too: else a page of an allowed one leads to any other.
+        `domains` applies to every redirect too: otherwise a page of an allowed domain could lead to
+        any other.
         """
         try:
             async with asyncio.timeout(limits.total_s):
@@ -136,7 +137,7 @@ class Egress:
         raise UnusableReply("is redirected too often")
 
     async def _get(self, url: str, bytes_max: int) -> Fetched | str:
-        """Fetch one URL, and return what is there, or the URL to which it redirects."""
+        """Fetch one URL, and return its content, or the URL to which it redirects."""
         request = Request(method="GET", url=url, headers=USUAL_HEADERS)
         async with send_alone(request, connect=self.connect) as reply:
             if reply.status in _REDIRECTS:
@@ -170,8 +171,8 @@ class Egress:
 
 
 def _escape(text: str, *, base: str = "") -> str:
-    """Return a URL as it is sent, relative to `base`, without its fragment; raise ForbiddenUrl."""
-    # Imported with the first URL: the guard is made at the start of each process.
+    """Return a URL as it is sent, relative to `base`, without fragment; raise ForbiddenUrl."""
+    # Imported with the first URL, because the guard is made at the start of each process.
     from yarl import URL
 
     try:

@@ -1,20 +1,20 @@
-"""Failures of a request over HTTP/1.1, by what may have become of it.
+"""Failures of an HTTP/1.1 request, by how far the request may have got.
 
 HttpError
-├── InvalidRequest     nothing was sent: its URL or a header cannot be written down
-├── ForbiddenUrl       nothing was sent: its URL leads where strangers may not send requests
+├── InvalidRequest     nothing was sent: the URL or a header cannot be encoded
+├── ForbiddenUrl       nothing was sent: the URL leads where strangers may not send requests
 ├── CannotConnect      nothing was sent: no server, no name, no trusted certificate
 │   └── ConnectTimedOut
-├── ConnectionLost     the request may have been read; no byte of a reply came
-├── TimedOut           the request may have been read; no whole reply came in time
-├── UnusableReply      a reply came that its reader cannot use
-└── BrokenReply        a reply began, and is invalid or cut
+├── ConnectionLost     the request may have been read; no byte of a reply arrived
+├── TimedOut           the request may have been read; no whole reply arrived in time
+├── UnusableReply      a reply arrived that its reader cannot use
+└── BrokenReply        a reply began, and is invalid or truncated
     └── ReplyTooLong
 """
 
 
 class HttpError(Exception):
-    """A request that got no whole reply; the text names no address and quotes no reply."""
+    """A request got no whole reply; the message names no address and quotes no reply."""
 
 
 class InvalidRequest(HttpError):
@@ -22,7 +22,7 @@ class InvalidRequest(HttpError):
 
 
 class ForbiddenUrl(HttpError):
-    """A URL of a stranger that is not fetched; the text ends a sentence that begins with it."""
+    """A stranger's URL is not fetched; the message ends a sentence that begins with the URL."""
 
 
 class CannotConnect(HttpError):
@@ -34,20 +34,20 @@ class ConnectTimedOut(CannotConnect):
 
 
 class ConnectionLost(HttpError):
-    """The connection ended before the first byte of a reply; the server may have read it all."""
+    """The connection ended before a reply began; the server may have read the whole request."""
 
 
 class TimedOut(HttpError):
-    """A request without a whole reply in the time it has."""
+    """No whole reply arrived in time."""
 
 
 class UnusableReply(HttpError):
-    """A reply that is not what a URL was fetched for; the text is like that of ForbiddenUrl."""
+    """A reply is not what was wanted; the message ends a sentence that begins with the URL."""
 
 
 class BrokenReply(HttpError):
-    """A reply that began and cannot be read to its end."""
+    """A reply began, but cannot be read to its end."""
 
 
 class ReplyTooLong(BrokenReply):
-    """A body with more bytes than its reader takes."""
+    """A body has more bytes than its reader accepts."""

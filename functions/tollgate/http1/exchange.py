@@ -1,4 +1,4 @@
-"""Send one request: over a connection that the caller has, or over one that ends with the reply."""
+"""Sending of one request, over an open connection or over one that ends with the reply."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -11,7 +11,7 @@ from tollgate.http1.errors import TimedOut
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import Origin, Request, write_request
 
-# A request whose body is not larger leaves in one write.
+# A request with no more body than this is sent in one write.
 _TOGETHER_BYTES: Final = 64 * 1024
 
 # Returns a new connection to a server; raises HttpError.
@@ -27,9 +27,9 @@ async def connect_anywhere(origin: Origin) -> Connection:
 async def send_alone(
     request: Request, *, timeout_s: float | None = None, connect: Connect = connect_anywhere
 ) -> AsyncIterator[Reply]:
-    """Send a request once, over a connection of its own, and yield its reply; raise HttpError.
+    """Send a request once over a separate connection, and yield its reply; raise HttpError.
 
-    `timeout_s` limits all of it, the body of the context included.
+    `timeout_s` limits all of it, including the body of the context.
     """
     origin, head = write_request(request)
     try:

@@ -1,19 +1,19 @@
-"""Limit what is awaited, by time in which the event loop turned."""
+"""Timeouts that let the event loop deliver what has arrived before they expire."""
 
 import asyncio
 from types import TracebackType
 from typing import Final
 
-# Of a limit: what its end waits for once the event loop has come to it.
+# The share of a limit that begins only when the event loop gets to it.
 _LAST_PART: Final = 0.05
 
 
 class LoopTimeout:
     """A limit like that of `asyncio.timeout`, which raises TimeoutError; None is no limit.
 
-    A process that had no CPU for longer than the limit wakes up with what it waits for and with
-    the timer at once. asyncio then gives up what has come; here the last twentieth of the limit
-    begins when the event loop gets to it.
+    If a process had no CPU for longer than the limit, the awaited result and the timer are due at
+    the same time when it wakes up. asyncio then discards the result; here the last twentieth of the
+    limit begins when the event loop gets to it.
     """
 
     __slots__ = ("_limit_s", "_timeout", "_timer")

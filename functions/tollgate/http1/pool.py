@@ -1,4 +1,4 @@
-"""Keep connections between requests."""
+"""Pools of connections that are kept between requests."""
 
 import asyncio
 from collections.abc import Generator
@@ -16,7 +16,7 @@ _KEPT_S: Final = 30.0
 
 
 class Reservation:
-    """A request and the connection that it will leave on; nothing of it was sent."""
+    """A request and the connection reserved for it; nothing of the request was sent."""
 
     __slots__ = ("_pool", "connection", "head", "kept_until_s", "origin", "request")
 
@@ -36,10 +36,10 @@ class Reservation:
         self.head = head
         self.connection: Connection | None = connection
         self.kept_until_s = kept_until_s
-        """The time at which its connection is closed unused; None for a new one."""
+        """The time at which the connection is closed if unused; None for a new connection."""
 
     def take(self) -> Connection:
-        """Return the connection, once."""
+        """Return the connection; raise RuntimeError at a second call."""
         connection, self.connection = self.connection, None
         if connection is None:
             raise RuntimeError("the request was sent, or its connection released")
@@ -52,9 +52,9 @@ class Reservation:
 
 
 class Pool:
-    """Connections to any server, at most `connections_max` in use and as many kept.
+    """Connections to any server: at most `connections_max` in use, and as many idle.
 
-    It belongs to the event loop of its first request, and raises RuntimeError in another one.
+    A pool belongs to the event loop of its first request, and raises RuntimeError in another one.
     """
 
     def __init__(
@@ -70,22 +70,23 @@ class Pool:
         self._buffer = make_buffer()
         self._free = asyncio.Semaphore(connections_max)
         self._loop: asyncio.AbstractEventLoop | None = None
-        # For each server, with the time at which a connection is closed unused; the last one first.
-        self._kept: dict[Origin, list[tuple[Connection, float]]] = {}
-        self._kept_count = 0
+        # Idle connections by server, each with the time at which it is closed; the last one is used
+        # first.
+        self._idle: dict[Origin, list[tuple[Connection, float]]] = {}
+        self._idle_count = 0
         self._closing: asyncio.TimerHandle | None = None
 
     async def send(self, request: Request, *, connect_s: float | None = None) -> Reply:
-        """Send a request once, and return its reply, which has to be closed; raise HttpError.
+        """Send a request once and return its reply, which the caller must close; raise HttpError.
 
-        `connect_s` limits waiting for a connection.
+        `connect_s` limits the wait for a connection.
         """
         return await self._send(await self.reserve(request, connect_s=connect_s))
 
     async def reserve(
         self, request: Request, *, connect_s: float | None = None, fresh: bool = False
     ) -> Reservation:
-        """Return a request with a connection of its own, to be sent or released; raise HttpError.
+        """Reserve a connection for a request, which is sent or released later; raise HttpError.
 
         Nothing of the request is sent. A `fresh` connection has served no other request.
         """
@@ -106,7 +107,7 @@ class Pool:
     async def send_reserved(
         self, reserved: Reservation, *, connect_s: float | None = None
     ) -> Reply:
-        """Send as `send` does, on another connection if the one that waited has ended meanwhile."""
+        """Send as `send` does, on another connection if the reserved one has ended."""
         connection = reserved.connection
         if not (connection is None or connection.is_quiet or await _becomes_quiet(connection)):
             reserved.take().abort()
@@ -115,7 +116,7 @@ class Pool:
         return await self._send(reserved)
 
     def take_back(self, origin: Origin, unused: Connection, until_s: float | None) -> None:
-        """Keep a connection that was reserved in vain, not longer than before if it was kept."""
+        """Keep a connection that was reserved in vain, no longer than it would have been kept."""
         self._free.release()
         self._keep(origin, unused, until_s)
 
@@ -127,19 +128,19 @@ class Pool:
             connection.abort()
             self._free.release()
             if isinstance(failed, ConnectionLost) and reserved.kept_until_s is not None:
-                # The other kept connections to the server most likely ended in the same way, such
-                # as while the process was frozen: the next request needs one that lives.
+                # The other idle connections to the server most likely ended too, for example while
+                # the process was frozen: the next request needs a new one.
                 self._drop(origin)
             raise
         return Reply(connection, lambda used: self._release(origin, used))
 
     async def close(self) -> None:
-        """Close the connections that are kept; the next request opens a new one."""
-        kept, self._kept, self._kept_count = self._kept, {}, 0
+        """Close the idle connections; the next request opens a new one."""
+        idle, self._idle, self._idle_count = self._idle, {}, 0
         if self._closing is not None:
             self._closing.cancel()
             self._closing = None
-        for waiting in kept.values():
+        for waiting in idle.values():
             for connection, _ in waiting:
                 connection.abort()
                 await connection.wait_closed()
@@ -148,13 +149,13 @@ class Pool:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             if self._loop is not None:
-                # What it keeps is read and timed by that loop, which may be closed or never run
-                # again.
+                # Idle connections are read and timed by the first loop, which may be closed or
+                # never run again.
                 raise RuntimeError("a pool serves the event loop of its first request alone")
             self._loop = loop
 
     async def _enter(self, connect_s: float | None) -> None:
-        """Wait for a free connection."""
+        """Wait until fewer than `connections_max` connections are in use."""
         if not self._free.locked():
             await self._free.acquire()
             return
@@ -165,21 +166,21 @@ class Pool:
             raise ConnectTimedOut("no connection was free in time") from late
 
     def _take(self, origin: Origin) -> tuple[Connection, float] | tuple[None, None]:
-        """Return a kept connection that seems alive, and its time."""
-        waiting = self._kept.get(origin)
+        """Return an idle connection that seems alive, and the time at which it would be closed."""
+        waiting = self._idle.get(origin)
         now_s = asyncio.get_running_loop().time()
         while waiting:
             connection, until_s = waiting.pop()
-            self._kept_count -= 1
+            self._idle_count -= 1
             if now_s < until_s and connection.is_quiet:
                 return connection, until_s
             connection.abort()
         return None, None
 
     def _drop(self, origin: Origin) -> None:
-        """Close the kept connections to one server."""
-        dropped = self._kept.pop(origin, [])
-        self._kept_count -= len(dropped)
+        """Close the idle connections to one server."""
+        dropped = self._idle.pop(origin, [])
+        self._idle_count -= len(dropped)
         for connection, _ in dropped:
             connection.abort()
 
@@ -189,23 +190,23 @@ class Pool:
             self._keep(origin, connection)
 
     def _keep(self, origin: Origin, connection: Connection, until_s: float | None = None) -> None:
-        if self._kept_count >= self._connections_max:
+        if self._idle_count >= self._connections_max:
             connection.abort()
             return
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._kept_s if until_s is None else until_s
-        self._kept.setdefault(origin, []).append((connection, until_s))
-        self._kept_count += 1
+        self._idle.setdefault(origin, []).append((connection, until_s))
+        self._idle_count += 1
         if self._closing is None:
             self._closing = loop.call_at(until_s, self._close_unused)
 
     def _close_unused(self) -> None:
-        """Close what has not been used in time; a timer calls it while anything is kept."""
+        """Close connections that were idle for too long; a timer calls this while there are any."""
         self._closing = None
         loop = asyncio.get_running_loop()
         now_s = loop.time()
         next_s: list[float] = []
-        for origin, waiting in list(self._kept.items()):
+        for origin, waiting in list(self._idle.items()):
             lasting = []
             for connection, until_s in waiting:
                 if connection.is_open and now_s < until_s:
@@ -213,21 +214,23 @@ class Pool:
                     next_s.append(until_s)
                 else:
                     connection.abort()
-            self._kept_count -= len(waiting) - len(lasting)
+            self._idle_count -= len(waiting) - len(lasting)
             if lasting:
-                self._kept[origin] = lasting
+                self._idle[origin] = lasting
             else:
-                del self._kept[origin]
+                del self._idle[origin]
         if next_s:
             self._closing = loop.call_at(min(next_s), self._close_unused)
 
 
 async def _becomes_quiet(connection: Connection) -> bool:
-    """Return whether what has come is nothing but TLS's own, such as tickets of sessions.
+    """Return whether only TLS's own bytes have arrived, such as session tickets.
 
-    Tickets follow a handshake: where the event loop is busy, they wait when the request may leave.
+    Tickets follow a handshake: if the event loop is busy, they are unread when the request could be
+    sent.
     """
-    # In its next turn the event loop sees what has come, behind what is ready; it is read then.
+    # In the next turn, the loop sees the bytes and queues the read; in the turn after that it reads
+    # them.
     await _turn()
     await _turn()
     return connection.is_quiet

@@ -1,4 +1,4 @@
-"""Read the reply to one request."""
+"""The reply to one request."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,7 +9,7 @@ from tollgate.http1.errors import BrokenReply, ReplyTooLong
 class Reply:
     """A reply whose body is still to be read; header names are in lower case.
 
-    `close` has to follow: it keeps the connection if the body was read to its end.
+    `close` must be called: it keeps the connection if the body was read to its end.
     """
 
     __slots__ = ("_connection", "_release", "headers", "status")
@@ -22,18 +22,18 @@ class Reply:
 
     @property
     def content_type(self) -> str:
-        """Return the media type of the body without its parameters, in lower case."""
+        """The media type of the body without its parameters, in lower case."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def is_read(self) -> bool:
-        """True if nothing of the body is still to come."""
+        """True if the whole body was read."""
         return self._connection is None or self._connection.is_read
 
     async def read(self) -> bytes:
-        """Return what has come of the body, b"" at its end; raise BrokenReply."""
+        """Return the body's bytes that have arrived, b"" at its end; raise BrokenReply."""
         if self._connection is None:
-            raise BrokenReply("its reader has let it go")
+            raise BrokenReply("the reply was closed")
         return await self._connection.read()
 
     async def read_all(self, bytes_max: int) -> bytes:
@@ -50,7 +50,7 @@ class Reply:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def close(self) -> None:
-        """Let the connection go; a repeated call does nothing."""
+        """Release the connection; a repeated call does nothing."""
         connection, self._connection = self._connection, None
         if connection is not None:
             self._release(connection)

@@ -1,4 +1,4 @@
-"""Write a request down; whatever could end a line early is refused."""
+"""Encoding of requests; anything that could end a line early is refused."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ _URL: Final = re.compile(
     r"(?::(?P<port>[0-9]{1,5}))?(?P<target>[/?][!\"$-~]*)?",
     re.ASCII,
 )
-# Providers have few URLs, and short ones. Those of callers, and of servers that redirect, may be as
-# long as the head of a reply, and are not kept.
+# The URLs of providers are few and short, and their parts are cached. Those of callers and
+# redirects may be as long as a reply's head, and are not cached.
 _SHORT: Final = 512
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII)
 USUAL_HEADERS: Final[Mapping[str, str]] = {
@@ -27,29 +27,30 @@ USUAL_HEADERS: Final[Mapping[str, str]] = {
     "accept": "*/*",
     "accept-encoding": "identity",
 }
-# The sender of a request alone says where it ends.
+# Headers that only the sender writes, because they say where a request ends.
 _FRAMING: Final = frozenset({"connection", "content-length", "transfer-encoding"})
-# All but a tab and the ends of lines, which are counted.
+# Control characters other than tab, CR and LF; line ends are counted instead.
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Origin(Struct, frozen=True):
-    """A server; an IPv6 address is without its brackets."""
+    """A server; the host has no brackets, even if it is an IPv6 address."""
 
     scheme: str
     host: str
     port: int
 
     def host_header(self) -> str:
-        """Return the value of `Host`, without the scheme's own port."""
+        """Return the value of `Host`, without the scheme's default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """A request whose `url` is escaped already.
+    """A request whose `url` is already escaped.
 
-    `headers` lack the framing, and may lack `host`. `body` is in parts, so that none is copied.
+    `headers` exclude the framing, and need not include `host`. `body` is in parts, so that none is
+    copied.
     """
 
     method: Method
@@ -59,7 +60,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 def parse_url(url: str) -> tuple[Origin, str]:
-    """Return the server of a URL, and what its request line asks for; raise InvalidRequest."""
+    """Return the server and the request target of a URL; raise InvalidRequest."""
     return (_parse_short if len(url) <= _SHORT else _parse)(url)
 
 
@@ -78,7 +79,7 @@ _parse_short: Final = lru_cache(512)(_parse)
 
 
 def write_request(request: Request) -> tuple[Origin, bytes]:
-    """Return the server of a request, and the request up to its body; raise InvalidRequest."""
+    """Return a request's server, and the encoded request up to its body; raise InvalidRequest."""
     origin, target = parse_url(request.url)
     headers = request.headers
     if "host" not in headers:
@@ -89,9 +90,9 @@ def write_request(request: Request) -> tuple[Origin, bytes]:
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str], framing: str) -> bytes:
-    """Return a request up to its body; raise InvalidRequest.
+    """Return an encoded request up to its body; raise InvalidRequest.
 
-    `framing` has whole lines of the caller's own, which say where the body ends.
+    `framing` is made of whole header lines, which say where the body ends.
     """
     lines = [f"{method} {target} HTTP/1.1\r\n"]
     for name, value in headers.items():

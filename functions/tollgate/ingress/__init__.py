@@ -1,1 +1,1 @@
-"""Client formats: each parses into the middle and renders from it."""
+"""Client formats: each parses requests into core types, and renders replies from core types."""

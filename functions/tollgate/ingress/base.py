@@ -1,4 +1,4 @@
-"""The protocols of a client format; the counterpart of `providers.ports.base`."""
+"""The protocols of a client format; those of providers are in `providers.ports.base`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from tollgate.core.content import FileReference, MediaUrl
 
-# Not for the checker alone: a kept answer is decoded into this type.
+# Imported at run time, because msgspec decodes stored answers into this type.
 from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
@@ -21,7 +21,7 @@ from tollgate.core.routing.lifecycle import Lifecycle
 from tollgate.core.work.base import Work
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
-# One newline only: for some clients a blank line after a comment ends an event.
+# The comment ends with one newline, because some clients take a blank line for the end of an event.
 KEEP_ALIVE_COMMENT: Final = b": keep-alive\n"
 
 
@@ -33,75 +33,75 @@ class NamespacedName(Struct, frozen=True, kw_only=True):
 
 
 class AwaitedMedia(Struct, frozen=True, kw_only=True):
-    """Media behind a URL or in a file, without which the size of the work is not known."""
+    """Media behind a URL or in a file that must be fetched before the work can be sized."""
 
     source: MediaUrl | FileReference
     field: str
     bytes_max: int
     complete: Callable[[bytes], Work]
-    """Return the work with the content; RequestError if it is of another kind."""
+    """Return the work with the content; raise RequestError if the content is of another kind."""
 
 
 class ParsedWork(Struct, frozen=True, kw_only=True):
-    """A parsed request of any kind: the work, and the form of the reply."""
+    """A parsed request of any kind: the work to do, and the options of the reply."""
 
     request: Work
     stream: bool = False
     media_type: str = ""
-    """The type of a reply that is neither JSON nor events, such as `audio/mpeg`."""
+    """The media type of a reply that is neither JSON nor events, such as `audio/mpeg`."""
     awaits: AwaitedMedia | None = None
     described: bytes = b""
-    """The request as JSON, where its body is none: of a file its size and hash."""
+    """The request as JSON if its body is a form, with size and hash in place of each file."""
     episode_id: str | None = None
-    """The caller's own episode; None lets the renderer make one."""
+    """The caller's own episode id; with None the renderer creates one."""
     ignored: tuple[str, ...] = ()
-    """The names of fields that have no effect."""
+    """The names of the request's fields that have no effect."""
     tells_routing: bool = False
-    """True if the caller requested a `Routed` in the reply."""
+    """True if the caller requested the routing (`Routed`) in the reply."""
     stored_input: tuple[JsonObject, ...] | None = None
-    """The input to store with the answer, earlier turns included; None stores neither."""
+    """The input to store with the answer, earlier turns included; with None nothing is stored."""
     client_metadata: Mapping[str, JsonValue] = field(default_factory=dict)
-    """The facts that a client states about itself, which no provider gets."""
+    """Facts that a client states about itself; they are not sent to providers."""
 
 
 class ParsedCall(ParsedWork, frozen=True, kw_only=True):
-    """A parsed request for a generation, and what its format's renderer reads of it."""
+    """A parsed request for a generation, with the options that the format's renderer reads."""
 
     request: GenerationRequest
     usage_on_finish: bool = False
-    """True if the finish frame of a stream carries the usage."""
+    """True if the finish frame of a stream has the usage, instead of a frame after the finish."""
     echoes: bool = False
-    """True if the renderer puts its prompt before each answer."""
+    """True if the renderer repeats the prompt before each answer."""
     repeated: Mapping[str, JsonValue] = field(default_factory=dict)
-    """The fields of the request that the reply repeats, as the reply has them."""
+    """The fields of the request that the reply repeats, in the form that the reply has."""
     namespaces: Mapping[str, NamespacedName] = field(default_factory=dict)
-    """The caller's names of the tools within namespaces, by the names that they have here."""
+    """The caller's names of tools in namespaces, by the flat names that providers get."""
 
 
 class ServedBy(Struct, frozen=True, kw_only=True):
-    """The model and provider behind a reply, known from the commit point on."""
+    """The model and provider of a reply, known from the commit point on."""
 
     generation_id: str
     created_s: int
     model: str
     provider: str | None
-    """None if no attempt served."""
+    """The slug of the provider that served; None if no attempt served."""
     provider_name: str | None = None
-    """The provider's name for people; None if it has none beside its slug."""
+    """The provider's display name; None if the provider has only a slug."""
     fallback_from: str | None = None
-    """The model that was tried first, if another one serves."""
+    """The model that was tried first, if a different model serves."""
     fallback_depth: int = 0
-    """The number of endpoints that were tried before."""
+    """The number of endpoints that were tried before the one that serves."""
     adapted: tuple[str, ...] = ()
     """The caller's parameters that the provider does not support."""
     ending: Lifecycle | None = None
-    """The end of the model there, if it is announced."""
+    """The announced end of the model at this provider; None if no end is announced."""
     read_files: tuple[KnownFile, ...] = ()
-    """The documents that were read for it."""
+    """The documents that were read for the answer."""
 
 
 class Routed(Struct, frozen=True, kw_only=True):
-    """The routing of a request, for callers who request it: its rule, and every attempt so far."""
+    """The routing to show to callers who request it: the rule, and every attempt so far."""
 
     requested: str
     catalog_sha: str
@@ -111,7 +111,7 @@ class Routed(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, record: GenerationRecord) -> Self:
-        """Return the routing that the record of a generation holds."""
+        """Return the routing in the record of a generation."""
         return cls(
             requested=record.trace.requested_model,
             catalog_sha=record.catalog_sha,
@@ -125,20 +125,20 @@ class Renderer(Protocol):
     """Writes one reply in the client's format."""
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event of a choice; an event without frames gives no bytes."""
+        """Render one event of a choice; return no bytes for an event without frames."""
 
     def close(self, record: GenerationRecord) -> bytes:
         """Render the last frames of a finished stream: usage, then the end mark."""
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the frames that end a stream which failed after the commit point."""
+        """Render the last frames of a stream that failed after the commit point."""
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed, from a response for each choice."""
+        """Render the body of a reply that is not streamed; `responses` has one for each choice."""
 
 
 class ErrorReply(Struct, frozen=True, kw_only=True):
-    """An error as HTTP: status, headers that belong to it, body."""
+    """An error as an HTTP reply."""
 
     status: int
     body: bytes
@@ -146,12 +146,12 @@ class ErrorReply(Struct, frozen=True, kw_only=True):
 
 
 class Ingress(Protocol):
-    """Parses requests of one client format, and makes what its replies consist of."""
+    """Parses the requests of one client format, and renders its replies, headers and errors."""
 
     keep_alive: bytes
-    """The bytes that a client of this format takes for a sign of life, between two events."""
+    """The bytes, sent between two events, with which a quiet stream shows that it is alive."""
     early_keep_alive: bytes
-    """The bytes in its place before the first event."""
+    """The bytes that are sent for the same purpose before the first event."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a request; raise RequestError with the field at fault.
@@ -160,17 +160,17 @@ class Ingress(Protocol):
         """
 
     def renderer(self, call: Any, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
-        """Return a new renderer for one reply to `call`, which this format has parsed."""
+        """Return a new renderer for one reply to `call`, a result of this format's `parse`."""
 
     def limit_headers(
         self, requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
     ) -> dict[str, str]:
-        """Return the headers, in this format's names, that state what a key has left.
+        """Return the headers, in this format's names, that state how much of its limits a key has.
 
-        The second of the limits is the one in which `request_id` was made.
+        `request_id` contains the time from which the limits count their seconds until a reset.
         """
 
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
-        """Render an error in this format's envelope; `routed` is shown if it is given."""
+        """Render an error in this format's envelope, with the routing if `routed` is not None."""

@@ -1,4 +1,4 @@
-"""The mapping of errors to statuses, headers and bodies of OpenAI's form."""
+"""The mapping of errors to HTTP statuses, headers and bodies in OpenAI's format."""
 
 import math
 import re
@@ -46,7 +46,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.RATE_LIMIT_EXCEEDED: 429,
     ErrorCode.PROVIDER_RATE_LIMIT: 429,
     ErrorCode.INTERNAL_ERROR: 500,
-    # A 401 of a provider is the operator's fault; the caller's own key is good.
+    # A provider's 401 means that the operator's credential is wrong; the caller's key is valid.
     ErrorCode.PROVIDER_AUTH: 502,
     ErrorCode.PROVIDER_UNAVAILABLE: 502,
     ErrorCode.SERVICE_UNAVAILABLE: 503,
@@ -54,10 +54,10 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.PROVIDER_OVERLOADED: 529,
 }
 
-# Both conflicts have one public name; their statuses, 409 and 422, differ.
+# Callers see one code for both conflicts of idempotency keys, with status 409 or 422.
 _PUBLISHED: Final = {ErrorCode.IDEMPOTENCY_MISMATCH: ErrorCode.IDEMPOTENCY_CONFLICT}
 
-# OpenAI's classes, https://platform.openai.com/docs/guides/error-codes (2026-08-21)
+# OpenAI's types of errors: https://platform.openai.com/docs/guides/error-codes (2026-08-21)
 _TYPES: Final[Mapping[int, str]] = {
     401: "authentication_error",
     402: "insufficient_quota",
@@ -67,13 +67,15 @@ _TYPES: Final[Mapping[int, str]] = {
 }
 
 _RETRY_STATUSES: Final = frozenset({429, 503, 529})
-# Refusals that the same request meets again.
+# Statuses with which a retry of the same request would be refused again.
 _LASTING: Final = frozenset({401, 402, 403})
+# Beyond this wait, a header asks SDKs not to retry by themselves.
 _REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400
 
-# What planning and attempts name in the words of chat completions, by the words of a format.
+# A format's own names of fields, by the field names of chat completions, which errors of planning
+# and attempts use.
 FieldNames = Mapping[str, str]
 NO_OTHER_NAMES: Final[FieldNames] = {}
 
@@ -84,12 +86,12 @@ _UPLOAD_HINT: Final = (
 
 
 def openai_type(status: int) -> str:
-    """Return OpenAI's class of errors for a status."""
+    """Return OpenAI's type of errors for a status."""
     return _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
 
 
 def retry_after_seconds(error: GatewayError) -> int | None:
-    """Return the seconds of `Retry-After`, at least one; None if the error has no such header."""
+    """Return the seconds of `Retry-After`, at least 1; None if the error has no such header."""
     if STATUS[error.code] not in _RETRY_STATUSES or not error.may_repeat:
         return None
     if error.retry_after_s is None:
@@ -98,12 +100,12 @@ def retry_after_seconds(error: GatewayError) -> int | None:
 
 
 def public_code(code: ErrorCode) -> str:
-    """Return the name of an error that callers see."""
+    """Return the error code that callers see."""
     return _PUBLISHED.get(code, code).value
 
 
 def field_at_fault(error: GatewayError, names: FieldNames) -> tuple[str | None, str]:
-    """Return the field at fault and the message, both with a format's own name of that field."""
+    """Return the field at fault and the message, both with the format's own name of that field."""
     own = names.get(error.param or "")
     if error.param is None or own is None:
         return error.param, error.message
@@ -133,9 +135,9 @@ def openai_error(
 
 
 def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:
-    """Return the field `limit` of an error that a limit caused, none for another error.
+    """Return the field `limit` of an error, or nothing if no limit caused the error.
 
-    Amounts of a period are in USD; a request or a token counts as one.
+    Limits of a period are amounts in USD; other limits count requests or tokens.
     """
     if limit is None:
         return {}
@@ -161,7 +163,7 @@ def error_headers(error: GatewayError) -> dict[str, str]:
     if retry is not None:
         headers["retry-after"] = str(retry)
     if not error.may_repeat or status in _LASTING or (retry or 0) > _REPEATED_WITHIN_S:
-        # The SDKs of OpenAI and Anthropic, and Claude Code, repeat by themselves without this.
+        # Without this header the SDKs of OpenAI and Anthropic, and Claude Code, retry.
         headers["x-should-retry"] = "false"
     if status == 401:
         headers["www-authenticate"] = "Bearer"
@@ -178,7 +180,7 @@ def openai_reply(
     *,
     upload_hint: str = _UPLOAD_HINT,
 ) -> ErrorReply:
-    """Render an error as HTTP, in the OpenAI envelope."""
+    """Render an error as an HTTP reply in OpenAI's envelope."""
     shown = openai_error(error, request_id, names, upload_hint=upload_hint)
     content: dict[str, JsonValue] = {"error": {**shown}}
     if routed is not None:
@@ -193,7 +195,7 @@ def openai_limit_headers(
 ) -> dict[str, str]:
     """Return OpenAI's `x-ratelimit-…` headers of the limits that a key has.
 
-    They state durations, so that the time of the request is not read.
+    OpenAI's reset headers are durations, so the time in `request_id` is not read.
 
     https://platform.openai.com/docs/guides/rate-limits (2026-11-22)
     """
@@ -208,7 +210,7 @@ def openai_limit_headers(
 
 
 def tollgate_metadata(routed: Routed) -> JsonValue:
-    """Return the routing of a request as every format shows it; an attempt that served has 200."""
+    """Return the routing of a request as all formats show it; the attempt that served has 200."""
     return {
         "requested": routed.requested,
         "route": routed.route,

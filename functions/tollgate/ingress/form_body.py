@@ -1,7 +1,7 @@
-"""Parses multipart/form-data, as browsers, curl and OpenAI's SDKs send it.
+"""Parses multipart/form-data, as sent by browsers, curl and OpenAI's SDKs.
 
-https://www.rfc-editor.org/rfc/rfc7578; OpenAI's SDKs write lists and objects with names in brackets
-(`name[]`, `name[key]`: openai-python `_qs.py`, openai-node `internal/uploads.ts`, 2026-11-22).
+https://www.rfc-editor.org/rfc/rfc7578. OpenAI's SDKs mark lists and objects by brackets (`name[]`,
+`name[key]`: openai-python `_qs.py`, openai-node `internal/uploads.ts`, 2026-11-22).
 """
 
 import re
@@ -24,14 +24,14 @@ HEADERS_MAX: Final = 8
 HEADER_BYTES_MAX: Final = 4_096
 NAME_LENGTH_MAX: Final = 256
 TEXT_BYTES_MAX: Final = 256 * 1024
-# RFC 2046, 5.1.1.
+# The limit of RFC 2046, 5.1.1.
 _BOUNDARY_LENGTH_MAX: Final = 70
-# A field of an object of an object is the deepest that a request has.
+# Requests nest fields in forms at most this deep.
 _KEYS_MAX: Final = 3
 
 _NAME: Final = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
 _KEY: Final = re.compile(r"\[([^\[\]]*)\]")
-# A part of one of these types is a file, also without a file name.
+# A part of one of these types is a file even without a file name.
 _FILE_TYPES: Final = ("application/octet-stream", "audio/", "image/", "video/")
 _PLAIN_ENCODINGS: Final = frozenset({"", "7bit", "8bit", "binary"})
 
@@ -39,24 +39,24 @@ _PLAIN_ENCODINGS: Final = frozenset({"", "7bit", "8bit", "binary"})
 class FileLabel(Struct, frozen=True, kw_only=True):
     """The name and the type that a client states for a file."""
 
-    # As it was sent, with its folders; empty if there is none.
     filename: str
-    # Empty if none is stated.
+    """The name as sent, including folders; empty if none is stated."""
     media_type: str
+    """The media type; empty if none is stated."""
 
 
 class Form(Struct, frozen=True, kw_only=True):
-    """The parts of a form, by name, in the order in which they came."""
+    """The parts of a form by name, in the order of the body."""
 
     texts: Mapping[str, tuple[str, ...]]
-    """Names are as they were sent, with their brackets."""
+    """The texts by the field's name as sent, including brackets."""
     files: Mapping[str, tuple[bytes, ...]]
-    """`name[]` is listed as `name`."""
+    """The contents of files by the field's name; a trailing `[]` is removed from the name."""
     labels: Mapping[str, tuple[FileLabel, ...]] = field(default_factory=dict)
-    """By the name of the field, in the order of `files`."""
+    """The labels of files by the field's name, in the order of `files`."""
 
     def file(self, name: str) -> bytes | None:
-        """Return the one file of a field, None if there is none; RequestError if it is no file."""
+        """Return the field's file or None; raise RequestError for a text or for several files."""
         if name in self.texts:
             raise _refusal(name, "must be a file")
         several = self.files.get(name, ())
@@ -65,27 +65,30 @@ class Form(Struct, frozen=True, kw_only=True):
         return several[0] if several else None
 
     def unread_files(self, *read: str) -> tuple[str, ...]:
-        """Return the names of files beside those that are read."""
+        """Return the fields with files whose names are not in `read`."""
         return tuple(name for name in self.files if name not in read)
 
     def described(self) -> bytes:
-        """Return the form as JSON, the same however its parts are bounded and ordered."""
+        """Return the form as JSON that does not depend on the boundary and the order of fields."""
         files: dict[str, list[JsonValue]] = {
-            name: [{"bytes": len(each), "sha256": sha256(each).hexdigest()} for each in several]
-            for name, several in self.files.items()
+            name: [
+                {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+                for content in contents
+            ]
+            for name, contents in self.files.items()
         }
-        texts: dict[str, list[JsonValue]] = {name: [*each] for name, each in self.texts.items()}
+        texts: dict[str, list[JsonValue]] = {name: [*values] for name, values in self.texts.items()}
         both = texts | {f"{name} (file)" if name in texts else name: files[name] for name in files}
         return to_json(dict(sorted(both.items())))
 
     def values(
         self, *, lists: frozenset[str] = frozenset(), objects: frozenset[str] = frozenset()
     ) -> dict[str, JsonValue]:
-        """Return the texts as the fields of an object; an empty text is left out.
+        """Return the texts as the fields of an object; empty texts are left out.
 
-        Fields of `lists` may be repeated without brackets. A field of `objects` may also be JSON.
+        A field in `lists` may be repeated without brackets. A field in `objects` may be JSON.
         """
-        found: dict[str, JsonValue] = {}
+        values: dict[str, JsonValue] = {}
         for name, texts in self.texts.items():
             field, keys = _steps(name)
             stated = [text for text in texts if text]
@@ -94,18 +97,18 @@ class Form(Struct, frozen=True, kw_only=True):
             if not keys and field in lists:
                 keys = ("",)
             if keys and not keys[-1]:
-                _place(found, field, keys[:-1], list(stated))
+                _place(values, field, keys[:-1], list(stated))
             elif len(stated) > 1:
                 raise _refusal(name, "must be given once")
             elif not keys and field in objects and stated[0].lstrip().startswith("{"):
-                _place(found, field, (), _decoded(field, stated[0]))
+                _place(values, field, (), _decoded(field, stated[0]))
             else:
-                _place(found, field, keys, stated[0])
-        return found
+                _place(values, field, keys, stated[0])
+        return values
 
 
 def parse_form(body: bytes, content_type: str) -> Form:
-    """Parse a form; raise RequestError with the field at fault, if a field is."""
+    """Parse a form; raise RequestError, with the field at fault if one is known."""
     reader = _PartReader()
     try:
         parser = MultipartParser(
@@ -136,7 +139,7 @@ def parse_form(body: bytes, content_type: str) -> Form:
 
 
 class _PartReader:
-    """The callbacks of the parser; holds the parts so far, and the one that is being read."""
+    """The callbacks of the parser; holds the finished parts and the part that is being read."""
 
     def __init__(self) -> None:
         self.texts: dict[str, list[str]] = {}
@@ -153,7 +156,7 @@ class _PartReader:
         self._size = 0
 
     def refusal(self, what: str) -> RequestError:
-        """Return the error of the form, with the name of the part that is being read."""
+        """Return an error about the form, with the name of the part that is being read."""
         if self._name is None:
             return RequestError(ErrorCode.INVALID_REQUEST, f"The form {what}.")
         return RequestError(
@@ -187,20 +190,20 @@ class _PartReader:
             name = ""
         if disposition != b"form-data" or not 0 < len(name) <= NAME_LENGTH_MAX:
             raise self.refusal(
-                f"has a part without a name of 1 to {NAME_LENGTH_MAX} characters of UTF-8: "
-                f"its part {self._parts}"
+                f"needs a name of 1 to {NAME_LENGTH_MAX} UTF-8 characters for each part; "
+                f"part {self._parts} has none"
             )
         media_type, _ = _options(self._headers.get("content-type", b""))
         self._is_file = b"filename" in options or media_type.decode("latin-1").startswith(
             _FILE_TYPES
         )
         self._name = name.removesuffix("[]") if self._is_file else name
-        # Browsers and OpenAI's SDK for Python write a quotation mark of a name as %22.
+        # Browsers and OpenAI's SDK for Python write a quotation mark in a name as %22.
         filename = options.get(b"filename", b"").decode(errors="replace").replace("%22", '"')
         self._label = FileLabel(filename=filename, media_type=media_type.decode("latin-1"))
         encoding = self._headers.get("content-transfer-encoding", b"")
         if encoding.strip().lower().decode("latin-1") not in _PLAIN_ENCODINGS:
-            raise _refusal(self._name, "must be sent as it is, in no transfer encoding")
+            raise _refusal(self._name, "must be sent without a content-transfer-encoding")
 
     def add_content(self, read: bytes, start: int, end: int) -> None:
         self._size += end - start
@@ -225,7 +228,7 @@ class _PartReader:
 
 
 def _refusal(field: str, what: str) -> RequestError:
-    """Return the error of a field; `what` completes the sentence that its name begins."""
+    """Return the error of a field; `what` completes a sentence that begins with the field."""
     return RequestError(ErrorCode.INVALID_REQUEST, f"{field} {what}.", param=field)
 
 
@@ -246,11 +249,11 @@ def _boundary(content_type: str) -> bytes:
 
 
 def _steps(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return a field and the keys within it; a last key that is empty stands for a list."""
+    """Return a field and the keys in brackets; an empty last key means a list."""
     match = _NAME.fullmatch(name)
     keys = tuple(_KEY.findall(match[2])) if match else ()
     if match is None or "" in keys[:-1] or len(keys) > _KEYS_MAX:
-        raise _refusal(name, "is no name of a field: write field, field[] or field[key]")
+        raise _refusal(name, "is not a valid field name: write field, field[] or field[key]")
     return match[1], keys
 
 
@@ -262,11 +265,11 @@ def _decoded(field: str, text: str) -> JsonValue:
 
 
 def _place(
-    found: dict[str, JsonValue], field: str, keys: tuple[str, ...], value: JsonValue
+    values: dict[str, JsonValue], field: str, keys: tuple[str, ...], value: JsonValue
 ) -> None:
-    """Put a value at its place, next to what other fields have put there."""
+    """Put a value into the nested objects in `values`, and merge lists."""
     *outer, last = (field, *keys)
-    place = found
+    place = values
     for key in outer:
         inner = place.setdefault(key, {})
         if not isinstance(inner, dict):

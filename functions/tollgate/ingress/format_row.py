@@ -1,4 +1,4 @@
-"""The row of a client format: its route, its code and its description."""
+"""The types of the table of client formats: route, code and description of each format."""
 
 from collections.abc import Callable, Mapping
 
@@ -12,25 +12,26 @@ from tollgate.ingress.base import Ingress
 
 
 class FormatModels(Struct, frozen=True, kw_only=True):
-    """The models that the OpenAPI document shows of a format; no request imports them by this."""
+    """The models of a format in the OpenAPI document; requests do not import models from here."""
 
     request: DottedName[type[BaseModel]]
     reply: DottedName[type[BaseModel]] | None = None
-    """The body of a reply that is not streamed; None if it is no JSON."""
+    """The body of a reply that is not streamed; None if such a body is not JSON."""
     error: DottedName[type[BaseModel]] = DottedName(
         "tollgate.ingress.shared.wire.reply_models:ErrorEnvelope"
     )
     form: DottedName[type[BaseModel]] | None = None
-    """The fields of a request that is a form; None if none may be one."""
+    """The fields of a request that is sent as a form; None if the format accepts no forms."""
     media_types: DottedName[Mapping[str, str]] | None = None
-    """The types of replies that are neither JSON nor events, by the option that requests them."""
+    """The media types of replies that are neither JSON nor events, by the requesting option."""
     event: DottedName[type[BaseModel]] | None = None
-    """The data of one server-sent event; None if no reply is streamed."""
+    """The data of one server-sent event; None if the format does not stream."""
     failure: DottedName[type[BaseModel]] | None = None
-    """The data of the event that ends a broken stream."""
+    """The data of the event that ends a failed stream; None if the format does not stream."""
     count_request: DottedName[type[BaseModel]] | None = None
-    """The body of the route that counts tokens, None without one."""
+    """The request body of the route that counts tokens; None if the format has no such route."""
     count_reply: DottedName[type[BaseModel]] | None = None
+    """The reply of the route that counts tokens."""
 
 
 class TokenCounting(Struct, frozen=True, kw_only=True):
@@ -38,7 +39,7 @@ class TokenCounting(Struct, frozen=True, kw_only=True):
 
     path: str
     parse: DottedName[Callable[[bytes, Mapping[str, str]], GenerationRequest]]
-    """Parse a request; RequestError with the field at fault."""
+    """Parse a request; raise RequestError with the field at fault."""
     render: Callable[[int], bytes]
     """Return the body of a reply with the count."""
     summary: str
@@ -46,7 +47,7 @@ class TokenCounting(Struct, frozen=True, kw_only=True):
 
 
 class PathAlias(Struct, frozen=True, kw_only=True):
-    """Another path of a format, which clients of another service build by themselves."""
+    """A second path of a format, which clients of another service derive from the base URL."""
 
     path: str
     summary: str
@@ -57,9 +58,9 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     """One client format: its route, its code and its description."""
 
     name: str
-    """As records of generations write it."""
+    """The format's name in records of generations."""
     path: str
-    """Of the metered route, as `canonical_path` spells it."""
+    """The path of the metered route, as `canonical_path` spells it."""
     make: DottedName[Callable[[IdSource], Ingress]]
     models: FormatModels
     tag: str
@@ -67,8 +68,8 @@ class IngressFormat(Struct, frozen=True, kw_only=True):
     description: str
     operation_id: str
     id_header: str | None = None
-    """The header, beside `x-request-id`, in which clients of the format look for the id."""
+    """A further header, besides `x-request-id`, in which the format's clients expect the id."""
     alias: PathAlias | None = None
-    """Served as `path` is, to the last byte."""
+    """A second path that is served exactly as `path`."""
     counting: TokenCounting | None = None
-    """None for a format whose clients know no count."""
+    """The route that counts tokens; None if the format has no such route."""

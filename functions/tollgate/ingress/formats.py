@@ -1,8 +1,9 @@
-"""The client formats that are served, one row for each.
+"""The table of client formats that are served, one row for each.
 
-The wiring makes them, `web/chat_app.py` gives each its route, `web/openapi.py` describes it: a new
-format is its folder and a row here (and the path's method in infra/template.yaml). A row names the
-format's class and models, so that a process imports a format with its first request.
+A new format needs its folder, a row here, and the path's method in infra/template.yaml:
+`web/chat_app.py` derives the routes from the rows, and `web/openapi.py` the description. A row has
+the dotted names of the format's class and models, so a process imports a format with the format's
+first request.
 """
 
 from typing import Final
@@ -12,7 +13,7 @@ from tollgate.core.ids import IdSource
 from tollgate.ingress.base import Ingress
 from tollgate.ingress.format_row import FormatModels, IngressFormat, PathAlias, TokenCounting
 
-# The header that clients of Anthropic's Messages send with every request.
+# The header that clients of Anthropic's Messages API send with every request.
 ANTHROPIC_VERSION: Final = "anthropic-version"
 
 CHAT_COMPLETIONS: Final = IngressFormat(
@@ -94,7 +95,7 @@ RESPONSES: Final = IngressFormat(
     tag="responses",
     summary="Create Response",
     description="Generate an answer in OpenAI's Responses format, whole or streamed; it is billed "
-    "to the key, and stored if the key or its workspace says so.",
+    "to the key, and stored if the key or its workspace has `response_days`.",
     operation_id="create_response",
     counting=TokenCounting(
         path="/v1/responses/input_tokens",
@@ -107,12 +108,10 @@ RESPONSES: Final = IngressFormat(
 EMBEDDINGS: Final = IngressFormat(
     name="embeddings",
     path="/v1/embeddings",
-    make=DottedName("tollgate.ingress.work.embeddings:Embeddings"),
+    make=DottedName("tollgate.ingress.work.embeddings.format:Embeddings"),
     models=FormatModels(
-        request=DottedName(
-            "tollgate.ingress.work.embeddings.wire.embedding_request:EmbeddingsRequest"
-        ),
-        reply=DottedName("tollgate.ingress.work.embeddings.wire.embedding_reply:EmbeddingsReply"),
+        request=DottedName("tollgate.ingress.work.embeddings.models:EmbeddingsRequest"),
+        reply=DottedName("tollgate.ingress.work.embeddings.models:EmbeddingsReply"),
     ),
     tag="embeddings",
     summary="Create Embeddings",
@@ -122,17 +121,17 @@ EMBEDDINGS: Final = IngressFormat(
 RERANK: Final = IngressFormat(
     name="rerank",
     path="/v1/rerank",
-    make=DottedName("tollgate.ingress.work.rerank:Rerank"),
+    make=DottedName("tollgate.ingress.work.rerank.format:Rerank"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.work.rerank.wire.rerank_request:RerankBody"),
-        reply=DottedName("tollgate.ingress.work.rerank.wire.rerank_reply:RerankReply"),
+        request=DottedName("tollgate.ingress.work.rerank.models:RerankBody"),
+        reply=DottedName("tollgate.ingress.work.rerank.models:RerankReply"),
     ),
     tag="rerank",
     summary="Rank Documents",
     description="Rank documents by their relevance to a query; billed to the key.",
     operation_id="rerank_documents",
-    # ClientV2 of Cohere's SDK puts this behind its base URL (cohere 5.21.1, 2026-11-22), and with
-    # it the rerankers of LangChain and LlamaIndex.
+    # ClientV2 of Cohere's SDK (cohere 5.21.1, 2026-11-22), which the rerankers of LangChain and
+    # LlamaIndex use, appends `/v2/rerank` to its base URL.
     alias=PathAlias(
         path="/v1/v2/rerank",
         summary="Rank Documents for Cohere's Clients",
@@ -142,12 +141,10 @@ RERANK: Final = IngressFormat(
 MODERATIONS: Final = IngressFormat(
     name="moderations",
     path="/v1/moderations",
-    make=DottedName("tollgate.ingress.work.moderations:Moderations"),
+    make=DottedName("tollgate.ingress.work.moderations.format:Moderations"),
     models=FormatModels(
-        request=DottedName(
-            "tollgate.ingress.work.moderations.wire.moderation_request:ModerationBody"
-        ),
-        reply=DottedName("tollgate.ingress.work.moderations.wire.moderation_reply:ModerationReply"),
+        request=DottedName("tollgate.ingress.work.moderations.models:ModerationBody"),
+        reply=DottedName("tollgate.ingress.work.moderations.models:ModerationReply"),
     ),
     tag="moderations",
     summary="Create Moderation",
@@ -157,12 +154,12 @@ MODERATIONS: Final = IngressFormat(
 IMAGE_GENERATIONS: Final = IngressFormat(
     name="image_generations",
     path="/v1/images/generations",
-    make=DottedName("tollgate.ingress.work.images:ImageGenerations"),
+    make=DottedName("tollgate.ingress.work.images.format:ImageGenerations"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.work.images.wire.image_request:GenerationBody"),
-        reply=DottedName("tollgate.ingress.work.images.wire.image_reply:ImagesReply"),
-        event=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageEvent"),
-        failure=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageFailure"),
+        request=DottedName("tollgate.ingress.work.images.models:GenerationBody"),
+        reply=DottedName("tollgate.ingress.work.images.models:ImagesReply"),
+        event=DottedName("tollgate.ingress.work.images.models:ImageEvent"),
+        failure=DottedName("tollgate.ingress.work.images.models:ImageFailure"),
     ),
     tag="images",
     summary="Create Images",
@@ -173,13 +170,13 @@ IMAGE_GENERATIONS: Final = IngressFormat(
 IMAGE_EDITS: Final = IngressFormat(
     name="image_edits",
     path="/v1/images/edits",
-    make=DottedName("tollgate.ingress.work.images:ImageEdits"),
+    make=DottedName("tollgate.ingress.work.images.format:ImageEdits"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.work.images.wire.image_request:EditBody"),
-        form=DottedName("tollgate.ingress.work.images.wire.image_request:EditForm"),
-        reply=DottedName("tollgate.ingress.work.images.wire.image_reply:ImagesReply"),
-        event=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageEvent"),
-        failure=DottedName("tollgate.ingress.work.images.wire.image_reply:ImageFailure"),
+        request=DottedName("tollgate.ingress.work.images.models:EditBody"),
+        form=DottedName("tollgate.ingress.work.images.models:EditForm"),
+        reply=DottedName("tollgate.ingress.work.images.models:ImagesReply"),
+        event=DottedName("tollgate.ingress.work.images.models:ImageEvent"),
+        failure=DottedName("tollgate.ingress.work.images.models:ImageFailure"),
     ),
     tag="images",
     summary="Edit Images",
@@ -190,12 +187,12 @@ IMAGE_EDITS: Final = IngressFormat(
 SPEECH: Final = IngressFormat(
     name="speech",
     path="/v1/audio/speech",
-    make=DottedName("tollgate.ingress.work.speech:Speech"),
+    make=DottedName("tollgate.ingress.work.speech.format:Speech"),
     models=FormatModels(
-        request=DottedName("tollgate.ingress.work.speech.wire.speech_request:SpeechBody"),
-        media_types=DottedName("tollgate.ingress.work.speech.parse:MEDIA_TYPES"),
-        event=DottedName("tollgate.ingress.work.speech.wire.speech_events:SpeechEvent"),
-        failure=DottedName("tollgate.ingress.work.speech.wire.speech_events:SpeechFailure"),
+        request=DottedName("tollgate.ingress.work.speech.models:SpeechBody"),
+        media_types=DottedName("tollgate.ingress.work.speech.format:MEDIA_TYPES"),
+        event=DottedName("tollgate.ingress.work.speech.models:SpeechEvent"),
+        failure=DottedName("tollgate.ingress.work.speech.models:SpeechFailure"),
     ),
     tag="speech",
     summary="Create Speech",
@@ -205,24 +202,14 @@ SPEECH: Final = IngressFormat(
 TRANSCRIPTIONS: Final = IngressFormat(
     name="transcriptions",
     path="/v1/audio/transcriptions",
-    make=DottedName("tollgate.ingress.work.transcription:Transcriptions"),
+    make=DottedName("tollgate.ingress.work.transcription.format:Transcriptions"),
     models=FormatModels(
-        request=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_request:TranscriptionBody"
-        ),
-        form=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_request:TranscriptionForm"
-        ),
-        reply=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptReply"
-        ),
-        media_types=DottedName("tollgate.ingress.work.transcription.parse:TEXT_TYPES"),
-        event=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptEvent"
-        ),
-        failure=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptFailure"
-        ),
+        request=DottedName("tollgate.ingress.work.transcription.models:TranscriptionBody"),
+        form=DottedName("tollgate.ingress.work.transcription.models:TranscriptionForm"),
+        reply=DottedName("tollgate.ingress.work.transcription.models:TranscriptReply"),
+        media_types=DottedName("tollgate.ingress.work.transcription.format:TEXT_TYPES"),
+        event=DottedName("tollgate.ingress.work.transcription.models:TranscriptEvent"),
+        failure=DottedName("tollgate.ingress.work.transcription.models:TranscriptFailure"),
     ),
     tag="transcription",
     summary="Create Transcription",
@@ -232,24 +219,14 @@ TRANSCRIPTIONS: Final = IngressFormat(
 TRANSLATIONS: Final = IngressFormat(
     name="translations",
     path="/v1/audio/translations",
-    make=DottedName("tollgate.ingress.work.transcription:Translations"),
+    make=DottedName("tollgate.ingress.work.transcription.format:Translations"),
     models=FormatModels(
-        request=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_request:TranslationBody"
-        ),
-        form=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_request:TranslationForm"
-        ),
-        reply=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptReply"
-        ),
-        media_types=DottedName("tollgate.ingress.work.transcription.parse:TEXT_TYPES"),
-        event=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptEvent"
-        ),
-        failure=DottedName(
-            "tollgate.ingress.work.transcription.wire.transcription_reply:TranscriptFailure"
-        ),
+        request=DottedName("tollgate.ingress.work.transcription.models:TranslationBody"),
+        form=DottedName("tollgate.ingress.work.transcription.models:TranslationForm"),
+        reply=DottedName("tollgate.ingress.work.transcription.models:TranscriptReply"),
+        media_types=DottedName("tollgate.ingress.work.transcription.format:TEXT_TYPES"),
+        event=DottedName("tollgate.ingress.work.transcription.models:TranscriptEvent"),
+        failure=DottedName("tollgate.ingress.work.transcription.models:TranscriptFailure"),
     ),
     tag="transcription",
     summary="Create Translation",
@@ -274,13 +251,13 @@ FORMATS: Final = (
 
 
 class Ingresses(dict[str, Ingress]):
-    """The formats by name, each made when it is first needed."""
+    """The formats by name, each created on first use."""
 
     def __init__(self, ids: IdSource) -> None:
         super().__init__()
         self._ids = ids
 
     def __missing__(self, name: str) -> Ingress:
-        row = next(each for each in FORMATS if each.name == name)
-        made = self[name] = row.make()(self._ids)
-        return made
+        row = next(row for row in FORMATS if row.name == name)
+        ingress = self[name] = row.make()(self._ids)
+        return ingress

@@ -1,4 +1,4 @@
-"""Decodes a body to a JSON object, with a limit on nesting."""
+"""Decodes a body that is a JSON object, with a limit on nesting."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _CONTAINERS: Final = (dict, list)
 
 
 def decode_object(body: bytes) -> dict[str, JsonValue]:
-    """Decode the JSON object in `body`; raise RequestError if it holds anything else.
+    """Decode the JSON object in `body`; raise RequestError if the body is not a JSON object.
 
     If a key occurs twice, its last value counts. Strings with half a surrogate pair, NaN and
     Infinity are refused as invalid JSON.
@@ -28,7 +28,7 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"The body is not valid JSON: {reason}."
         ) from error
-    # Neither decoder limits nesting to quite so many levels.
+    # The limits of both decoders differ from NESTING_MAX.
     if body.count(b"[") + body.count(b"{") > NESTING_MAX and _is_too_deep(value):
         raise _too_deep()
     if not isinstance(value, dict):
@@ -37,10 +37,10 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
 
 
 def _decode(body: bytes) -> JsonValue:
-    """Decode JSON by the faster of two decoders; raise ValueError by the one that says where.
+    """Decode JSON with msgspec; after a failure, raise pydantic's ValueError, which says where.
 
-    msgspec takes half the time for a long prompt. But for nesting, it accepts nothing that
-    the other refuses, and the other names the line and the column of what is wrong.
+    msgspec takes half the time for a long prompt. Except for deep nesting, msgspec accepts nothing
+    that pydantic refuses, and only pydantic names the line and the column of the mistake.
     """
     try:
         value: JsonValue = msgspec.json.decode(body)

@@ -1,4 +1,4 @@
-"""Validates bodies by wire models; a failure is an error for the caller, with the field's name."""
+"""Validates bodies against wire models; a failure becomes an error that names the field."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
@@ -11,7 +11,7 @@ from tollgate.core.json_value import JsonValue
 from tollgate.ingress.json_body import decode_object
 
 _Model = TypeVar("_Model", bound=BaseModel)
-# Sentences by the name of a field, for messages about it.
+# Further sentences for error messages, by the name of the field at fault.
 _Hints = Mapping[str, str]
 _NO_HINTS: Final[_Hints] = {}
 
@@ -19,12 +19,12 @@ _QUOTED_MAX: Final = 64
 
 _MOMENT: Final = "must be a moment such as 2026-11-21T00:00:00Z"
 
-# By pydantic's error type; other types keep pydantic's message.
+# Messages by pydantic's error type; other types keep pydantic's message.
 # https://docs.pydantic.dev/latest/errors/validation_errors/ (2.13)
 _MESSAGES: Final[Mapping[str, str]] = {
     "missing": "is required",
     "none_required": "is not supported",
-    "extra_forbidden": "is no field of this request",
+    "extra_forbidden": "is not a field of this request",
     "model_type": "must be an object",
     "dict_type": "must be an object",
     "list_type": "must be an array",
@@ -53,12 +53,12 @@ _MESSAGES: Final[Mapping[str, str]] = {
     "timezone_aware": _MOMENT,
 }
 
-# Errors of a whole union that are about one field of its members.
+# The field to blame for an error that pydantic reports about a whole union, by error type.
 _FIELD_AT_FAULT: Final[Mapping[str, str]] = {"unknown_role": "role", "unknown_type": "type"}
 
 
 def validate_body(model: type[_Model], body: bytes, hints: _Hints = _NO_HINTS) -> _Model:
-    """Validate a body; raise RequestError with the field at fault, and with the hint for it."""
+    """Validate a body; raise RequestError with the first field at fault and that field's hint."""
     return validate_object(model, decode_object(body), hints)
 
 
@@ -72,7 +72,7 @@ def validate_object(
 def validate_texts(
     model: type[_Model], content: Mapping[str, JsonValue], hints: _Hints = _NO_HINTS
 ) -> _Model:
-    """Validate the fields of a form, whose numbers and truth values are texts."""
+    """Validate the fields of a form, in which numbers and booleans are texts."""
     return _validate(model, content, hints, strict=False)
 
 
@@ -89,7 +89,7 @@ def _validate(
 def field_error(
     first: ErrorDetails, place: Iterable[int | str], hints: _Hints = _NO_HINTS
 ) -> RequestError:
-    """Return the error of the field at a place."""
+    """Return the error of the field at `place`, from pydantic's first error."""
     param = field_path((*place, *_missing_step(first)))
     message = f"{param} {_message(first)}."
     hint = hints.get(param.rpartition(".")[2])
@@ -99,7 +99,7 @@ def field_error(
 
 
 def field_path(steps: Iterable[int | str]) -> str:
-    """Format a place as `messages[0].content[1].type`, without the tags of unions and keys."""
+    """Return a place as `messages[0].content[1].type`, without the tags of unions and keys."""
     path = ""
     for step in steps:
         if isinstance(step, int):
@@ -120,8 +120,8 @@ def _message(error: ErrorDetails) -> str:
         return _MESSAGES["none_required"]
     template = _MESSAGES.get(error["type"])
     message = template.format(**context) if template else _in_pydantics_words(error["msg"])
-    found = _found(error)
-    return f"{message}, not {found}" if found else message
+    quoted = _quoted(error)
+    return f"{message}, not {quoted}" if quoted else message
 
 
 def _in_pydantics_words(message: str) -> str:
@@ -129,7 +129,7 @@ def _in_pydantics_words(message: str) -> str:
     return f"is wrong: {words}" if words[:1].isupper() else words
 
 
-def _found(error: ErrorDetails) -> str | None:
+def _quoted(error: ErrorDetails) -> str | None:
     match error["type"], error["input"]:
         case "literal_error", str() as text:
             return repr(text[:_QUOTED_MAX])

@@ -1,4 +1,4 @@
-"""The streaming function's runtime: the Runtime API on one side, an ASGI application on the other.
+"""The streaming function's runtime, which connects the Runtime API to an ASGI application.
 
-It is independent of the application, so that it can be removed once AWS streams from Python.
+The runtime does not depend on the application, and can be removed once AWS streams from Python.
 """

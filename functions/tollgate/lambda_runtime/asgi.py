@@ -1,4 +1,4 @@
-"""API Gateway REST events as ASGI requests, ASGI responses in the form that API Gateway streams.
+"""Converts API Gateway REST events to ASGI requests, and ASGI responses to API Gateway's stream.
 
 Prelude and delimiter: API Gateway developer guide, "Set up a Lambda proxy integration with payload
 response streaming" (seen 2026-11-21).
@@ -24,7 +24,7 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PRELUDE_BYTES_MAX: Final = 16 * 1024
 _DELIMITER: Final = bytes(8)
-# Headers of one connection or one message's framing, which API Gateway sets (RFC 9110, 7.6.1).
+# API Gateway sets the headers of its own connection and framing (RFC 9110, 7.6.1).
 _NOT_FORWARDED: Final = frozenset(
     {
         b"connection",
@@ -39,7 +39,7 @@ _NOT_FORWARDED: Final = frozenset(
         b"upgrade",
     }
 )
-# The gateway's own path is taken as it is: the application answers under /v1 and /api/v1.
+# No base path is stripped, because the application's routes begin with /v1 and /api/v1.
 _MANGUM_CONFIG: Final[LambdaConfig] = {
     "api_gateway_base_path": "/",
     "text_mime_types": [],
@@ -48,23 +48,23 @@ _MANGUM_CONFIG: Final[LambdaConfig] = {
 
 
 async def run(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Call the application, as a coroutine whatever kind of awaitable it returns."""
+    """Await the application as a coroutine, whatever kind of awaitable the application returns."""
     await app(scope, receive, send)
 
 
 class EventError(Exception):
-    """The event is not one that this function can answer."""
+    """The invocation's event is neither JSON nor a REST request that can be parsed."""
 
 
 class PreludeTooLong(Exception):
-    """Status and headers exceed the bytes that API Gateway reads for them."""
+    """Status and headers exceed API Gateway's limit of bytes."""
 
 
 def read_http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
-    """Return the scope and the body of an invocation; None if its event is no HTTP request.
+    """Return the scope and the body of an invocation; None if its event is not an HTTP request.
 
-    mangum parses the event here as it does for the buffered function, so that both functions get
-    the same request. Raises EventError for an event that cannot be parsed.
+    mangum parses the event here as it does for the buffered function, so both functions get the
+    same request. Raises EventError for an event that cannot be parsed.
     """
     try:
         event = from_json(invocation.event_bytes)
@@ -73,7 +73,7 @@ def read_http_request(invocation: Invocation) -> tuple[Scope, bytes] | None:
     if not isinstance(event, dict) or "httpMethod" not in event:
         return None
     try:
-        # mangum only hands the context on, in an entry of the scope that is taken out below.
+        # mangum only copies the context (None) into the scope; that entry is deleted below.
         gateway = APIGateway(event, None, _MANGUM_CONFIG)  # type: ignore[arg-type]
         scope, body = gateway.scope, gateway.body
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -98,7 +98,7 @@ def _gateway_request_id(event: Mapping[str, Any]) -> str | None:
 
 
 def encode_prelude(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Encode the bytes before the body: status and headers as JSON, then the delimiter."""
+    """Return the bytes that precede the body: status and headers as JSON, then the delimiter."""
     values: dict[str, list[str]] = {}
     for name, value in headers:
         lowered = name.lower()
@@ -118,21 +118,22 @@ def encode_prelude(status: int, headers: Iterable[tuple[bytes, bytes]]) -> bytes
 
 
 class Exchange:
-    """The `receive` and `send` of one request; the status is sent as soon as it is known."""
+    """The ASGI `receive` and `send` of one request; `send` passes the status on at once."""
 
     def __init__(self, body: bytes, stream: ResponseStream, *, bodyless: bool = False) -> None:
-        # Of the response.
         self.started = False
+        """True once the response's status was sent."""
         self.complete = False
+        """True once the response's last bytes were sent."""
         self._body: bytes | None = body
         self._stream = stream
         self._bodyless = bodyless
         self._delivered = asyncio.Event()
 
     async def receive(self) -> AsgiMessage:
-        """Return the request in one message; then, once it is answered, the disconnect.
+        """Return the request in one message; at the next call, wait for the answer and disconnect.
 
-        An earlier disconnect cannot be known: Lambda does not report that a client left (C36).
+        Lambda does not report that a client left (C36), so no earlier disconnect is signalled.
         """
         if self._body is not None:
             body, self._body = self._body, None
@@ -141,7 +142,7 @@ class Exchange:
         return {"type": "http.disconnect"}
 
     async def send(self, message: AsgiMessage) -> None:
-        """Pass a message of the response on; RuntimeError if it comes out of order."""
+        """Forward a message of the response; raise RuntimeError if its order is wrong."""
         match message["type"]:
             case "http.response.start" if not self.started:
                 opening = encode_prelude(message["status"], message.get("headers", ()))
@@ -160,7 +161,7 @@ class Exchange:
                 raise RuntimeError(f"{unexpected!r} out of order in a response")
 
     async def reply(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
-        """Answer in the application's place; only before the response has started."""
+        """Send a whole response in place of the application's, which must not have started."""
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         await self.send({"type": "http.response.start", "status": status, "headers": raw})
         await self.send({"type": "http.response.body", "body": body})

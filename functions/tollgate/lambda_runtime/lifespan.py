@@ -1,4 +1,4 @@
-"""The ASGI lifespan of an application, which lasts as long as the process."""
+"""The ASGI lifespan protocol: starts an application and stops it at the end of the process."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,15 +9,15 @@ from tollgate.lambda_runtime.asgi import ASGIApp, AsgiMessage, run
 
 
 class LifespanFailed(Exception):
-    """The application did not start, or did not stop as it should."""
+    """The application reported that it could not start or stop, or ended without a report."""
 
 
 @asynccontextmanager
 async def lifespan(app: ASGIApp) -> AsyncIterator[dict[str, Any]]:
     """Start the application, and stop it when the block ends.
 
-    Yields the state of which each request's scope gets a copy. Raises LifespanFailed if the
-    application refuses, fails, or does not implement the lifespan.
+    Yields the application's state; the caller copies this state into the scope of each request.
+    Raises LifespanFailed if the application refuses, fails, or does not implement the lifespan.
     """
     to_app: asyncio.Queue[AsgiMessage] = asyncio.Queue()
     from_app: asyncio.Queue[AsgiMessage] = asyncio.Queue()
@@ -48,7 +48,7 @@ async def _wait_completed(
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     if answer.done() and answer.result()["type"] == f"lifespan.{phase}.complete":
         return
-    reason = answer.result().get("message", "") if answer.done() else "it ended without an answer"
+    reason = answer.result().get("message", "") if answer.done() else "no report before its end"
     answer.cancel()
     cause = running.exception() if running.done() and not running.cancelled() else None
     raise LifespanFailed(f"{phase} of the application failed: {reason}") from cause

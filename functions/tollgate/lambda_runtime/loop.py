@@ -26,16 +26,17 @@ from tollgate.lambda_runtime.runtime_api import (
     RuntimeApiError,
 )
 
-# An application keeps its own, earlier deadline. At this one a request that hangs is cancelled, or
-# Lambda would kill the process, and all that is in flight with it.
+# The application has its own, earlier deadline. A request that still hangs is cancelled this long
+# before Lambda's deadline, at which Lambda would kill the process and everything in flight.
 CANCEL_BEFORE_DEADLINE_S: Final = 2.0
-# Half of that time is for the application to end by itself, the rest for a reply to the client.
+# The cancelled application has the first half of that time to end, and the reply to the client the
+# second half.
 _GIVE_UP_BEFORE_DEADLINE_S: Final = 1.0
 _LOGGER: Final = logging.getLogger(__name__)
 
 
 class DeadlineReached(Exception):
-    """The application was cut off before it had answered."""
+    """The application was cancelled at the deadline, before its answer was complete."""
 
 
 class IncompleteResponse(Exception):
@@ -49,7 +50,7 @@ class Snapshot(Protocol):
         """Close resources that copies must not share, sockets above all."""
 
     async def after(self) -> None:
-        """Open the resources that each copy has of its own; Lambda allows 10 s."""
+        """Open the resources that each copy needs for itself; Lambda allows 10 s."""
 
 
 async def run_loop(
@@ -61,7 +62,7 @@ async def run_loop(
 ) -> None:
     """Start the application, then answer invocations one after the other, without end.
 
-    `runtime_api` is `host:port`. A start or a restore that fails is reported to Lambda and raised.
+    `runtime_api` is `host:port`. A failed start or restore is reported to Lambda and raised.
     RuntimeApiError ends the loop; the process should then end, too.
     """
     async with AsyncExitStack() as stack:
@@ -111,7 +112,7 @@ class Poller:
         self._clock = clock
 
     async def run(self) -> None:
-        """Answer without end; raise RuntimeApiError once Lambda cannot be reached."""
+        """Answer invocations without end; raise RuntimeApiError once Lambda cannot be reached."""
         while True:
             await self._answer(await self._api.next_invocation())
 
@@ -126,7 +127,8 @@ class Poller:
         stream = self._api.make_response(invocation)
         try:
             if request is None:
-                # After a stream Lambda may report its outcome: {"invokeCompletionStatus": ...}.
+                # Lambda may report the outcome of a stream as a separate invocation:
+                # {"invokeCompletionStatus": ...}.
                 _LOGGER.debug("event without a request", extra=_fields(invocation))
                 await Exchange(b"", stream).reply(200, {})
             else:
@@ -156,7 +158,7 @@ class Poller:
             running.cancel()
 
     async def _ends(self, running: asyncio.Task[None], until_s: float) -> bool:
-        """Wait for the application until a Unix time at most; return whether it has ended."""
+        """Wait until a Unix time at most; return True if the application has ended by then."""
         timer = asyncio.create_task(self._clock.sleep(max(0.0, until_s - self._clock.now_s())))
         await asyncio.wait({running, timer}, return_when=asyncio.FIRST_COMPLETED)
         timer.cancel()
@@ -172,7 +174,7 @@ def _failure(running: asyncio.Task[None], exchange: Exchange) -> BaseException |
 
 
 async def _report(failure: BaseException, exchange: Exchange, invocation: Invocation) -> None:
-    """Report a failure to the client, as far as its response still allows."""
+    """Report a failure to the client: as status 500, or in trailers if the response has started."""
     error = InternalError()
     if exchange.complete:
         return
@@ -192,7 +194,7 @@ async def _report(failure: BaseException, exchange: Exchange, invocation: Invoca
 
 
 def _type_of(error: BaseException) -> str:
-    """Return the type of an error as the guide recommends it, category.reason."""
+    """Return the type of an error in the form that Lambda's guide recommends, category.reason."""
     return f"Function.{type(error).__name__}"
 
 

@@ -21,7 +21,7 @@ from tollgate.http1.request import Origin, encode_head, parse_url
 from tollgate.lambda_runtime.chunks import encode_chunk, encode_last_chunk
 
 _ROOT: Final = "/2018-06-01/runtime"
-# Well above the 6 MB that Lambda itself takes for an event (quotas page, seen 2026-11-21).
+# Well above Lambda's own limit of 6 MB for an event (quotas page, seen 2026-11-21).
 INVOCATION_BYTES_MAX: Final = 16 * 1024 * 1024
 _ACKNOWLEDGEMENT_BYTES_MAX: Final = 64 * 1024
 _ERROR_TYPE: Final = "Lambda-Runtime-Function-Error-Type"
@@ -32,11 +32,11 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class RuntimeApiError(Exception):
-    """The Runtime API is gone or breaks its protocol: nothing more can be served."""
+    """The Runtime API cannot be reached or breaks its protocol, so nothing more can be served."""
 
 
 class FunctionError(Struct, frozen=True, kw_only=True):
-    """A failure as it is reported to Lambda; `message` must be safe to show to the caller."""
+    """A failure to report to Lambda; `message` must be safe to show to the caller."""
 
     type: str
     message: str
@@ -47,14 +47,14 @@ class FunctionError(Struct, frozen=True, kw_only=True):
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """One event to answer."""
+    """One event that the function must answer."""
 
     request_id: str
     deadline_ms: int
     """The Unix time at which Lambda kills the process."""
     event_bytes: bytes
     invocation_id: str | None = None
-    """Returned with the response if Lambda sent one, as Lambda's own runtime clients do."""
+    """The id that Lambda's own runtime clients send back with the response, if Lambda sent one."""
     trace_id: str | None = None
 
     def log_fields(self) -> dict[str, str | None]:
@@ -63,7 +63,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 
 
 class RuntimeApi:
-    """One poller's client; `next` reuses a connection, each response opens its own."""
+    """One poller's client: `next_invocation` reuses a connection, each response opens its own."""
 
     def __init__(self, runtime_api: str) -> None:
         self._origin, _ = parse_url(f"http://{runtime_api}")
@@ -72,7 +72,7 @@ class RuntimeApi:
         self._polling: Connection | None = None
 
     async def next_invocation(self) -> Invocation:
-        """Wait for an event, however long; Lambda freezes the process meanwhile."""
+        """Wait for an event without a time limit; Lambda freezes the process meanwhile."""
         try:
             reply, event = await self._poll()
         except HttpError as error:
@@ -82,7 +82,7 @@ class RuntimeApi:
         request_id = reply.headers.get("lambda-runtime-aws-request-id", "")
         deadline_ms = reply.headers.get("lambda-runtime-deadline-ms", "")
         if not request_id or not (deadline_ms.isascii() and deadline_ms.isdigit()):
-            raise RuntimeApiError("an invocation without its id or its deadline")
+            raise RuntimeApiError("an invocation has no id or no deadline")
         return Invocation(
             request_id=request_id,
             deadline_ms=int(deadline_ms),
@@ -104,15 +104,15 @@ class RuntimeApi:
         return ResponseStream(self._origin, self._buffer, head, invocation)
 
     async def fail_invocation(self, invocation: Invocation, error: FunctionError) -> None:
-        """Report that an invocation cannot be answered; only before its response begins."""
+        """Report that an invocation cannot be answered; its response must not have begun."""
         await self._report(f"{_invocation_path(invocation)}/error", error, _echoed(invocation))
 
     async def fail_init(self, error: FunctionError) -> None:
-        """Report that the function could not start; the process must end after it."""
+        """Report that the function could not start; the process must then end."""
         await self._report(f"{_ROOT}/init/error", error, {})
 
     async def wait_restored(self) -> None:
-        """Report that a snapshot may be taken, and wait until one is restored from it."""
+        """Report that Lambda may take a snapshot, and wait until a process is restored from it."""
         head = encode_head("GET", f"{_ROOT}/restore/next", {"Host": self._host}, "")
         try:
             status = await self._call_once(head)
@@ -122,11 +122,11 @@ class RuntimeApi:
             raise RuntimeApiError(f"not restored: HTTP {status}")
 
     async def fail_restore(self, error: FunctionError) -> None:
-        """Report that a restored function cannot go on; the process must end after it."""
+        """Report that a restored function cannot continue; the process must then end."""
         await self._report(f"{_ROOT}/restore/error", error, {})
 
     def close(self) -> None:
-        """Close the connection that is kept."""
+        """Close the connection on which invocations are polled."""
         if self._polling is not None:
             self._polling.close()
             self._polling = None
@@ -134,7 +134,8 @@ class RuntimeApi:
     async def _poll(self) -> tuple[Reply, bytes]:
         """Return the next invocation: the reply without its body, and the body."""
         if self._polling is not None and self._polling.is_open:
-            # It may have closed while the process was frozen: then Lambda has sent no event on it.
+            # Lambda may have closed the connection, without an event on it, while the process was
+            # frozen.
             try:
                 return await self._get_next(self._polling)
             except ConnectionLost:
@@ -164,7 +165,7 @@ class RuntimeApi:
             raise RuntimeApiError(f"error not reported: HTTP {status}")
 
     async def _call_once(self, request: bytes) -> int:
-        """Send a request on a connection of its own, and return the status of the reply."""
+        """Send a request on a new connection, and return the status of the reply."""
         connection = await connect(self._origin, self._buffer)
         try:
             await connection.send(request)
@@ -177,8 +178,8 @@ class RuntimeApi:
 class ResponseStream:
     """Streams the body of one response to Lambda, one chunk for each write.
 
-    A lost connection is logged once and later writes are dropped without an error: the writer runs
-    to its end, because the generation must be settled all the same.
+    A lost connection is logged once, and later writes are dropped without an error: the application
+    must run to its end so that the generation is settled.
     """
 
     def __init__(
@@ -192,7 +193,7 @@ class ResponseStream:
         self._lost = False
 
     async def open(self) -> None:
-        """Connect; nothing is sent before the first write."""
+        """Connect; the response's head is sent with the first write."""
         try:
             if not self._lost:
                 self._connection = await connect(self._origin, self._buffer)
@@ -200,20 +201,20 @@ class ResponseStream:
             self._lose(error)
 
     async def write(self, octets: bytes) -> None:
-        """Send a part of the body."""
+        """Send part of the body."""
         await self._send(encode_chunk(octets))
 
     async def end(self, octets: bytes = b"") -> None:
-        """Send the last part of the body and its end in one write."""
+        """Send the last part and the end of the body in one write."""
         await self._send(encode_chunk(octets) + encode_last_chunk())
 
     async def fail(self, error: FunctionError) -> None:
-        """End a body that is incomplete, with the reason in its trailers."""
+        """End an incomplete body, with the reason in its trailers."""
         encoded = base64.b64encode(error.encode()).decode()
         await self._send(encode_last_chunk({_ERROR_TYPE: error.type, _ERROR_BODY: encoded}))
 
     async def wait_acknowledged(self) -> None:
-        """Wait until Lambda has taken the ended response."""
+        """Wait until Lambda has acknowledged the ended response."""
         if self._connection is None or self._lost:
             return
         try:
@@ -225,7 +226,7 @@ class ResponseStream:
             self._lose(RuntimeApiError(f"HTTP {reply.status}"))
 
     def close(self) -> None:
-        """Close the connection, as Lambda asks after every streamed response."""
+        """Close the connection, as Lambda requires after every streamed response."""
         if self._connection is not None:
             self._connection.close()
 
@@ -245,7 +246,7 @@ class ResponseStream:
 
 
 async def _receive(connection: Connection, body_bytes_max: int) -> tuple[Reply, bytes]:
-    """Return the reply to what was sent, and its body."""
+    """Return the reply to the request that was sent, and the reply's body."""
     await connection.receive()
     reply = Reply(connection, Connection.finish)
     try:

@@ -1,1 +1,1 @@
-"""Logs, metrics and spans of the service; none contains bodies, keys or headers."""
+"""Logs, metrics and spans of the service; they never contain bodies, keys or headers."""

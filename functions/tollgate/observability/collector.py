@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector over HTTP."""
+"""The client of an OpenTelemetry collector over HTTP."""
 
 import asyncio
 from contextlib import closing
@@ -20,7 +20,7 @@ _PATH: Final = "/v1/traces"
 
 
 class OtlpCollector:
-    """Implements `observability.otlp.Collector`; the pool belongs to the loop of the first call.
+    """Implements `observability.otlp.Collector`; usable in the event loop of the first call only.
 
     `headers` names a secret with the headers that the collector requires, in the form of the
     variable OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`.
@@ -35,7 +35,7 @@ class OtlpCollector:
         self._pool = Pool(_CONNECTIONS_MAX)
 
     async def send(self, body: bytes) -> None:
-        """Send once, without a retry: the next request would have to wait for it."""
+        """Send once, without a retry, which would delay the next export."""
         try:
             own = {"content-type": "application/json"}
             headers = {**USUAL_HEADERS, **await self._read_headers(), **own}
@@ -43,7 +43,7 @@ class OtlpCollector:
             async with asyncio.timeout(_TIMEOUT_S):
                 with closing(await self._pool.send(request, connect_s=_CONNECT_TIMEOUT_S)) as reply:
                     status = reply.status
-                    # A body that is read to its end leaves its connection to the next request.
+                    # The connection can be reused only after the whole body was read.
                     await reply.read_all(_REPLY_BYTES_MAX)
         except (HttpError, TimeoutError, LedgerError) as failed:
             raise CollectorError(type(failed).__name__) from failed
@@ -59,6 +59,6 @@ class OtlpCollector:
             return {}
         secret = await self._secrets.read(self._headers)
         if secret is None:
-            raise CollectorError("its headers are not in Secrets Manager")
+            raise CollectorError("the collector's headers are not in Secrets Manager")
         pairs = [pair.partition("=") for pair in secret.split(",") if pair.strip()]
         return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,7 +1,7 @@
-"""Metrics inside log lines, in CloudWatch's embedded metric format: publishing one needs no call.
+"""Metrics inside log lines, in CloudWatch's embedded metric format, which needs no call.
 
-"Specification: Embedded metric format", Amazon CloudWatch user guide, 2026-11-21. Each combination
-of dimension values is a metric that costs money, so there are few: no key and no model is one.
+"Specification: Embedded metric format", Amazon CloudWatch user guide, 2026-11-21. CloudWatch bills
+each combination of dimension values as a metric, so neither keys nor models are dimensions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _BY_FAILURE: Final = ("service", "provider", "error")
 
 
 class Metric(Struct, frozen=True):
-    """A metric; its name is also the field of the log line that holds its value."""
+    """A metric; the field of the log line with the metric's value has the same name."""
 
     name: str
     unit: Literal["Count", "Milliseconds", "None"]
@@ -39,12 +39,12 @@ UNSETTLED: Final = Metric("Unsettled", "Count")
 ENDPOINTS_RESTED: Final = Metric("EndpointsRested", "Count")
 CATALOGS_REJECTED: Final = Metric("CatalogsKeptBack", "Count")
 
-# Those of a generation that each provider has, too.
+# Metrics of a generation that are published for each provider, too.
 _OF_PROVIDERS: Final = frozenset({GENERATIONS, ERRORS, COST, DURATION, FIRST_TOKEN})
 
 
 def measure(record: GenerationRecord) -> Mapping[Metric, int]:
-    """Return the values of the metrics that one generation has."""
+    """Return the metrics of one generation with their values."""
     values = {
         GENERATIONS: 1,
         ERRORS: int(record.outcome == "error"),
@@ -59,13 +59,13 @@ def measure(record: GenerationRecord) -> Mapping[Metric, int]:
 
 
 class EmbeddedMetrics:
-    """Makes the fields that turn a log line into metrics of one namespace."""
+    """Builds the fields that turn a log line into metrics of one namespace."""
 
     def __init__(self, namespace: str, clock: Clock) -> None:
         self._namespace = namespace
         self._clock = clock
-        # Of generations with and without a first token, and with and without a provider.
         self._of_generations: dict[tuple[bool, bool], list[JsonValue]] = {}
+        """The directives of generations by whether they have a first token and a provider."""
 
     def measure_generation(self, record: GenerationRecord) -> Mapping[str, JsonValue]:
         """Return the fields of a generation's metrics, for the service and for its provider."""
@@ -81,11 +81,11 @@ class EmbeddedMetrics:
         return self._fields(values, directives)
 
     def count_failed_attempt(self) -> Mapping[str, JsonValue]:
-        """Return the fields that count one failure; the line itself has `provider` and `error`."""
+        """Return the fields that count one failure; the caller adds `provider` and `error`."""
         return self._fields({ATTEMPTS_FAILED: 1}, [self._directive([ATTEMPTS_FAILED], _BY_FAILURE)])
 
     def count_bounded_usage(self) -> Mapping[str, JsonValue]:
-        """Return the fields that count one bill at its bound; the line itself has `provider`."""
+        """Return the fields that count one bill cut to its bound; the caller adds `provider`."""
         by_each = [self._directive([USAGE_BOUNDED], by) for by in (_OF_ALL, _BY_PROVIDER)]
         return self._fields({USAGE_BOUNDED: 1}, by_each)
 
@@ -116,7 +116,7 @@ class EmbeddedMetrics:
 
 
 def _fell_back(record: GenerationRecord) -> bool:
-    """Return whether another endpoint served than the one that was tried first."""
+    """Return True if an endpoint other than the first one tried served the generation."""
     first = record.attempts[0] if record.attempts else None
     served = (record.model, record.provider)
     return (

@@ -1,4 +1,4 @@
-"""One canonical JSON line for each generation, and a line for each failure."""
+"""Logs one canonical JSON line for each generation, and a line for each failure."""
 
 import logging
 import sys
@@ -14,6 +14,7 @@ from tollgate.core import tracing
 from tollgate.core.json_value import JsonValue
 from tollgate.core.money.amounts import usd_text
 from tollgate.core.records.generation import AttemptRecord, BillLine, GenerationRecord, RunRecord
+from tollgate.core.usage import PIECES
 from tollgate.observability.emf import (
     CATALOGS_REJECTED,
     ENDPOINTS_RESTED,
@@ -26,11 +27,11 @@ _LOGGER: Final = logging.getLogger("tollgate")
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a log record as one JSON object, with the fields of its `fields`."""
+    """Formats a log record as one JSON object that includes the entries of `record.fields`."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
-        # Lambda filters a line by its `level` and `timestamp` ("Log and monitor Python Lambda
+        # Lambda filters lines by `level` and `timestamp` ("Log and monitor Python Lambda
         # functions", 2026-11).
         line: dict[str, JsonValue] = {
             "timestamp": datetime.fromtimestamp(record.created, tz=UTC).isoformat(),
@@ -45,7 +46,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure_logging() -> None:
-    """Send records of every logger to stdout, one JSON object for each line."""
+    """Send records of every logger to stdout, one JSON object a line."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
@@ -58,7 +59,7 @@ class LogJournal:
         self._metrics = metrics
 
     def settled(self, record: GenerationRecord) -> None:
-        """Log a line for the generation, and one for each of its attempts that failed."""
+        """Log a line for the generation, and one for each failure or missing price within it."""
         fields = {**canonical_line(record), **self._metrics.measure_generation(record)}
         _LOGGER.info("generation", extra={"fields": fields})
         if record.usage_source == "bounded":
@@ -74,7 +75,7 @@ class LogJournal:
                 self._log_unpriced(record, line)
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
-        """Log the whole record, so that it can be replayed before the sweeper releases the hold."""
+        """Log the whole record, for an operator to replay before the sweeper releases the hold."""
         fields = {
             "failure": type(failure).__name__,
             "record": msgspec.json.encode(record).decode(),
@@ -83,12 +84,12 @@ class LogJournal:
         _LOGGER.error("generation not settled", extra={"fields": fields})
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
-        """Log that an endpoint enters its cooldown."""
+        """Log that an endpoint's cooldown begins."""
         fields = {"endpoint": endpoint_id, **self._metrics.count(ENDPOINTS_RESTED)}
         _LOGGER.warning("endpoint rests", extra={"fields": fields})
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """Log a publication that cannot be served, and the catalog that serves instead."""
+        """Log a published catalog that cannot be served, and the catalog in use instead."""
         fields = {
             "what": what,
             "reason": str(failure) or type(failure).__name__,
@@ -102,7 +103,7 @@ class LogJournal:
         _LOGGER.error("defect", exc_info=error, extra={"fields": {"request_id": request_id}})
 
     def _log_unpriced(self, record: GenerationRecord, line: BillLine) -> None:
-        """Log usage that the provider charges for, but for which the catalog has no price."""
+        """Log usage that the provider bills but the catalog has no price for."""
         fields = {
             "generation_id": record.id,
             "model": record.model,
@@ -113,7 +114,7 @@ class LogJournal:
         _LOGGER.warning("usage without a price", extra={"fields": fields})
 
     def _log_bounded(self, record: GenerationRecord) -> None:
-        """Log that a provider reported more than its answer can have used; the record has it."""
+        """Log that a provider reported more usage than its answer can have; the bound is billed."""
         fields = {
             "generation_id": record.id,
             "model": record.model,
@@ -151,7 +152,7 @@ class LogJournal:
 def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
     """Return the fields of a generation's line: caller, request, endpoint, outcome and cost.
 
-    A key appears by its id only; a record contains no prompt and no answer.
+    The line has a key's id, never the key; a record contains neither prompt nor answer.
     """
     span = tracing.current()
     return {
@@ -185,11 +186,7 @@ def canonical_line(record: GenerationRecord) -> Mapping[str, JsonValue]:
         "output_tokens": record.usage.output_tokens,
         "reasoning_tokens": record.usage.reasoning_tokens,
         "web_searches": record.usage.web_searches,
-        "images": record.usage.images,
-        "search_units": record.usage.search_units,
-        "audio_seconds": record.usage.audio_seconds,
-        "characters": record.usage.characters,
-        "text_units": record.usage.text_units,
+        **{unit: getattr(record.usage, unit) for unit in PIECES},
         "usage_source": record.usage_source,
         "cost_usd": usd_text(record.cost_nano_usd),
         "first_token_ms": record.first_token_ms,

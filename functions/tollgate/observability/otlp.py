@@ -1,8 +1,8 @@
-"""Generations as OpenTelemetry spans, sent after their answers have left.
+"""Generations as OpenTelemetry spans, which are sent after the answers.
 
-OTLP/HTTP with JSON: "OTLP Specification 1.9.0", opentelemetry.io, 2026-11-21. Names of attributes:
-"Semantic conventions for generative client AI spans" 1.41, all still in development; ours begin
-with `tollgate.`. No span contains a prompt or an answer.
+Protocol: OTLP/HTTP with JSON, "OTLP Specification 1.9.0", opentelemetry.io, 2026-11-21. Attribute
+names: "Semantic conventions for generative client AI spans" 1.41, all still in development;
+Tollgate's own names begin with `tollgate.`. No span contains a prompt or an answer.
 """
 
 import asyncio
@@ -32,17 +32,17 @@ _LOGGER: Final = logging.getLogger("tollgate.telemetry")
 
 
 class Collector(Protocol):
-    """Receives exports of spans."""
+    """The receiver of exported spans."""
 
     async def send(self, body: bytes) -> None:
-        """Send one export request; raise CollectorError if it is not accepted."""
+        """Send one export request; raise CollectorError if the collector does not accept it."""
 
 
 class SpanJournal:
-    """A journal that forwards every call, and keeps generations as spans until they are sent.
+    """A journal that forwards every call, and keeps generations as spans until `flush` sends them.
 
-    At most `WAITING_MAX` spans wait; a new one replaces the oldest. Spans lost in this way, or
-    refused by the collector, are counted in the log: telemetry fails no request.
+    At most `WAITING_MAX` spans wait; a new span then replaces the oldest. Replaced spans, and spans
+    that the collector refuses, are counted in the log; lost spans never fail a request.
     """
 
     def __init__(self, inner: Journal, collector: Collector, clock: Clock, ids: IdSource) -> None:
@@ -55,7 +55,7 @@ class SpanJournal:
         self._sending = asyncio.Lock()
 
     def settled(self, record: GenerationRecord) -> None:
-        """Keep the span of a generation, unless its caller's trace is not sampled."""
+        """Keep the spans of a generation and of its tool runs, if the caller's trace is sampled."""
         self._inner.settled(record)
         span = tracing.current() or tracing.new_trace(self._ids)
         if not span.sampled:
@@ -69,7 +69,7 @@ class SpanJournal:
             self._keep(_otlp_span_of_run(run, below, end_ns - record.duration_ms * _NS_PER_MS))
 
     def unsettled(self, record: GenerationRecord, failure: Exception) -> None:
-        """Forward the call; a generation of unknown outcome has no span."""
+        """Forward the call; a generation that could not be settled has no span."""
         self._inner.unsettled(record, failure)
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
@@ -89,7 +89,7 @@ class SpanJournal:
         self._waiting.append(span)
 
     async def flush(self) -> None:
-        """Send the waiting spans in one request; later spans wait for the next flush."""
+        """Send the waiting spans in one request; spans added meanwhile wait for the next flush."""
         if not self._waiting or self._sending.locked():
             return
         async with self._sending:
@@ -106,7 +106,7 @@ class SpanJournal:
 
 
 def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
-    """Return a generation that has just ended as OTLP's JSON, where 64-bit numbers are text."""
+    """Return a generation that ended at `end_ns` in OTLP's JSON, where 64-bit numbers are text."""
     return _render(
         span,
         f"chat {record.trace.requested_model}",
@@ -119,7 +119,7 @@ def otlp_span(record: GenerationRecord, span: Span, end_ns: int) -> JsonValue:
 
 
 def _otlp_span_of_run(run: RunRecord, span: Span, generation_start_ns: int) -> JsonValue:
-    """Return a run of a tool as a step below its generation, without its query and its result."""
+    """Return a tool run as a child span of its generation, without the query and the result."""
     start_ns = generation_start_ns + run.began_ms * _NS_PER_MS
     return _render(
         span,

@@ -1,1 +1,1 @@
-"""Reads documents and web pages: pure functions, the process and the function that run them."""
+"""Reads documents and web pages: pure functions, and the process in which they run."""

@@ -1,7 +1,7 @@
-"""Reads documents in processes of this machine, one for each, which end with their document.
+"""Reads each document in a new process of this machine, which ends when the document is read.
 
-A process that were kept would save some 100 ms, and carry one caller's document, and whatever it
-did to the process, to the next (decision 157).
+Reusing a process would save about 100 ms, but a document that compromised the process could then
+read or change the next caller's document (decision 157).
 """
 
 import asyncio
@@ -23,10 +23,9 @@ from tollgate.core.documents.reading import (
 )
 
 READ_SECONDS_MAX: Final = 30.0
-# Of processes at a time, each of which may take a gibibyte.
+# Processes at a time; each may use a gibibyte of memory.
 _PROCESSES_MAX: Final = 4
-# For one of these: documents that take all their time must not keep the next ones, and the requests
-# that have them, waiting without an end.
+# Queue timeout: slow documents in all processes must not block later requests without end.
 _WAIT_SECONDS_MAX: Final = 30.0
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -63,7 +62,7 @@ class ChildReader:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Wait for one of the processes; raise ReaderUnavailable if all stay busy."""
+        """Wait until fewer than `_PROCESSES_MAX` run; raise ReaderUnavailable after the timeout."""
         try:
             async with asyncio.timeout(self._wait_seconds_max):
                 await self._room.acquire()
@@ -95,7 +94,7 @@ class ChildReader:
 
     @asynccontextmanager
     async def _process(self) -> AsyncIterator[Process]:
-        """Start a process without an environment; leaving the context ends it."""
+        """Start a process with an empty environment, and kill the process on exit."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=PIPE, stdout=PIPE, stderr=asyncio.subprocess.DEVNULL, env={}
@@ -117,12 +116,12 @@ async def _write(process: Process, request: bytes) -> None:
         await stdin.drain()
         stdin.close()
     except (BrokenPipeError, ConnectionResetError):
-        # The process has ended: its status tells why.
+        # The process has ended; the caller checks its exit status.
         return
 
 
 async def _read_limited(process: Process) -> bytes:
-    """Return what a process writes, which nothing but this limits."""
+    """Return the output of a process, which could otherwise write without limit."""
     stdout = cast(asyncio.StreamReader, process.stdout)
     reply = bytearray()
     while chunk := await stdout.read(_CHUNK_BYTES):

@@ -1,4 +1,4 @@
-"""Read texts and sheets of office programs as Markdown, through python-docx and openpyxl."""
+"""Reads Word and Excel files as Markdown and CSV, through python-docx and openpyxl."""
 
 import csv
 import zipfile
@@ -20,13 +20,13 @@ from lxml.etree import LxmlError  # type: ignore[import-untyped]  # it ships no 
 from tollgate.core.documents.reading import DocumentFault, UnreadableDocument
 from tollgate.reading.opened import OpenedDocument, TextLimit, pages_of_text
 
-# An office file is a zip: its table states the size of each entry, and no more is unpacked.
+# An office file is a zip archive; the sizes in its table limit what is unpacked.
 UNPACKED_BYTES_MAX: Final = 128 * 1024 * 1024
 _ENTRIES_MAX: Final = 5_000
 _BULLET: Final = "List Bullet"
 _NUMBERED: Final = "List Number"
 _HEADING: Final = "Heading "
-# What the libraries raise for files that are not as they expect them.
+# Errors that the libraries raise for malformed files.
 _THEIR_ERRORS: Final = (
     AttributeError,
     EOFError,
@@ -44,7 +44,7 @@ _THEIR_ERRORS: Final = (
 
 
 def open_text(content: bytes) -> OpenedDocument:
-    """Return a text document as one page of Markdown; raise UnreadableDocument."""
+    """Return a Word document as one page of Markdown; raise UnreadableDocument."""
     _check_archive(content)
     limit = TextLimit()
     with _faults():
@@ -63,7 +63,7 @@ def open_sheets(content: bytes) -> OpenedDocument:
         )
         texts = []
         for sheet in book.worksheets:
-            # The stated size of a sheet may be anything.
+            # The dimensions that a sheet states may be wrong.
             sheet.reset_dimensions()
             rows = "".join(limit.add(row) for row in _rows(sheet.iter_rows(values_only=True)))
             texts.append(f"# {sheet.title}\n\n{rows}")

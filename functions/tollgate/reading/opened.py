@@ -1,4 +1,4 @@
-"""A document that is open for reading, and the cleaning of its text."""
+"""An opened document, and the cleaning and limiting of its text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,14 +11,15 @@ from tollgate.core.documents.reading import (
     UnreadableDocument,
 )
 
-# Controls, surrogates and non-characters, which some files have and no JSON or provider takes.
+# Control characters, surrogates and non-characters, which occur in files but which JSON or
+# providers refuse.
 _UNSHOWN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
 
 
 class OpenedDocument:
-    """The pages of a document, each read when it is wanted."""
+    """The pages of a document, each read on demand."""
 
     def __init__(
         self,
@@ -35,7 +36,7 @@ class OpenedDocument:
 
 
 def pages_of_text(texts: Sequence[str], title: str = "") -> OpenedDocument:
-    """Return a document whose pages are texts."""
+    """Return a document with one page for each text."""
 
     def read_page(number: int) -> DocumentPage:
         return DocumentPage(number=number, text=clean_text(texts[number - 1]))
@@ -44,18 +45,18 @@ def pages_of_text(texts: Sequence[str], title: str = "") -> OpenedDocument:
 
 
 def clean_text(text: str) -> str:
-    """Return a text with plain line ends and without characters that are not shown."""
+    """Return a text with `\\n` as line end, without invisible characters and outer white space."""
     return _UNSHOWN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 class TextLimit:
-    """Counts the text of a document while it is made, so that no more is made than is taken."""
+    """Counts the text of a document while it is built, and stops the building at the limit."""
 
     def __init__(self) -> None:
         self._bytes = 0
 
     def add(self, text: str) -> str:
-        """Return the text; raise UnreadableDocument once all texts are too long."""
+        """Return the text; raise UnreadableDocument if all texts together exceed the limit."""
         self._bytes += len(text.encode(errors="replace"))
         if self._bytes > DOCUMENT_TEXT_BYTES_MAX:
             raise UnreadableDocument(

@@ -1,4 +1,4 @@
-"""Read PDFs through PDFium: the text of each page, and pictures of pages."""
+"""Reads PDFs through PDFium: the text of each page, and pictures of pages."""
 
 import base64
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ from tollgate.core.documents.reading import (
 from tollgate.reading.opened import OpenedDocument, clean_text
 from tollgate.reading.png import encode_png
 
-# The side of a picture beyond which models shrink it.
+# Pixels of a picture's longer side, above which models scale the picture down.
 # https://platform.claude.com/docs/en/build-with-claude/vision (2026-11-22)
 PICTURE_SIDE_MAX: Final = 1_568
-# 216 dots per inch: a stamp is not blown up to a poster.
+# Three times 72 dots per inch, so that a tiny page is not enlarged to the largest picture.
 _SCALE_MAX: Final = 3.0
-# Fewer are a page number or a stamp on a scan.
+# A page with fewer characters is taken for a scan; they are its page number or a stamp.
 _CHARACTERS_OF_TEXT_MIN: Final = 8
 
 
 def open_pdf(content: bytes, task: ReadingTask) -> OpenedDocument:
-    """Return a PDF; raise UnreadableDocument if it is encrypted or malformed."""
+    """Return a PDF; raise UnreadableDocument if the file is encrypted or malformed."""
     with _faults():
         document = pdfium.PdfDocument(content)
         pages_total = len(document)
@@ -67,7 +67,7 @@ def _is_pictured(page: Any, text: str, task: ReadingTask) -> bool:
         case "all":
             return True
         case "textless":
-            # A page without any object is blank.
+            # A page without objects is blank, so no picture is needed.
             shown = len("".join(text.split()))
             return shown < _CHARACTERS_OF_TEXT_MIN and pdfium_c.FPDFPage_CountObjects(page) > 0
 

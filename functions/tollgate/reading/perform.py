@@ -1,4 +1,4 @@
-"""Perform the reading that a message asks for."""
+"""Performs the reading that a request message describes."""
 
 from contextlib import closing
 from typing import Final
@@ -9,12 +9,12 @@ from tollgate.core.documents.messages import ReadBatch, ReadFault, ReadingReply,
 from tollgate.core.documents.reading import DocumentFault, DocumentPage, UnreadableDocument
 from tollgate.reading.read import open_document, read_pages
 
-# Of a page beside its text and its picture, as JSON.
+# JSON bytes of a page besides its text and its picture.
 _PAGE_MARK_BYTES: Final = 128
 
 
 def perform(request: ReadingRequest) -> ReadingReply:
-    """Return the pages that a request is for, or the fault of its document."""
+    """Return the requested pages, as many as fit into one reply, or the document's fault."""
     try:
         return _read(request)
     except UnreadableDocument as error:
@@ -43,6 +43,6 @@ def _read(request: ReadingRequest) -> ReadBatch:
 
 
 def _size(page: DocumentPage) -> int:
-    """Return the most bytes that a page has as JSON."""
+    """Return an upper bound of a page's size as JSON, in bytes."""
     picture = len(page.picture.base64) if page.picture else 0
     return len(msgspec.json.encode(page.text)) + picture + _PAGE_MARK_BYTES

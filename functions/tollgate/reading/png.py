@@ -1,9 +1,9 @@
-"""Write pictures as PNG with the standard library (decision 157).
+"""Writes pictures as PNG with the standard library (decision 157).
 
-Pages are mostly white: a grey one of text is a quarter of its JPEG. A noisy scan is written with
-16 levels of each colour, which a reader does not miss, and is as small as its JPEG then.
+Pages are mostly white: a grey PNG of a page of text is a quarter of its JPEG. A noisy scan is
+reduced to 16 levels a colour, which does not harm reading, and is then as small as its JPEG.
 
-Form: https://www.w3.org/TR/png-3/ (2026-11-22).
+Format: https://www.w3.org/TR/png-3/ (2026-11-22).
 """
 
 import struct
@@ -13,13 +13,13 @@ from typing import Final
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _COLOUR_TYPES: Final = {1: 0, 3: 2}
 _LEVEL: Final = 6
-# Pictures that are larger are written with fewer levels.
+# Larger pictures are written with fewer levels.
 _PLAIN_BYTES_MAX: Final = 600_000
 _SIXTEEN_LEVELS: Final = bytes(level // 16 * 17 for level in range(256))
 
 
 def encode_png(pixels: bytes, width: int, height: int, *, stride: int, channels: int) -> bytes:
-    """Return a picture of RGB or grey bytes, with or without an unused fourth byte, as PNG."""
+    """Return a PNG of grey pixels (one byte), RGB (three) or RGB with an unused byte (four)."""
     rows = [pixels[start : start + width * channels] for start in _starts(height, stride)]
     flat = b"".join(rows)
     if channels == 4:
@@ -41,14 +41,14 @@ def _starts(height: int, stride: int) -> range:
 
 
 def _drop_fourth(flat: bytes) -> bytes:
-    kept = bytearray(len(flat) // 4 * 3)
+    rgb = bytearray(len(flat) // 4 * 3)
     for channel in range(3):
-        kept[channel::3] = flat[channel::4]
-    return bytes(kept)
+        rgb[channel::3] = flat[channel::4]
+    return bytes(rgb)
 
 
 def _pack(flat: bytes, row_bytes: int, height: int) -> bytes:
-    """Compress rows, each after a zero, which is the filter `None`."""
+    """Compress rows, each preceded by a zero, PNG's code for an unfiltered row."""
     rows = (flat[start : start + row_bytes] for start in _starts(height, row_bytes))
     return zlib.compress(b"".join(b"\0" + row for row in rows), _LEVEL)
 

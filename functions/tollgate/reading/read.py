@@ -1,4 +1,4 @@
-"""Read a document of any known type; the process that runs this may be ended at any moment."""
+"""Reads a document of any known type, in a process that may be killed at any moment."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -16,9 +16,9 @@ from tollgate.core.files.file_types import is_text_type
 from tollgate.core.files.media_types import DOCX, HTML, PDF, XHTML, XLSX
 from tollgate.reading.opened import OpenedDocument, pages_of_text
 
-# Of the pictures of all pages together: what a request to a provider has room for.
+# Base64 characters of the pictures of all pages together, as many as fit a provider's request.
 PICTURE_BYTES_MAX = 24 * 1024 * 1024
-# Each reader is imported with the first document of its type.
+# A reader is imported with the first document of its type.
 _OPEN_PDF: Final = DottedName[Callable[[bytes, ReadingTask], OpenedDocument]](
     "tollgate.reading.pdf:open_pdf"
 )
@@ -34,7 +34,7 @@ _OPEN_SHEETS: Final = DottedName[Callable[[bytes], OpenedDocument]](
 
 
 def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedDocument:
-    """Return a document whose pages are read one by one; raise UnreadableDocument."""
+    """Return an opened document; raise UnreadableDocument if its type, size or form is refused."""
     if len(content) > DOCUMENT_BYTES_MAX:
         raise UnreadableDocument(
             DocumentFault.TOO_MANY_BYTES, amount=len(content), most=DOCUMENT_BYTES_MAX
@@ -62,7 +62,7 @@ def open_document(content: bytes, media_type: str, task: ReadingTask) -> OpenedD
 def read_pages(
     opened: OpenedDocument, task: ReadingTask, *, first: int = 1
 ) -> Iterator[DocumentPage]:
-    """Yield the pages of a task from `first` on, within the limits of their text and pictures."""
+    """Yield the task's pages from `first` on; raise UnreadableDocument beyond a size limit."""
     text_bytes = picture_bytes = 0
     for number in range(first, min(opened.pages_total, task.pages_max) + 1):
         page = opened.read_page(number)
@@ -80,7 +80,7 @@ def read_pages(
 
 
 def _decode(content: bytes) -> str:
-    """Return a text; bytes that are no UTF-8 are read as the Windows code page 1252."""
+    """Decode a text as UTF-16 if a byte order mark says so, else UTF-8, else Windows-1252."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", errors="replace")
     try:

@@ -1,4 +1,4 @@
-"""Read the main text of a web page as Markdown with its links, through trafilatura."""
+"""Reads the main text of a web page as Markdown with links, through trafilatura."""
 
 from copy import deepcopy
 from typing import Any, Final
@@ -10,24 +10,24 @@ from trafilatura.utils import load_html
 from tollgate.core.documents.reading import DocumentFault, ReadingTask, UnreadableDocument
 from tollgate.reading.opened import OpenedDocument, TextLimit, pages_of_text
 
-# Of a page that has links and no text: a front page, an index.
+# Links that are listed for a page whose text has none, such as a front page or an index.
 _LINKS_MAX: Final = 200
-# Text that no visitor sees is often meant for models alone.
+# Hidden text is removed, because it is often a prompt injection.
 _HIDDEN: Final = (
     "//*[@hidden or @aria-hidden='true' or self::script or self::style or self::template"
     " or self::noscript or contains(translate(@style, ' ', ''), 'display:none')"
     " or contains(translate(@style, ' ', ''), 'visibility:hidden')]"
 )
-# A short page is a page, too: below this its library would take everything, menus included.
+# For a shorter extract, trafilatura falls back to the whole page, menus included.
 _TEXT_CHARACTERS_MIN: Final = "20"
 
 
 def open_web_page(content: bytes, task: ReadingTask) -> OpenedDocument:
-    """Return a web page as one page; raise UnreadableDocument if it is no HTML."""
+    """Return a web page as a document of one page; raise UnreadableDocument if it is not HTML."""
     tree = load_html(content)
     if tree is None:
-        # A page may leave out its outermost element (HTML, "Optional tags"), which the library
-        # takes for no page at all.
+        # A page may omit its outermost element (HTML, "Optional tags"), but the library then
+        # refuses the page.
         tree = load_html(b"<html>" + content)
     if tree is None:
         raise UnreadableDocument(DocumentFault.MALFORMED)
@@ -35,7 +35,7 @@ def open_web_page(content: bytes, task: ReadingTask) -> OpenedDocument:
     if task.address is not None:
         tree.make_links_absolute(task.address, handle_failures="ignore")
     for element in tree.xpath(_HIDDEN):
-        # With the element the text after it would go.
+        # `drop_tree` keeps the text that follows the element; `remove` would delete it.
         element.drop_tree()
     links = _links(tree)
     config = deepcopy(DEFAULT_CONFIG)
@@ -56,12 +56,12 @@ def open_web_page(content: bytes, task: ReadingTask) -> OpenedDocument:
 
 
 def _links(tree: Any) -> list[str]:
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for anchor in tree.iterfind(".//a[@href]"):
         name = " ".join("".join(anchor.itertext()).split())
         address = anchor.get("href", "").strip()
         if name and address.startswith(("http://", "https://", "/")):
-            found.setdefault(address, name)
-        if len(found) == _LINKS_MAX:
+            names.setdefault(address, name)
+        if len(names) == _LINKS_MAX:
             break
-    return [f"- [{name}]({address})" for address, name in found.items()]
+    return [f"- [{name}]({address})" for address, name in names.items()]

@@ -29,7 +29,7 @@ from tollgate.routing.scalars import (
 
 _CERTAIN: Final = 100
 
-# Tools that have domains.
+# Tools whose domains a route can limit.
 ToolOfWeb = Literal["web_search", "web_fetch"]
 
 NextOn = Literal[
@@ -50,35 +50,37 @@ NEXT_ON_DEFAULT: Final[tuple[NextOn, ...]] = (
     "context_length_exceeded",
     "content_filter",
 )
-# The other errors are not retried: the same endpoint would answer the same again.
+# Other errors are not retried, since the same endpoint would fail in the same way again.
 RetriedError = Literal["provider_rate_limit", "provider_overloaded", "provider_unavailable"]
 Retries = Annotated[int, Field(ge=0, le=2)]
 
 
 class RetrySection(Strict):
-    """Retries of one endpoint, before the next one is tried."""
+    """Retries of one endpoint before the next endpoint is tried."""
 
     retries_max: Retries = Field(default=2, description="Retries of one endpoint.")
     retries_max_by_error: Mapping[RetriedError, Retries] = Field(
-        default={}, description="Retries on single errors, in place of `retries_max`."
+        default={}, description="Retries by error code, instead of `retries_max`."
     )
     backoff_min_s: Seconds = Field(
-        default=0.25, description="Longest pause before the first retry; it doubles with each."
+        default=0.25,
+        description="Longest pause before the first retry; doubled for each further retry.",
     )
     backoff_max_s: Seconds = Field(
         default=4.0,
-        description="Longest pause before any retry; a provider that asks for more is not retried.",
+        description="Longest pause before any retry; if a provider asks for more, no retry is "
+        "made.",
     )
 
 
 class GuardrailSection(Strict):
-    """A guardrail of Amazon Bedrock."""
+    """Guardrail of Amazon Bedrock, by id and version."""
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9:/_-]+$", max_length=2048)] = Field(
         description="Id or ARN."
     )
     version: Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{0,7}|DRAFT)$")] = Field(
-        description="A number in quotes, or DRAFT."
+        description="Version: a number in quotes, or DRAFT."
     )
 
 
@@ -86,7 +88,7 @@ def _weighted(value: object) -> object:
     return {value: _CERTAIN} if isinstance(value, str) else value
 
 
-# A model, or several models of which one is drawn; the others of the step come next.
+# One model, or models by weight: one is drawn first, the rest of the step follows.
 Step = Annotated[
     Mapping[ModelSlug, Percent],
     Field(min_length=1, max_length=16),
@@ -113,23 +115,23 @@ class ConditionSection(Strict, json_schema_extra={"minProperties": 1}):
 
     key_tier: Slug | None = Field(default=None, description="Tier of the key.")
     metadata: Mapping[str, str] = Field(
-        default={}, description="Values that the request's metadata must have."
+        default={}, description="Metadata that the request must have, by name."
     )
     input_has: Modality | None = Field(
-        default=None, description="Modality of some part of the request."
+        default=None, description="Modality that some part of the request must have."
     )
     prompt_tokens_over: Tokens | None = Field(
         default=None,
-        description="Size that the prompt exceeds, estimated from the request's bytes.",
+        description="Prompt tokens that must be exceeded, as estimated from the request's bytes.",
     )
     capability: Capability | None = Field(
-        default=None, description="Capability that the request needs."
+        default=None, description="Capability that the request must need."
     )
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if self == _NO_CONDITION:
-            raise ValueError("must name a condition, or be left out")
+            raise ValueError("must name a condition or be left out")
         return self
 
 
@@ -140,7 +142,7 @@ class RuleSection(Strict):
     """A chain of models, with the conditions under which it is tried."""
 
     condition: ConditionSection | None = Field(
-        default=None, alias="if", description="Left out, the rule always applies."
+        default=None, alias="if", description="Conditions; without them the rule always applies."
     )
     steps: Steps = Field(alias="try", description="Models in order; of a map one is drawn.")
 
@@ -151,15 +153,15 @@ class PromiseSection(Strict):
     supports: tuple[Capability, ...] = ()
     context_min: Tokens | None = None
     input_price_max: Dollars | None = Field(
-        default=None, description="Dollars per million tokens of input, at every endpoint."
+        default=None, description="Most dollars per million input tokens at any endpoint."
     )
     output_price_max: Dollars | None = Field(
-        default=None, description="Dollars per million tokens of output, at every endpoint."
+        default=None, description="Most dollars per million output tokens at any endpoint."
     )
 
 
 class RouteDomainsSection(Strict):
-    """The domains of a tool on a route, each list in place of the tool's own."""
+    """Domains of a tool on a route; each list replaces the list of the tool."""
 
     allowed_domains: Domains | None = Field(
         default=None, description="The only domains that are searched or fetched; empty for any."
@@ -169,7 +171,7 @@ class RouteDomainsSection(Strict):
     )
 
     def merge(self, rules: DomainRules) -> DomainRules:
-        """Return the rules with the lists that are stated here."""
+        """Return the domain rules with the lists that this section states."""
         allowed, blocked = self.allowed_domains, self.blocked_domains
         return DomainRules(
             allowed=rules.allowed if allowed is None else allowed,
@@ -180,7 +182,7 @@ class RouteDomainsSection(Strict):
 class RouteSection(
     Strict, json_schema_extra={"oneOf": [{"required": ["try"]}, {"required": ["rules"]}]}
 ):
-    """A chain of models, or rules with a chain each, of which the first that applies counts."""
+    """Chain of models, or rules with a chain each; the first rule that applies is used."""
 
     description: Sentence
     steps: Steps | None = Field(
@@ -188,17 +190,19 @@ class RouteSection(
     )
     rules: Annotated[tuple[RuleSection, ...], Field(min_length=1, max_length=64)] | None = None
     next_on: tuple[NextOn, ...] = Field(
-        default=NEXT_ON_DEFAULT, description="Errors on which the next attempt is made."
+        default=NEXT_ON_DEFAULT,
+        description="Errors after which the next endpoint or model is tried.",
     )
     retry: Annotated[RetrySection, Stated] | None = Field(
-        default=None, description="Single keys that replace those of `defaults.retry`."
+        default=None, description="Overrides of single keys of `defaults.retry`."
     )
     promise: PromiseSection | None = None
     guardrail: GuardrailSection | None = Field(
-        default=None, description="For every endpoint of the route that has none of its own."
+        default=None,
+        description="Guardrail for every endpoint of the route that does not state one.",
     )
     server_tools: Mapping[ToolOfWeb, RouteDomainsSection] = Field(
-        default={}, description="Domains of server tools on this route, by the tool."
+        default={}, description="Domains of server tools on this route, by tool."
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""The settings of routing.yaml that hold for every route and endpoint without others."""
+"""Defaults of routing.yaml for routes and endpoints that do not override them."""
 
 from typing import Annotated
 
@@ -15,44 +15,44 @@ class AttemptTimeoutsSection(Strict):
 
     connect_s: Seconds = Field(default=10.0, description="Time to connect, TLS included.")
     first_token_s: Seconds = Field(default=120.0, description="Time until the first content.")
-    idle_s: Seconds = Field(default=120.0, description="Longest silence within an answer.")
+    idle_s: Seconds = Field(default=120.0, description="Longest silence within a reply.")
 
     @property
     def attempt(self) -> Timeouts:
-        """The limits that hold for each attempt."""
+        """Time limits of each attempt."""
         return Timeouts(
             connect_s=self.connect_s, first_token_s=self.first_token_s, idle_s=self.idle_s
         )
 
 
 class TimeoutsSection(AttemptTimeoutsSection):
-    """Time limits of one attempt, and of a whole answer that is not streamed."""
+    """Time limits of one attempt, and of a whole reply that is not streamed."""
 
-    # A connection without a byte is cut after 300 s: docs/decisions/0020.
     non_streamed_total_s: Seconds = Field(
-        default=285.0, description="Time for all attempts of an answer that is not streamed."
+        default=285.0, description="Time for all attempts of a reply that is not streamed."
     )
+    """Lambda cuts a connection that is silent for 300 s: docs/decisions/0020."""
 
 
 class CooldownSection(Strict):
-    """The rule by which a failing endpoint rests: it then is the last of every plan."""
+    """Rule by which a failing endpoint rests, which puts it last in every plan."""
 
     after_failures: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=3, description="Failures within `within_s` after which an endpoint rests."
+        default=3, description="Failures within `within_s` that make an endpoint rest."
     )
-    within_s: Interval = Field(default=60.0, description="Time in which failures are counted.")
+    within_s: Interval = Field(default=60.0, description="Period in which failures are counted.")
     rest_s: Seconds = Field(default=30.0, description="Time for which an endpoint rests.")
 
     @property
     def policy(self) -> CooldownPolicy:
-        """The policy as the stores take it."""
+        """Policy in the type that the stores use."""
         return CooldownPolicy(
             after_failures=self.after_failures, within_s=self.within_s, rest_s=self.rest_s
         )
 
 
 class DefaultsSection(Strict):
-    """Settings of every route and endpoint that states no others."""
+    """Settings of every route and endpoint that does not override them."""
 
     timeouts: TimeoutsSection = Field(default_factory=TimeoutsSection)
     retry: RetrySection = Field(default_factory=RetrySection)
@@ -64,12 +64,14 @@ class DefaultsSection(Strict):
     )
     rounds_max: Annotated[int, Field(ge=1, le=20)] = Field(
         default=6,
-        description="Answers of a model within one request that runs tools of the gateway's.",
+        description="Most replies of a model within one request that runs server tools.",
     )
     early_commit_after_s: Seconds = Field(
         default=10.0,
-        description="Silence after which a stream answers 200 before its first content; 0: never.",
+        description="Silence after which a stream answers 200 before its first content; 0 for "
+        "never.",
     )
     keep_alive_s: Interval = Field(
-        default=15.0, description="Interval of comments in a silent stream that answered 200."
+        default=15.0,
+        description="Interval of keep-alive comments in a silent stream that has answered 200.",
     )

@@ -1,4 +1,4 @@
-"""The days on which models and endpoints end, as routing.yaml states them."""
+"""Days on which models and endpoints end, as routing.yaml states them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
@@ -10,50 +10,50 @@ from pydantic import Field
 from tollgate.core.routing.lifecycle import ENDLESS, Lifecycle
 from tollgate.routing.scalars import Day, ModelSlug, Strict
 
-# A quarter of a year, in which people can move to a successor: replies and the check announce it.
+# Replies and the check announce an end this long before, so that people can move to a successor.
 NOTICE: Final = timedelta(days=90)
 
 
 class EndSection(Strict):
-    """The days on which a model ends, or an endpoint before its model does."""
+    """Days on which a model ends, or an endpoint that ends before its model."""
 
     deprecated: Day | None = Field(
-        default=None, description="Day from which its provider advises against it."
+        default=None, description="Day from which the provider advises against use."
     )
     retires: Day | None = Field(
-        default=None, description="UTC day from whose first second on no request is sent."
+        default=None, description="UTC day from whose start no requests are sent."
     )
 
     @property
     def announced(self) -> date | None:
-        """The first day on which replies and the check announce the end; None without an end."""
+        """First day on which replies and the check announce the end; None without an end."""
         days = (self.deprecated, self.retires and self.retires - NOTICE)
         return min((day for day in days if day is not None), default=None)
 
 
 class SuccessionSection(EndSection):
-    """The days on which a model begins and ends, and the model that comes after it."""
+    """Days on which a model begins and ends, and the successor of the model."""
 
     released: Day | None = Field(
         default=None,
-        description="Day of its release, which `/models` shows; by default the first `checked`.",
+        description="Release day, shown by `/models`; defaults to the earliest `checked`.",
     )
     successor: ModelSlug | None = Field(
-        default=None, description="Model to use instead, which errors and headers name."
+        default=None, description="Model to use instead; errors and headers name it."
     )
     after_retirement: Literal["refuse", "successor"] | None = Field(
         default=None,
-        description="Whether a request after `retires` is refused, the default, or goes to "
+        description="Whether requests after `retires` are refused (the default) or go to "
         "`successor`.",
     )
 
     def is_refused_at(self, now_s: float) -> bool:
-        """Return True if a request for it is refused, whatever its endpoints are."""
+        """Return True if all requests for the model are refused, whatever its endpoints state."""
         return self.after_retirement != "successor" and _first(self.retires) <= now_s
 
 
 def make_lifecycle(model: SuccessionSection, endpoint: EndSection) -> Lifecycle:
-    """Return the end of an endpoint: its own days, or those of its model if they are earlier."""
+    """Return the end of an endpoint: the earlier of its days and its model's days."""
     notice = _first(model.announced, endpoint.announced)
     if notice == inf:
         return ENDLESS
@@ -66,7 +66,7 @@ def make_lifecycle(model: SuccessionSection, endpoint: EndSection) -> Lifecycle:
 
 
 def list_redirects(models: Mapping[str, SuccessionSection]) -> dict[str, tuple[float, str]]:
-    """Return the models that hand on to a successor: from when, and its slug."""
+    """Return the time of the change and the successor, by slug of each model with one."""
     return {
         slug: (_midnight_s(model.retires), model.successor)
         for slug, model in models.items()
@@ -75,7 +75,7 @@ def list_redirects(models: Mapping[str, SuccessionSection]) -> dict[str, tuple[f
 
 
 def list_successors(slug: str, models: Mapping[str, SuccessionSection]) -> Iterator[str]:
-    """Yield a model's successor, the successor of that, and so on, until one repeats or ends."""
+    """Yield a model's chain of successors, until one repeats or has no successor."""
     met = {slug}
     while (model := models.get(slug)) is not None and model.successor is not None:
         slug = model.successor
@@ -86,7 +86,7 @@ def list_successors(slug: str, models: Mapping[str, SuccessionSection]) -> Itera
 
 
 def list_heirs(slug: str, find: Callable[[str], SuccessionSection | None]) -> Iterator[str]:
-    """Yield the model that takes a model's place on its end, the one after that, and so on."""
+    """Yield the models that replace a model after its end, one after the other."""
     met = {slug}
     while (model := find(slug)) is not None and model.after_retirement == "successor":
         if model.successor is None or model.successor in met:

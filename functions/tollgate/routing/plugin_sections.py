@@ -1,4 +1,4 @@
-"""The plugins of routing.yaml: what the gateway does with a request before a model sees it."""
+"""Plugins of routing.yaml: what the gateway does to a request before a model gets it."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -22,18 +22,18 @@ OcrEngine = Literal["mistral", "textract"]
 
 
 class OcrService(Struct, frozen=True, kw_only=True):
-    """A service that recognizes text, its way in, and the form in which it reads pages."""
+    """Service that recognizes text: its address, credentials, and the form of its pages."""
 
     base_url: str | None
-    """The public address; None for a service of AWS, which has one in each region."""
+    """Public address; None for an AWS service, which has one in each region."""
     aws_service: str | None
-    """The name for which the role signs its requests; None for a service with a key and models."""
+    """AWS service name for signed requests; None for a service with a key and models."""
     reads_pictures: bool
-    """True if it gets a picture of each page in place of the file."""
+    """True if the service gets a picture of each page instead of the file."""
 
     @property
     def has_key(self) -> bool:
-        """True if it takes a key, and the name of a model."""
+        """True if the service needs a key and the name of a model."""
         return self.aws_service is None
 
 
@@ -46,85 +46,90 @@ OCR_SERVICES: Final[Mapping[OcrEngine, OcrService]] = {
 
 
 class PagePricesSection(Strict):
-    """Dollars for each page of a PDF that the gateway reads, by the way of reading."""
+    """Dollars per PDF page that the gateway reads, by the form in which it is sent."""
 
-    text: Dollars = Field(default=Decimal(0), description="A page that is sent as its text.")
+    text: Dollars = Field(default=Decimal(0), description="Page that is sent as text.")
     images: Dollars = Field(
-        default=Decimal(0), description="A page that is sent as its text and a picture."
+        default=Decimal(0), description="Page that is sent as text and a picture."
     )
 
 
 class OcrPriceSection(Strict):
-    """The price of a recognized page, and its source."""
+    """Price of a recognized page, and its source."""
 
-    page: Dollars = Field(description="Per page that is recognized.")
+    page: Dollars = Field(description="Dollars per recognized page.")
     source: Sentence = Field(description="Page that publishes the price.")
     checked: Day = Field(description="Day on which the source was read.")
 
 
 class OcrSection(Strict):
-    """Recognition of scanned pages by a paid service, for models that do not see."""
+    """Recognition of scanned pages by a paid service, for models without image input."""
 
     engine: OcrEngine = Field(description="Service that recognizes.")
     model: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = Field(
-        default=None, description="The service's own name of its model, if it has several."
+        default=None, description="Model name at the service, if it has several."
     )
     region: Region | None = Field(
-        default=None, description="AWS region of `textract`; the stack's own if it is left out."
+        default=None, description="AWS region of `textract`; defaults to the stack's region."
     )
     base_url: BaseUrl | None = Field(
-        default=None, description="Address of the service; its public one if it is left out."
+        default=None, description="Address of the service; defaults to its public address."
     )
     private: bool | None = Field(
         default=None,
-        description="Whether `base_url` is in a network of your own, where a key may go by http.",
+        description="Whether `base_url` is in your own network, so that a key may be sent over "
+        "http.",
     )
     key: KeySection | None = Field(default=None, description="Key for the service.")
-    price: OcrPriceSection = Field(description="Price of a page, in place of its `text` price.")
+    price: OcrPriceSection = Field(
+        description="Price of a recognized page, charged instead of its `text` price."
+    )
     pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        default=50, description="Pages of one request that are recognized; more are refused."
+        default=50, description="Most pages to recognize in one request; more are refused."
     )
     text_bytes_max: Annotated[int, Field(ge=1_000, le=100_000)] = Field(
-        default=12_000, description="Bytes of the text of a page, which is cut there."
+        default=12_000, description="Most bytes of text from one page; the rest is cut off."
     )
     timeout_s: RunSeconds = Field(default=60.0, description="Time for one document.")
 
     @property
     def service(self) -> OcrService:
-        """The service of the engine."""
+        """Service of the engine."""
         return OCR_SERVICES[self.engine]
 
     @property
     def address(self) -> str | None:
-        """The address of the service; None for AWS's own in the region."""
+        """Address of the service; None for the AWS address in the region."""
         return self.service.base_url if self.base_url is None else self.base_url
 
     @property
     def sends_credentials(self) -> bool:
-        """True: every service has a key, or a signature of the role."""
+        """True, since each service gets a key or a signature by the role."""
         return True
 
 
 class PdfSection(Strict):
-    """Reading documents for models and providers that do not read them."""
+    """Reading of documents for models and providers that do not read them."""
 
     engine: Literal["text", "images"] = Field(
         default="images",
-        description="`images` sends text and a picture of each page to models that see, `text` a "
-        "picture only of a page without text. Models that do not see get text.",
+        description="`images` sends text and a picture of each page to models with image "
+        "input; `text` sends "
+        "a picture only of pages without text. Other models always get text.",
     )
     pages_max: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        default=100, description="Pages of one PDF; a longer one is refused."
+        default=100, description="Most pages of one PDF; a longer PDF is refused."
     )
-    price: PagePricesSection = Field(description="Price of a page by the way of reading.")
+    price: PagePricesSection = Field(description="Price of a page by the form in which it is sent.")
     ocr: OcrSection | None = Field(
-        default=None, description="Recognition of scans; without it, a model that sees is needed."
+        default=None,
+        description="Recognition of scans; without it, scans need a model with image input.",
     )
 
 
 class PluginsSection(Strict):
-    """The plugins that requests may use."""
+    """Plugins that requests may use."""
 
     pdf: PdfSection | None = Field(
-        default=None, description="Reading documents; without it, models read their own."
+        default=None, description="Reading of documents; without it, only models read documents."
     )

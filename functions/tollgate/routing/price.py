@@ -1,4 +1,4 @@
-"""Bill usage at a price: a line per class of tokens, each rounded once, and their sum."""
+"""Bill usage at a price: one line per class of tokens or fee, each rounded once."""
 
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
@@ -13,7 +13,7 @@ from tollgate.core.records.generation import BillLine, Fee
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.pictures import Picture, sides
 
-# Lines of these classes are the model's; every other line is a tool's or a page's.
+# Classes billed for the model; every other line is for a tool or a page.
 MODEL_ITEMS: Final = frozenset(
     {
         "input",
@@ -36,7 +36,7 @@ MODEL_ITEMS: Final = frozenset(
         "unpriced_web_search",
     }
 )
-# A provider charges for these and the catalog has no price for them: lines that cost nothing.
+# Items that a provider charges for but the catalog has no price for; their lines cost nothing.
 UNPRICED_ITEMS: Final = frozenset({"unpriced_web_search"})
 _DAY_MINUTES: Final = 1_440
 # 1970-01-01 was a Thursday.
@@ -44,12 +44,12 @@ _EPOCH_WEEKDAY: Final = 3
 _PIECES_PER_RATE: Final = Decimal(1_000_000)
 _THOUSANDS_PER_RATE: Final = 1_000
 _NANO_USD_PER_USD_PER_MILLION: Final = Decimal(1_000)
-# A million seconds, with more places than a rate is rounded to.
+# Hours in a million seconds, with more digits than a rate is rounded to.
 _HOURS_PER_MILLION_SECONDS: Final = Decimal("277.777777777777777777777778")
-# Rates by the second are rounded so that a record can store them.
+# Rates per second are rounded so that a record can store them.
 _RATE_STEP: Final = Decimal("1e-9")
-# Each line of a bill may be rounded up by half a nano-dollar: ten of tokens at most, and one for
-# each of `PIECES` that has a rate. Those of fees and searches are not in the bound.
+# Each line of a bill may be rounded up by half a nano-dollar: at most ten lines of tokens, and one
+# for each unit of `PIECES` with a rate. The bound leaves out lines of fees and searches.
 _ROUNDING_OF_TOKENS_NANO_USD: Final = Decimal(5)
 _ROUNDING_OF_PIECE_NANO_USD: Final = Decimal("0.5")
 _FREE: Final = Decimal(0)
@@ -57,33 +57,48 @@ _ANSWER_UNITS_MAX: Final = Units(images=1)
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """Rates in dollars, per million tokens unless a line states another unit; None is no rate.
+    """Rates in dollars, per million tokens unless a field states another unit; None is no rate.
 
-    A class of tokens without a rate is never free: it is billed at the rate in its line.
+    A class of tokens without a rate is never free: its field names the rate used instead.
     """
 
     input: Decimal
     output: Decimal
-    cache_read: Decimal | None = None  # else input
-    cache_write: Decimal | None = None  # else input
-    cache_write_1h: Decimal | None = None  # else input
-    request: Decimal | None = None  # per request; else free
-    audio_input: Decimal | None = None  # else input
-    audio_output: Decimal | None = None  # else output
-    cache_read_audio: Decimal | None = None  # else cache_read
-    image_input: Decimal | None = None  # else input
-    image_output: Decimal | None = None  # else output
-    image: Decimal | None = None  # per image made or judged; else billed by its tokens alone
-    audio_hour: Decimal | None = None  # per hour of sound read, by the second; else its tokens
-    characters: Decimal | None = None  # per million characters spoken; else its tokens
-    text_units: Decimal | None = None  # per thousand units that a guardrail reads; else free
-    web_search: Decimal | None = None  # per search; else a line of the bill that costs nothing
+    cache_read: Decimal | None = None
+    """Falls back to `input`."""
+    cache_write: Decimal | None = None
+    """Falls back to `input`."""
+    cache_write_1h: Decimal | None = None
+    """Falls back to `input`."""
+    request: Decimal | None = None
+    """Per request; free without a rate."""
+    audio_input: Decimal | None = None
+    """Falls back to `input`."""
+    audio_output: Decimal | None = None
+    """Falls back to `output`."""
+    cache_read_audio: Decimal | None = None
+    """Falls back to `cache_read`."""
+    image_input: Decimal | None = None
+    """Falls back to `input`."""
+    image_output: Decimal | None = None
+    """Falls back to `output`."""
+    image: Decimal | None = None
+    """Per image generated or moderated; without a rate only its tokens are billed."""
+    audio_hour: Decimal | None = None
+    """Per hour of audio input, billed by the second; without a rate its tokens are billed."""
+    characters: Decimal | None = None
+    """Per million characters spoken; without a rate the tokens are billed."""
+    text_units: Decimal | None = None
+    """Per thousand units that a guardrail reads; free without a rate."""
+    web_search: Decimal | None = None
+    """Per search by the provider; without a rate the bill has a line that costs nothing."""
 
-    search: Decimal | None = None  # per unit of search of a reranker; else free
+    search: Decimal | None = None
+    """Per search unit of a reranker; free without a rate."""
 
     @property
     def input_dearest(self) -> Decimal:
-        """The highest rate at which a token of the prompt can be billed."""
+        """Highest rate at which a token of the prompt can be billed."""
         rates = (
             self.input,
             self.cache_read,
@@ -97,12 +112,12 @@ class Price(Struct, frozen=True, kw_only=True):
 
     @property
     def output_dearest(self) -> Decimal:
-        """The highest rate at which a token of the answer can be billed."""
+        """Highest rate at which a token of the reply can be billed."""
         return max(self.output, self.audio_output or _FREE, self.image_output or _FREE)
 
     @property
     def usd_per_million_pieces(self) -> Mapping[str, tuple[str, Decimal]]:
-        """The item and the rate of each unit of `PIECES` that has a rate."""
+        """Item and rate of each unit of `PIECES` that has a rate."""
         rates: dict[str, tuple[str, Decimal]] = {}
         if self.image:
             rates["images"] = ("image", self.image * _PIECES_PER_RATE)
@@ -119,23 +134,30 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class PriceOverride(Struct, frozen=True, kw_only=True):
-    """Rates that replace others while all conditions hold; None is no condition.
+    """Rates that replace the base rates while all conditions hold; None is no condition.
 
-    Times are half open. Hours over midnight are of the day on which they begin.
+    Times are half open. Hours that span midnight belong to the day on which they begin.
     """
 
-    rates: Mapping[str, Decimal]  # by the names of the fields of Price
-    since_s: int | None = None  # Unix seconds
+    rates: Mapping[str, Decimal]
+    """New rates by field name of `Price`."""
+    since_s: int | None = None
+    """Unix time."""
     until_s: int | None = None
+    """Unix time."""
     prompt_tokens_over: int | None = None
-    utc_minutes: tuple[int, int] | None = None  # minutes of the day, over midnight if end < start
-    utc_weekdays: frozenset[int] | None = None  # Monday is 0
-    image_size: str | None = None  # width and height, as a request states them
-    image_over: tuple[int, int] | None = None  # a width and a height, of which one is exceeded
+    utc_minutes: tuple[int, int] | None = None
+    """First minute of the day and the minute after the last; spans midnight if end < start."""
+    utc_weekdays: frozenset[int] | None = None
+    """Days of the week; Monday is 0."""
+    image_size: str | None = None
+    """Width and height as the request states them."""
+    image_over: tuple[int, int] | None = None
+    """Width and height; the condition holds if the image exceeds either."""
     image_quality: str | None = None
 
     def holds_at(self, when_s: float) -> bool:
-        """Return True if the conditions on time hold, for a prompt of any size."""
+        """Return True if the conditions on time hold."""
         if self.since_s is not None and when_s < self.since_s:
             return False
         if self.until_s is not None and when_s >= self.until_s:
@@ -144,18 +166,18 @@ class PriceOverride(Struct, frozen=True, kw_only=True):
         if self.utc_minutes is not None:
             start, end = self.utc_minutes
             if start > end and minute < end:
-                # After midnight the hours still belong to the day on which they began.
+                # Hours after midnight belong to the day on which they began.
                 day -= 1
             elif not (start <= minute < end if start < end else start <= minute):
                 return False
         return self.utc_weekdays is None or (day + _EPOCH_WEEKDAY) % 7 in self.utc_weekdays
 
     def holds_over(self, prompt_tokens: int) -> bool:
-        """Return True if the condition on the prompt holds, at any time."""
+        """Return True if the condition on the prompt's size holds."""
         return self.prompt_tokens_over is None or prompt_tokens > self.prompt_tokens_over
 
     def holds_for(self, picture: Picture | None) -> bool:
-        """Return True if the conditions on pictures hold; one that states no size has none."""
+        """Return True if the conditions on pictures hold; an unstated size matches none."""
         if self.image_size is None and self.image_over is None and self.image_quality is None:
             return True
         if picture is None:
@@ -172,13 +194,13 @@ class PriceOverride(Struct, frozen=True, kw_only=True):
 
 
 class PriceSchedule(Struct, frozen=True, kw_only=True):
-    """A price that may depend on the time and on the size of the prompt."""
+    """Price that may depend on the time, on the prompt's size and on the picture."""
 
     base: Price
     overrides: tuple[PriceOverride, ...] = ()
 
     def at(self, when_s: float, prompt_tokens: int, picture: Picture | None = None) -> Price:
-        """Return the rates of a request; of several overrides that hold the last wins, by rate."""
+        """Return the rates of a request; if several overrides hold, the last wins for each rate."""
         rates: dict[str, Decimal] = {}
         for override in self.overrides:
             if (
@@ -192,7 +214,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
     def possible(
         self, when_s: float, prompt_tokens_max: int, picture: Picture | None = None
     ) -> tuple[Price, ...]:
-        """Return every price that a prompt of at most `prompt_tokens_max` tokens may have."""
+        """Return every price that can apply to a prompt of at most `prompt_tokens_max` tokens."""
         if not self.overrides:
             return (self.base,)
         sizes = {0} | {
@@ -212,7 +234,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
         units_max: Units | None = None,
         picture: Picture | None = None,
     ) -> int:
-        """Return the highest cost of a choice with a prompt of at most so many tokens."""
+        """Return the highest cost of a choice with at most this many tokens."""
         return max(
             cost_max_nano_usd(input_tokens_max, output_tokens_max, price, units_max)
             for price in self.possible(when_s, input_tokens_max, picture)
@@ -220,7 +242,7 @@ class PriceSchedule(Struct, frozen=True, kw_only=True):
 
 
 def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine, ...]:
-    """Return the lines of one answer; a class that is zero or not reported has no line."""
+    """Return the bill of one reply; classes that are zero or not reported have no line."""
     audio_input = audio_output = audio_read = 0
     if price.audio_input is not None:
         audio_input = _part(usage.audio_input_tokens, usage.uncached_input_tokens)
@@ -261,12 +283,12 @@ def bill(usage: Usage, price: Price, fees: Iterable[Fee] = ()) -> tuple[BillLine
 
 
 def bill_fees(fees: Iterable[Fee]) -> tuple[BillLine, ...]:
-    """Return a line for each fee, of nothing too: that a tool ran is part of the bill."""
+    """Return a line for each fee, including free tools, so that the bill shows each run."""
     return tuple(_fee_line(fee) for fee in fees if fee.quantity)
 
 
 def _searches(usage: Usage, price: Price) -> Fee:
-    """Return the fee of the provider's own searches; without a rate it has another name."""
+    """Return the fee of the provider's searches, under a different item if there is no rate."""
     searches = usage.web_searches or 0
     if price.web_search is None:
         return Fee(item="unpriced_web_search", quantity=searches, usd_each=_FREE)
@@ -276,10 +298,10 @@ def _searches(usage: Usage, price: Price) -> Fee:
 def cost_max_nano_usd(
     input_tokens_max: int, output_tokens_max: int, price: Price, units_max: Units | None = None
 ) -> int:
-    """Return the highest cost of a choice, whichever classes its prompt is billed as.
+    """Return the highest cost of a choice, whichever classes its tokens are billed as.
 
-    `units_max` are those of work on inputs; a choice of a conversation has one image at most. The
-    searches that a provider runs by itself have no bound, and are left out.
+    `units_max` is for work on inputs; a choice of a conversation has at most one image. Searches
+    that a provider runs are left out, because they have no bound.
     """
     pieces = price.usd_per_million_pieces
     exact = (
@@ -296,7 +318,7 @@ def cost_max_nano_usd(
 
 
 def _part(tokens: int | None, whole: int | None) -> int:
-    """Return the tokens that are part of `whole`: a provider may report more, which is capped."""
+    """Return the tokens of a part, capped at `whole`, since providers may report more."""
     return min(tokens or 0, whole or 0)
 
 

@@ -1,4 +1,4 @@
-"""The prices of routing.yaml: rates with their source, and the overrides that replace them."""
+"""Prices of routing.yaml: rates with their source, and overrides that replace rates."""
 
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -21,66 +21,66 @@ from tollgate.routing.scalars import (
 
 
 class PriceSection(Strict):
-    """Rates in dollars, and their source. A class of tokens without a rate is never free."""
+    """Rates in dollars and their source; a class of tokens without a rate is never free."""
 
-    input: Dollars = Field(description="Per million tokens of the prompt.")
+    input: Dollars = Field(description="Per million prompt tokens.")
     output: Dollars = Field(
         default=Decimal(0),
-        description="Per million tokens of the answer; required for chat, and for no other kind.",
+        description="Per million reply tokens; required for chat only.",
     )
     cache_read: Dollars | None = Field(
-        default=None, description="Per million cached tokens; `input` if it is left out."
+        default=None, description="Per million cached tokens; defaults to `input`."
     )
     cache_write: Dollars | None = Field(
-        default=None, description="Per million tokens cached for 5 minutes; else `input`."
+        default=None,
+        description="Per million tokens written to a 5-minute cache; defaults to `input`.",
     )
     cache_write_1h: Dollars | None = Field(
-        default=None, description="Per million tokens cached for an hour; else `input`."
+        default=None,
+        description="Per million tokens written to a 1-hour cache; defaults to `input`.",
     )
     audio_input: Dollars | None = Field(
-        default=None, description="Per million tokens of audio in the prompt; else `input`."
+        default=None, description="Per million audio tokens in the prompt; defaults to `input`."
     )
     audio_output: Dollars | None = Field(
-        default=None, description="Per million tokens of audio in the answer; else `output`."
+        default=None, description="Per million audio tokens in the reply; defaults to `output`."
     )
     cache_read_audio: Dollars | None = Field(
-        default=None, description="Per million cached tokens of audio; else `cache_read`."
+        default=None, description="Per million cached audio tokens; defaults to `cache_read`."
     )
     request: Dollars | None = Field(default=None, description="Per request.")
     image_input: Dollars | None = Field(
-        default=None, description="Per million tokens of images in the prompt; else `input`."
+        default=None, description="Per million image tokens in the prompt; defaults to `input`."
     )
     image_output: Dollars | None = Field(
-        default=None, description="Per million tokens of images in the answer; else `output`."
+        default=None, description="Per million image tokens in the reply; defaults to `output`."
     )
     image: Dollars | None = Field(
         default=None,
-        description="Per image made or judged, beside its tokens; overrides have other sizes and "
-        "qualities.",
+        description="Per generated or moderated image, in addition to its tokens; "
+        "overrides can set sizes and qualities.",
     )
     audio_hour: Dollars | None = Field(
-        default=None, description="Per hour of sound that is read, billed by the second."
+        default=None, description="Per hour of audio input, billed by the second."
     )
     characters: Dollars | None = Field(
-        default=None, description="Per million characters of text that is spoken."
+        default=None, description="Per million characters of spoken text."
     )
     text_units: Dollars | None = Field(
         default=None,
-        description="Per thousand units of 1,000 characters that a guardrail reads, all its "
-        "policies together.",
+        description="Per thousand units of 1,000 characters that a guardrail reads; "
+        "the sum of its policies' prices.",
     )
     web_search: Dollars | None = Field(
-        default=None, description="Per search that the provider runs by itself."
+        default=None, description="Per web search that the provider runs."
     )
-    search: Dollars | None = Field(
-        default=None, description="Per unit of search, for the kind rerank."
-    )
-    source: Sentence = Field(description="Page or package that publishes the price.")
-    checked: Day = Field(description="Day on which the source was read.")
+    search: Dollars | None = Field(default=None, description="Per search unit, for kind rerank.")
+    source: Sentence = Field(description="Web page or package that publishes the price.")
+    checked: Day = Field(description="Day on which somebody last read the source.")
 
     @property
     def price(self) -> Price:
-        """The rates as the bill takes them."""
+        """Rates in the type that bills use."""
         return Price(**{name: getattr(self, name) for name in Price.__struct_fields__})
 
 
@@ -89,37 +89,40 @@ WEEKDAYS: Final[tuple[Weekday, ...]] = get_args(Weekday)
 
 
 def _in_order(days: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
-    """Sort days from Monday on, each once: spelling must not change the catalog's hash."""
+    """Sort days from Monday without repeats, since spelling must not change the catalog's hash."""
     return tuple(day for day in WEEKDAYS if day in days)
 
 
 class WhenSection(Strict, json_schema_extra={"minProperties": 1}):
-    """The conditions of an override, all of which must hold."""
+    """Conditions of an override, all of which must hold."""
 
     since: Day | None = Field(
-        default=None, alias="from", description="UTC day from whose first second on it holds."
+        default=None, alias="from", description="First UTC day of the override."
     )
-    until: Day | None = Field(default=None, description="UTC day before which it holds.")
+    until: Day | None = Field(
+        default=None, description="UTC day after the last day of the override."
+    )
     prompt_tokens_over: Tokens | None = Field(
-        default=None, description="Size that the whole prompt exceeds, cached tokens included."
+        default=None, description="Prompt tokens, cached ones included, that must be exceeded."
     )
     utc_window: UtcWindow | None = Field(
-        default=None, description="Minutes of the day such as 16:30-00:30, the last not included."
+        default=None, description="Time of day such as 16:30-00:30; the end is not included."
     )
     utc_days: (
         Annotated[tuple[Weekday, ...], Field(min_length=1), AfterValidator(_in_order)] | None
     ) = Field(
         default=None,
-        description="Days of the week; a window over midnight is of the day on which it begins.",
+        description="Days of the week; a window that spans midnight belongs to the day on "
+        "which it begins.",
     )
     image_size: ImageSize | None = Field(
-        default=None, description="Size that a request for images states, such as 1024x1024."
+        default=None, description="Size that a request for images must state, such as 1024x1024."
     )
     image_over: ImageSize | None = Field(
-        default=None, description="Size than which stated images are wider or higher."
+        default=None, description="Size that stated images must exceed in width or height."
     )
     image_quality: Slug | None = Field(
-        default=None, description="Quality that a request for images states."
+        default=None, description="Quality that a request for images must state."
     )
 
     @model_validator(mode="after")
@@ -137,7 +140,7 @@ _NO_CONDITION: Final = WhenSection.model_construct()
 
 
 class RatesSection(Strict, json_schema_extra={"minProperties": 1}):
-    """The rates that an override replaces, by the names and units of `price`."""
+    """Rates that an override replaces, with the names and units of `price`."""
 
     input: Dollars | None = None
     output: Dollars | None = None
@@ -168,14 +171,14 @@ _NO_RATES: Final = RatesSection.model_construct()
 
 
 class OverrideSection(Strict):
-    """Other rates under conditions; of several that hold, the last one wins, rate by rate."""
+    """Rates that apply under conditions; if several overrides hold, the last wins for each rate."""
 
     when: WhenSection
     price: RatesSection
 
     @property
     def override(self) -> PriceOverride:
-        """The override as the bill takes it."""
+        """Override in the type that bills use."""
         window, days = self.when.utc_window, self.when.utc_days
         return PriceOverride(
             since_s=_midnight_s(self.when.since),

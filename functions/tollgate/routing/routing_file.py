@@ -1,4 +1,4 @@
-"""The whole of routing.yaml, as the command line reads it; functions read its compiled form."""
+"""Complete routing.yaml as the command line reads it; functions read its compiled form."""
 
 from pydantic import Field
 
@@ -9,36 +9,37 @@ from tollgate.routing.tool_sections import ServerToolsSection
 
 
 class DevSection(Strict):
-    """Files that `tollgate dev` and `tollgate check` read and production leaves out."""
+    """Files for `tollgate dev` and `tollgate check`, which production leaves out."""
 
     include: tuple[FileGlob, ...] = Field(
-        default=(), description="Globs of files beside this one, in the same repository."
+        default=(), description="Globs of files, relative to this file and in the same repository."
     )
 
 
 class Routing(MainFile):
-    """The whole file, or its compiled form, in which everything is written out."""
+    """Complete file, or its compiled form, in which all defaults are written out."""
 
     plugins: PluginsSection | None = Field(
-        default=None, description="Work on requests before a model sees them."
+        default=None, description="Processing of requests before a model gets them."
     )
     server_tools: ServerToolsSection = Field(
         default_factory=ServerToolsSection,
-        description="Tools that the gateway runs within a request that asks for them.",
+        description="Tools that the gateway runs within a request that offers them.",
     )
 
     @property
     def ocr(self) -> OcrSection | None:
-        """The recognition of scanned pages, None without it."""
+        """Recognition of scanned pages; None if it is not configured."""
         pdf = self.plugins.pdf if self.plugins else None
         return pdf.ocr if pdf else None
 
 
 class RoutingFile(Routing):
-    """routing.yaml: the models, their providers, prices and limits that a gateway serves."""
+    """Models that a gateway serves, with their providers, prices and limits."""
 
     include: tuple[FileGlob, ...] = Field(
         default=(),
-        description="Globs of files beside this one, with more of `providers` to `key_tiers`.",
+        description="Globs of files with further sections `providers` to `key_tiers`, relative "
+        "to this file.",
     )
     dev: DevSection = Field(default_factory=DevSection)

@@ -1,7 +1,7 @@
-"""The types of single values in routing.yaml, and the base of its sections.
+"""Types of single values in routing.yaml, and the base of its sections.
 
 Units are part of a key's name. A function reads thousands of decimals and dates at a cold start, so
-pydantic's core reads those of the compiled form without calling Python.
+pydantic's core reads these values of the compiled form without calling Python.
 """
 
 from copy import copy
@@ -49,7 +49,7 @@ def _decimal(value: object) -> object:
 
 
 def _decimal_text(number: Decimal) -> str:
-    """Write a number without exponent or trailing zeros: spelling must not change the sha."""
+    """Write a number without exponent or trailing zeros, since spelling must not change the sha."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -66,7 +66,7 @@ def _date(value: object) -> object:
 
 
 class _Schema(Struct, frozen=True, eq=False):
-    """Gives a type its whole schema, which is put together once for the many fields of the type."""
+    """Annotation that gives a type its whole schema, put together once for all its many fields."""
 
     whole: CoreSchema
 
@@ -77,7 +77,7 @@ class _Schema(Struct, frozen=True, eq=False):
         return copy(self.whole)
 
 
-# Exact; per million tokens unless the key's name or description states another unit.
+# Exact dollars per million tokens, unless the key's name or description states another unit.
 Dollars = Annotated[
     Decimal,
     _Schema(
@@ -95,11 +95,11 @@ Dollars = Annotated[
     ),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": int(_DOLLARS_MAX)}),
 ]
-# The platform ends every invocation after 900 s.
+# Lambda ends every invocation after 900 s.
 Seconds = Annotated[float, Field(ge=0, le=900), BeforeValidator(_float)]
-# Of a run of a tool, which is never longer than the rest of its request.
+# Time limit of a tool run, which is also limited by the rest of its request.
 RunSeconds = Annotated[float, Field(ge=1, le=300), BeforeValidator(_float)]
-# A time in which something is counted or repeated, which cannot be zero.
+# Period in which something is counted or repeated; it cannot be zero.
 Interval = Annotated[float, Field(ge=1, le=900), BeforeValidator(_float)]
 Tokens = Annotated[int, Field(ge=1, le=100_000_000)]
 # The size of a vector.
@@ -118,15 +118,15 @@ Day = Annotated[
 Sentence = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Slug = Annotated[str, StringConstraints(pattern=_SLUG, max_length=64)]
 ModelSlug = Annotated[str, StringConstraints(pattern=MODEL_SLUG, max_length=128)]
-# A name that callers write as `model`: of an alias or of a route.
+# Name of an alias or route, which callers write as `model`.
 Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=128)]
 SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]+$", max_length=256)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=128)]
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
-# Ids of projects and names of locations, which become parts of a path.
+# Project ids and location names, which become parts of a path.
 GoogleName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9:.-]*$", max_length=64)]
-# Without credentials, query or trailing slash: paths are appended to it. A host is spelt in one
-# way: in ASCII, without a dot at its end.
+# Paths are appended to a base URL, so it has no credentials, query or trailing slash. A host has
+# one spelling: ASCII, without a dot at its end.
 _HOST: Final = r"([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])"
 BaseUrl = Annotated[
     str,
@@ -136,11 +136,12 @@ BaseUrl = Annotated[
 ]
 Domain = Annotated[str, StringConstraints(pattern=DOMAIN, max_length=DOMAIN_CHARACTERS_MAX)]
 Domains = Annotated[tuple[Domain, ...], Field(max_length=256)]
-# Half open: the last minute is not included. Over midnight if it is before the first.
+# Half-open window: the end is not included. The window spans midnight if its end is before its
+# start.
 UtcWindow = Annotated[
     str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$")
 ]
-# Width and height of a picture in pixels.
+# Width and height of an image in pixels.
 ImageSize = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$")]
 Percent = Annotated[int, Field(ge=0, le=100)]
 Glob = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9*?\[\]!._:/-]+$", max_length=128)]
@@ -148,24 +149,24 @@ FileGlob = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
 class Strict(BaseModel):
-    """A section in which every key is known and no value is converted."""
+    """Section that refuses unknown keys and converts no values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class KeySection(Strict):
-    """A reference to a provider's key, never the key itself."""
+    """Reference to a provider's key, never the key itself."""
 
     secret: SecretName | None = Field(
         default=None, description="Name of a secret in AWS Secrets Manager."
     )
     env: VariableName | None = Field(
-        default=None, description="Environment variable, which is read before the secret."
+        default=None, description="Environment variable, which takes precedence over the secret."
     )
 
     @property
     def reference(self) -> SecretReference:
-        """The reference as the transports take it."""
+        """Reference in the type that transports use."""
         return SecretReference(env=self.env, secret=self.secret)
 
 
@@ -173,16 +174,16 @@ _Section = TypeVar("_Section", bound=BaseModel)
 
 
 def _stated(section: BaseModel) -> dict[str, object]:
-    """Dump the keys that the file states: the others come from the section that it overrides."""
+    """Dump only the keys that the file states; the others come from the overridden section."""
     return section.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-# Marks a section whose keys replace those of another one: see `merge_section`.
+# Annotation of a section whose keys override those of another section: see `merge_section`.
 Stated = PlainSerializer(_stated)
 
 
 def merge_section(base: _Section, stated: _Section | None) -> _Section:
-    """Return the base with the keys that the file states in `stated`."""
+    """Return the base, overridden by the keys that the file states in `stated`."""
     if stated is None:
         return base
     return base.model_copy(update={key: getattr(stated, key) for key in stated.model_fields_set})

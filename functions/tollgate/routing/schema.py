@@ -1,4 +1,4 @@
-"""The sections of routing.yaml and of its compiled form, as one set of strict models.
+"""Sections of routing.yaml and of its compiled form, as one set of strict models.
 
 No file is read here: `file/load.py` reads YAML on a laptop or in CI, `planning/catalog.py` reads
 the compiled form in a function. Descriptions of fields are shown by editors, through the published
@@ -15,7 +15,8 @@ from pydantic_core import PydanticKnownError
 
 from tollgate.core.limits import Period, TierLimits
 from tollgate.core.money.amounts import nano_usd
-from tollgate.core.request import Capability, Modality, OutputModality, WorkKind
+from tollgate.core.request import Capability, Modality, OutputModality
+from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import Auth, ProviderRow
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import TRANSPORT_NEEDS, FormatName
@@ -52,38 +53,40 @@ def _check_positive(dollars: Decimal) -> Decimal:
 
 
 class BillingSection(Strict):
-    """Settings of workspaces that choose no others, and the unit of credits."""
+    """Billing defaults of workspaces, and the unit of credits."""
 
     admission: Literal["positive", "covered"] = Field(
         default="positive",
-        description="`positive` admits a request while anything is left, `covered` only if its "
-        "highest cost is left.",
+        description="`positive` admits requests while any credit is left, `covered` only if "
+        "the balance covers the highest cost.",
     )
     credits_per_usd: Annotated[Dollars, AfterValidator(_check_positive)] = Field(
-        default=Decimal(1), description="Credits that a caller sees for one dollar."
+        default=Decimal(1), description="Credits that callers see for one dollar."
     )
 
 
 class ProviderSection(Strict):
-    """A provider as a row: its format, its transport, its address and its key."""
+    """Provider with its format, transport, address and key."""
 
     name: Sentence | None = Field(
-        default=None, description="Name for people, as OpenRouter shows it; by default the slug."
+        default=None, description="Display name as on OpenRouter; defaults to the slug."
     )
-    codec: FormatName = Field(description="Format of its requests and answers.")
-    transport: TransportName = Field(description="Way in which its bytes travel.")
+    codec: FormatName = Field(description="Wire format of requests and replies.")
+    transport: TransportName = Field(description="Protocol that carries requests and replies.")
     base_url: BaseUrl | None = Field(
-        default=None, description="Address to which paths are appended, for `http_sse`."
+        default=None, description="Address for `http_sse`, to which paths are appended."
     )
     private: bool | None = Field(
         default=None,
-        description="Whether `base_url` is in a network of your own, where a key may go by http.",
+        description="Whether `base_url` is in your own network, so that a key may be sent over "
+        "http.",
     )
-    region: Region | None = Field(default=None, description="AWS region, for AWS's transports.")
+    region: Region | None = Field(default=None, description="AWS region, for AWS transports.")
     key: KeySection | None = None
     auth: Auth = Field(
         default="bearer",
-        description="`bearer`, the header that takes the key, or `google` for access tokens.",
+        description="`bearer`, the name of another header for the key, or `google` for access "
+        "tokens.",
     )
     project: GoogleName | None = Field(
         default=None, description="Google Cloud project, for `auth: google`."
@@ -93,24 +96,24 @@ class ProviderSection(Strict):
     )
     data_policy: Slug | None = Field(
         default=None,
-        description="Name of your own for its treatment of prompts; no chain leads from one policy "
-        "to another.",
+        description="Your name for the provider's treatment of prompts; "
+        "fallbacks never cross policies.",
     )
     dialect: Dialect = Field(default_factory=Dialect)
 
     @property
     def address(self) -> str | None:
-        """The address to which paths are appended; None where its transport knows it."""
+        """Address to which paths are appended; None if the transport knows the address."""
         return self.base_url
 
     @property
     def sends_credentials(self) -> bool:
-        """True if its requests have a key, a token of an account, or a signature of the role."""
+        """True if requests carry a key, an account's token, or a signature by the role."""
         is_signed = TRANSPORT_NEEDS.get(self.transport) == "region"
         return self.key is not None or self.auth == "google" or is_signed
 
     def row(self, slug: str) -> ProviderRow:
-        """Build the row as the registry takes it."""
+        """Build the provider in the type that the registry uses."""
         return ProviderRow(
             slug=slug,
             name=self.name,
@@ -127,43 +130,46 @@ class ProviderSection(Strict):
 
 
 class EndpointSection(EndSection):
-    """One provider's offer of a model."""
+    """Offer of a model by one provider."""
 
     provider: Slug
     upstream: Annotated[str, StringConstraints(min_length=1, max_length=256)] = Field(
-        description="The provider's own name of the model."
+        description="Name of the model at the provider."
     )
     billed_as: Annotated[
         tuple[Annotated[str, StringConstraints(min_length=1, max_length=256)], ...],
         Field(max_length=32),
     ] = Field(
         default=(),
-        description="Globs of the names under which its provider bills it, for `tollgate "
-        "reconcile`; the upstream name, dated or with a class of tokens behind it, by default.",
+        description="Globs of the model's names on the provider's invoices, for `tollgate "
+        "reconcile`; "
+        "defaults to the upstream name, with a date or a class of tokens appended.",
     )
     max_output: Tokens | None = Field(
         default=None,
-        description="Tokens of one answer here, where they are fewer than the model's.",
+        description="Most tokens of one reply at this endpoint, if fewer than the model's.",
     )
     price: PriceSection
     overrides: Annotated[tuple[OverrideSection, ...], Field(max_length=32)] = Field(
-        default=(), description="Other rates at some times or for large prompts; the last one wins."
+        default=(),
+        description="Rates under conditions, such as times or large prompts; the last override "
+        "wins.",
     )
     weight: Percent | None = Field(
         default=None,
-        description="Share of requests in percent. Without weights endpoints are tried in order.",
+        description="Share of requests in percent; without weights, endpoints are tried in order.",
     )
     timeouts: Annotated[AttemptTimeoutsSection, Stated] | None = Field(
-        default=None, description="Single keys that replace those of `defaults.timeouts`."
+        default=None, description="Overrides of single keys of `defaults.timeouts`."
     )
     dialect: Annotated[Dialect, Stated] | None = Field(
-        default=None, description="Single keys that replace those of the provider's dialect."
+        default=None, description="Overrides of single keys of the provider's dialect."
     )
     guardrail: GuardrailSection | None = None
 
     @property
     def schedule(self) -> PriceSchedule:
-        """The price at any time and for any prompt."""
+        """Price by time, size of the prompt and picture."""
         return PriceSchedule(
             base=self.price.price,
             overrides=tuple(section.override for section in self.overrides),
@@ -171,22 +177,23 @@ class EndpointSection(EndSection):
 
 
 class VectorsSection(Strict):
-    """The vectors that a model of the kind embedding makes."""
+    """Vectors that a model of kind embedding produces."""
 
     dimensions: Dimensions = Field(
-        description="Numbers of a vector, unless a request asks for less."
+        description="Dimensions of a vector, unless a request asks for fewer."
     )
     shorter: Literal["any"] | Annotated[tuple[Dimensions, ...], Field(max_length=64)] = Field(
         default=(), description="Smaller sizes that a request may ask for: a list, or `any`."
     )
     space: Slug | None = Field(
         default=None,
-        description="A name of your own for models whose vectors can be compared. Without it a "
-        "model has a space to itself, and no other one may stand in for it.",
+        description="Your name for a set of models whose vectors are comparable. Without it, "
+        "no other "
+        "model's vectors are, and no other model can be a fallback.",
     )
 
     def can_have(self, dimensions: int) -> bool:
-        """Return whether a request may ask for vectors of this size."""
+        """Return True if a request may ask for vectors of this size."""
         if dimensions == self.dimensions:
             return True
         if self.shorter == "any":
@@ -195,74 +202,73 @@ class VectorsSection(Strict):
 
 
 class ModelSection(SuccessionSection):
-    """A model with its limits and abilities, and its endpoints in order of preference."""
+    """Model with its limits and capabilities, and its endpoints in order of preference."""
 
     name: Sentence = Field(description="Name for people.")
     kind: WorkKind = Field(
-        default="chat", description="The work that it does; each kind has its own routes."
+        default="chat", description="Kind of work; each kind has its own HTTP routes."
     )
     context: Tokens = Field(
-        description="Tokens of prompt and answer together; of one input for other kinds than chat."
+        description="Most tokens of prompt and reply together; for kinds other than chat, of "
+        "one input.",
     )
     max_output: Tokens | None = Field(
-        default=None, description="Tokens of one answer; required for chat, and for no other kind."
+        default=None, description="Most tokens of one reply; required for chat only."
     )
-    vectors: VectorsSection | None = Field(
-        default=None, description="Required for the kind embedding."
-    )
+    vectors: VectorsSection | None = Field(default=None, description="Required for kind embedding.")
     input: Annotated[tuple[Modality, ...], Field(min_length=1)] = Field(
-        default=("text",), description="Modalities that a message may have."
+        default=("text",), description="Modalities that a message may contain."
     )
     makes: Annotated[tuple[OutputModality, ...], Field(min_length=1)] = Field(
-        default=("text",), description="Content that an answer of the kind chat may have."
+        default=("text",), description="Modalities that a reply of kind chat may contain."
     )
     supports: tuple[Capability, ...] = ()
     endpoints: Annotated[tuple[EndpointSection, ...], Field(min_length=1, max_length=16)]
 
     def vector_space(self, slug: str) -> str:
-        """Return the space of its vectors; within one, models may stand in for each other."""
+        """Return the model's vector space; models of one space can replace each other."""
         vectors = self.vectors
         return slug if vectors is None else f"{vectors.space or slug} {vectors.dimensions}"
 
     @property
     def known_since(self) -> date:
-        """The day of its release, or else the first on which one of its prices was checked."""
+        """Release day, or else the earliest day on which a price of the model was checked."""
         return self.released or min(endpoint.price.checked for endpoint in self.endpoints)
 
 
 class AliasSection(Strict):
-    """Another name for a model, a route or an alias."""
+    """Another name for a model, route or alias."""
 
     to: Name
     sunset: Day | None = Field(
-        default=None, description="Day after which the check warns that the alias is still there."
+        default=None, description="Day after which the check warns that the alias still exists."
     )
 
 
 class BudgetSection(Strict):
-    """The dollars that each key of a tier may spend in a period."""
+    """Dollars that each key of a tier may spend in a period."""
 
     usd: Dollars
     per: Period
 
 
 class KeyTierSection(Strict):
-    """Limits of every key of a tier, beside the key's own: the stricter one holds."""
+    """Limits of every key of a tier; the stricter of these and the key's own limits apply."""
 
     models: Annotated[tuple[Glob, ...], Field(min_length=1, max_length=256)] = Field(
-        default=("*",), description="Globs of models, aliases and routes that a key may name."
+        default=("*",), description="Globs of models, aliases and routes that a key may request."
     )
     rpm: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        default=None, description="Requests per minute; bursts may be twice as large."
+        default=None, description="Requests per minute; bursts of twice as many are allowed."
     )
     max_cost_usd_per_request: Dollars | None = Field(
-        default=None, description="Highest cost that one request may turn out to have."
+        default=None, description="Highest possible cost of one request in dollars."
     )
     budget: BudgetSection | None = None
 
     @property
     def limits(self) -> TierLimits | None:
-        """The limits that the ledger holds each key to; None without any."""
+        """Limits that the ledger enforces for each key; None if the tier states none of these."""
         if self.rpm is None and self.budget is None:
             return None
         if self.budget is None:
@@ -275,25 +281,25 @@ class KeyTierSection(Strict):
 
 
 class _NamedSections(Strict):
-    """The sections of every file, but for the models."""
+    """Sections that every file may have, except the models."""
 
     version: Literal[1]
     providers: Mapping[Slug, ProviderSection] = Field(
-        default={}, description="Rows by a slug of your own."
+        default={}, description="Providers by a slug of your choice."
     )
     aliases: Mapping[Name, AliasSection] = Field(
-        default={}, description="Other names, by the name that a caller writes."
+        default={}, description="Aliases by the name that a caller writes."
     )
     routes: Mapping[Name, RouteSection] = Field(
-        default={}, description="Chains of models, by the name that a caller writes."
+        default={}, description="Routes (chains of models) by the name that a caller writes."
     )
     key_tiers: Mapping[Slug, KeyTierSection] = Field(
-        default={}, description="Limits that keys share, by the tier that a key names."
+        default={}, description="Tiers by name: limits of every key that names the tier."
     )
 
 
 class IncludedFile(_NamedSections):
-    """A file that adds providers, models, names and tiers to the main one."""
+    """File that adds providers, models, names and tiers to the main file."""
 
     models: Mapping[ModelSlug, ModelSection] = Field(
         default={}, description="Models by `author/model`."
@@ -301,11 +307,11 @@ class IncludedFile(_NamedSections):
 
 
 ATTRIBUTIONS_MAX: Final = 4
-# Labels of keys, which an operator sets, and other names that spending is grouped by.
+# Labels of keys that an operator sets, and other names by which spending is grouped.
 _TAKEN_LABELS: Final = frozenset(
     {"day", "environment", "key", "member", "model", "provider", "team"}
 )
-# Headers whose values must never be stored.
+# Headers with secrets, whose values must never be stored.
 _SECRET_HEADERS: Final = frozenset(
     {"authorization", "cookie", "proxy-authorization", *get_args(Auth)}
 )
@@ -326,7 +332,7 @@ def _check_source(source: str) -> str:
 AttributionLabel = Annotated[
     str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$"), AfterValidator(_check_label)
 ]
-# A string and no section of its own: a function's start makes no model for it.
+# A string rather than a section, so that a starting function builds no model for it.
 AttributionSource = Annotated[
     str,
     StringConstraints(pattern=r"^(header:[a-z0-9-]{1,64}|metadata:[A-Za-z0-9_.-]{1,64})$"),
@@ -335,7 +341,7 @@ AttributionSource = Annotated[
 
 
 class _MainSections(Strict):
-    """The sections that only the main file has, but for those that few requests need."""
+    """Sections that only the main file has, except those that few requests need."""
 
     defaults: DefaultsSection = Field(default_factory=DefaultsSection)
     billing: BillingSection = Field(default_factory=BillingSection)
@@ -343,18 +349,19 @@ class _MainSections(Strict):
         Mapping[AttributionLabel, AttributionSource], Field(max_length=ATTRIBUTIONS_MAX)
     ] = Field(
         default={},
-        description="Labels of records that callers state about themselves, by the label's name: "
-        "`header:` and a header in lower case, or `metadata:` and a name in the body's metadata.",
+        description="Sources of record labels that callers state, by label: `header:` and a "
+        "header in "
+        "lower case, or `metadata:` and a name in the body's metadata.",
     )
 
 
 class MainFile(_MainSections, IncludedFile):
-    """The main file, but for the sections that few requests need."""
+    """Main file, except the sections that few requests need."""
 
 
 class CompiledRouting(_MainSections, _NamedSections):
-    """The compiled form as functions read it at their start: also of a catalog published earlier.
+    """Compiled form as functions read it at their start, also of a catalog published earlier.
 
-    The models and the sections `plugins` and `server_tools` are not among these: each is read
-    at its first use.
+    The models and the sections `plugins` and `server_tools` are not part of it: each is
+    read at its first use.
     """

@@ -1,4 +1,4 @@
-"""The section `server_tools` of routing.yaml: the tools that the gateway runs for a model."""
+"""Section `server_tools` of routing.yaml: tools that the gateway runs for a model."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
@@ -25,7 +25,7 @@ SearchEngine = Literal["brave", "exa", "firecrawl", "searxng", "tavily"]
 
 
 class EngineHost(Struct, frozen=True, kw_only=True):
-    """The address of a search engine, None if each operator has one of their own, and its key."""
+    """Public address of a search engine (None if operators host it), and whether it needs a key."""
 
     base_url: str | None
     needs_key: bool
@@ -43,15 +43,15 @@ Uses = Annotated[int, Field(ge=1, le=32)]
 
 
 class ToolPriceSection(Strict):
-    """The price of a tool's run, and its source."""
+    """Price of a tool run, and its source."""
 
-    call: Dollars = Field(description="Per run that reached its engine.")
-    source: Sentence = Field(description="Page or package that publishes the price.")
-    checked: Day = Field(description="Day on which the source was read.")
+    call: Dollars = Field(description="Dollars per run that reached its engine.")
+    source: Sentence = Field(description="Web page or package that publishes the price.")
+    checked: Day = Field(description="Day on which somebody last read the source.")
 
 
 class _WebSection(Strict):
-    """Settings of both tools of the web."""
+    """Settings shared by the search and fetch tools."""
 
     uses_max: Uses = Field(default=5, description="Runs of one request, at most.")
     allowed_domains: Domains = Field(
@@ -67,74 +67,74 @@ class _WebSection(Strict):
 
     @property
     def domains(self) -> DomainRules:
-        """The rules that hold for every request."""
+        """Domain rules that hold for every request."""
         return DomainRules(allowed=self.allowed_domains, blocked=self.blocked_domains)
 
 
 class WebSearchSection(_WebSection):
-    """The tool that searches the web: by an engine, by the model's own provider, or both."""
+    """Tool that searches the web by an engine, by the model's provider, or both."""
 
     engine: SearchEngine | None = Field(
-        default=None, description="Engine that searches where no provider does it by itself."
+        default=None, description="Engine that searches if the provider does not."
     )
     native: bool = Field(
         default=False,
-        description="Whether providers search by themselves where they can, at their "
-        "`price.web_search`.",
+        description="Whether providers that can search do so, at their `price.web_search`.",
     )
     base_url: BaseUrl | None = Field(
-        default=None, description="Address of the engine; its public one if it is left out."
+        default=None, description="Address of the engine; defaults to its public address."
     )
     private: bool | None = Field(
         default=None,
-        description="Whether `base_url` is in a network of your own, where a key may go by http.",
+        description="Whether `base_url` is in your own network, so that a key may be sent over "
+        "http.",
     )
     key: KeySection | None = None
     price: ToolPriceSection | None = Field(
-        default=None, description="Price of a search by the engine, which needs one."
+        default=None, description="Price of a search by the engine; required with an engine."
     )
     results_max: Annotated[int, Field(ge=1, le=20)] = Field(
-        default=5, description="Results of one search, at most."
+        default=5, description="Most results of one search."
     )
 
     @property
     def address(self) -> str | None:
-        """The address of the engine; None if it has none."""
+        """Address of the engine; None if there is none."""
         if self.base_url is not None or self.engine is None:
             return self.base_url
         return ENGINE_HOSTS[self.engine].base_url
 
     @property
     def sends_credentials(self) -> bool:
-        """True if its requests have a key."""
+        """True if requests to the engine carry a key."""
         return self.key is not None
 
 
 class WebFetchSection(_WebSection):
-    """The tool that reads a page by its address."""
+    """Tool that reads a web page by its URL."""
 
     price: ToolPriceSection
     bytes_max: Annotated[int, Field(ge=1_000, le=20_000_000)] = Field(
-        default=2_000_000, description="Bytes of a page or a document, at most."
+        default=2_000_000, description="Most bytes of a page or document."
     )
     text_bytes_max: Annotated[int, Field(ge=1_000, le=1_000_000)] = Field(
-        default=30_000, description="Bytes of its text that the model is given, at most."
+        default=30_000, description="Most bytes of text that the model gets."
     )
 
 
 class DatetimeSection(Strict):
-    """The tool that tells the time, which is free."""
+    """Tool that tells the time; it is free."""
 
     uses_max: Uses = Field(default=5, description="Runs of one request, at most.")
     timezone: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")] = Field(
-        default="UTC", description="Time zone of the IANA database, where no other is requested."
+        default="UTC", description="IANA time zone for calls that state none."
     )
 
 
 class ImageSection(Strict):
-    """The tool that makes a picture by a model of the catalog, at that model's price."""
+    """Tool that generates an image with a model of the catalog, at that model's price."""
 
-    model: ModelSlug = Field(description="Model of the kind image.")
+    model: ModelSlug = Field(description="Slug of a model of kind image.")
     size: ImageSize | None = Field(default=None, description="Size of each picture.")
     quality: Slug | None = Field(default=None, description="Quality of each picture.")
     uses_max: Uses = Field(default=1, description="Runs of one request, at most.")
@@ -145,7 +145,7 @@ class ImageSection(Strict):
 
 
 class ServerToolsSection(Strict):
-    """The tools that callers may switch on; a tool without a section is not run."""
+    """Tools that callers may use; a tool without a section is off."""
 
     web_search: WebSearchSection | None = None
     web_fetch: WebFetchSection | None = None

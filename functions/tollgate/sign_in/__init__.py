@@ -1,1 +1,1 @@
-"""Signs people in by an OpenID Connect issuer, and programs by a person's leave (OAuth 2.0)."""
+"""Sign-in of people by OpenID Connect, and of programs that a person approves (OAuth 2.0)."""

@@ -1,4 +1,4 @@
-"""The part of a sign-in that happens in a browser: to the issuer, and back."""
+"""The browser's part of a sign-in: the redirect to the issuer, and the way back."""
 
 import re
 from typing import Final
@@ -27,22 +27,22 @@ _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class Departure(Struct, frozen=True):
-    """The address at which a person signs in, and the cookie that proves the browser."""
+    """The address at which a person signs in, and a cookie that ties the sign-in to the browser."""
 
     url: str
     cookie: str
 
 
 class Arrival(Struct, frozen=True):
-    """The end of a sign-in in the browser: who it is, and where the browser goes."""
+    """The end of a sign-in in the browser: the member, and where the browser goes."""
 
     member: Member
-    # None where a program waits elsewhere.
     url: str | None
+    """None if a program on another device waits for the sign-in."""
 
 
 class BrowserSignIn:
-    """Sends browsers to the issuer, and takes them back."""
+    """The browser's part of a sign-in: redirects to the issuer, and takes the browser back."""
 
     def __init__(
         self,
@@ -66,20 +66,18 @@ class BrowserSignIn:
         if found is None:
             raise RequestError(
                 ErrorCode.NOT_FOUND,
-                "No program waits for this code. Compare it with your terminal; a code works for "
+                "No program waits for this code. Compare it with your terminal; codes expire after "
                 "ten minutes.",
                 param="user_code",
             )
         return await self._leave(ForDevice(device=found.decode("ascii")))
 
     async def leave_for_program(self, purpose: ForProgram) -> Departure:
-        """Begin a sign-in that ends at an address of the console, or of this machine itself."""
+        """Begin a sign-in that ends at the console, or at a listener on this machine."""
         if not self._may_end_at(purpose.redirect_uri):
-            raise _invalid(
-                "redirect_uri", "is neither the console's nor http on this machine itself"
-            )
+            raise _invalid("redirect_uri", "must be the console's address or http on this machine")
         if not _CHALLENGE.fullmatch(purpose.challenge):
-            raise _invalid("code_challenge", "is no S256 challenge, which has 43 characters")
+            raise _invalid("code_challenge", "is not an S256 challenge, which has 43 characters")
         if not 0 < len(purpose.state) <= _STATE_LENGTH_MAX:
             raise _invalid("state", f"needs 1 to {_STATE_LENGTH_MAX} characters")
         return await self._leave(purpose)
@@ -108,8 +106,8 @@ class BrowserSignIn:
             case ForDevice() as device:
                 await self._answer_device(device, refusal="the identity provider refused")
                 return None
-            case ForProgram(redirect_uri=address, state=theirs):
-                return _with_query(address, {"error": "access_denied", "state": theirs})
+            case ForProgram(redirect_uri=address, state=program_state):
+                return _with_query(address, {"error": "access_denied", "state": program_state})
 
     async def _leave(self, purpose: ForDevice | ForProgram) -> Departure:
         state, cookie, nonce, verifier = (new_secret_code(self._ids.random_bytes) for _ in range(4))
@@ -157,8 +155,9 @@ class BrowserSignIn:
     async def _answer_device(
         self, purpose: ForDevice, *, approval: Approval | None = None, refusal: str | None = None
     ) -> None:
-        """Leave the answer where the program asks for it; raise AccessError if it asks no more."""
-        # The program asks all the while, so that its row may change in between.
+        """Store the result for the polling device; raise AccessError if its code has expired."""
+        # The device polls meanwhile and changes its row, so a conditional write may have to be
+        # repeated.
         for _ in range(5):
             found = await self._codes.read("device", purpose.device)
             if found is None:
@@ -171,24 +170,24 @@ class BrowserSignIn:
             ):
                 return
         if approval is not None:
-            raise _refused("The program does not wait any more. Begin it again.")
+            raise _refused("The program no longer waits. Begin it again.")
 
     async def _hand_over(self, program: ForProgram, approval: Approval) -> str:
-        """Return the address with a code that only the program can redeem, once."""
+        """Return the program's address with a code that only the program can redeem, once."""
         code = new_secret_code(self._ids.random_bytes)
-        kept = Code(
+        stored = Code(
             redirect_uri=program.redirect_uri,
             challenge=program.challenge,
             sealed=seal(public_key_of(code), msgspec.json.encode(approval)),
         )
         await self._codes.add(
-            "code", digest_of(code), msgspec.json.encode(kept), lifetime_s=CODE_LIFETIME_S
+            "code", digest_of(code), msgspec.json.encode(stored), lifetime_s=CODE_LIFETIME_S
         )
         return _with_query(program.redirect_uri, {"code": code, "state": program.state})
 
     def _may_end_at(self, address: str) -> bool:
         console = self._sign_in.public_url + CONSOLE
-        # Nothing below the console: `console/../` is a page of others who share the host.
+        # Only the exact address: `console/../` would reach other pages on the same host.
         return address in (console, f"{console}/") or _is_listener(address)
 
     @property

@@ -1,11 +1,11 @@
-"""Codes that live for minutes: how they are drawn, typed and hashed."""
+"""Short-lived codes: how they are generated, typed and hashed."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
 
-# Without vowels, so that no code is a word (RFC 8628, 6.1).
+# There are no vowels, so that no code spells a word (RFC 8628, 6.1).
 _LETTERS: Final = "BCDFGHJKLMNPQRSTVWXZ"
 _GROUP: Final = 4
 _GROUPS: Final = 2
@@ -13,17 +13,17 @@ _SECRET_BYTES: Final = 32
 
 
 def digest_of(code: str) -> str:
-    """Return the hash that a code is stored as."""
+    """Return the hash under which a code is stored."""
     return sha256(code.encode()).hexdigest()
 
 
 def new_secret_code(entropy: Callable[[int], bytes]) -> str:
-    """Make a code of 256 random bits for programs."""
+    """Return a code of 256 random bits, for programs."""
     return urlsafe_b64encode(entropy(_SECRET_BYTES)).rstrip(b"=").decode("ascii")
 
 
 def new_user_code(entropy: Callable[[int], bytes]) -> str:
-    """Make a code that people type: `BCDF-GHJK`, 34 random bits."""
+    """Return a code that people type: `BCDF-GHJK`, with 34 random bits."""
     drawn = int.from_bytes(entropy(16), "big")
     letters = []
     for _ in range(_GROUP * _GROUPS):
@@ -33,7 +33,7 @@ def new_user_code(entropy: Callable[[int], bytes]) -> str:
 
 
 def read_user_code(text: str) -> str | None:
-    """Return a typed code in its one spelling, None if it cannot be one."""
+    """Return a typed code in its canonical spelling, or None if the text cannot be a code."""
     letters = [letter for letter in text.upper() if letter.isalnum()]
     if len(letters) != _GROUP * _GROUPS or not set(letters) <= set(_LETTERS):
         return None
@@ -41,5 +41,5 @@ def read_user_code(text: str) -> str | None:
 
 
 def challenge_of(verifier: str) -> str:
-    """Return the challenge of a verifier (RFC 7636, S256)."""
+    """Return the S256 challenge of a code verifier (RFC 7636)."""
     return urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode("ascii")

@@ -1,4 +1,4 @@
-"""The reviewed file that says whom the gateway signs in, and as whom."""
+"""The sign-in file: the issuer, and the rules by which its identities become members."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -13,7 +13,7 @@ from tollgate.core.principal import MemberRole
 from tollgate.stores.ports.people import SESSION_S_MAX
 
 _FILE_BYTES_MAX: Final = 512 * 1024
-# The parameters of a sign-in that the gateway states itself.
+# Parameters of the authorization request that the gateway sets itself.
 OWN_PARAMETERS: Final = frozenset(
     {
         "client_id",
@@ -33,31 +33,32 @@ _Words = tuple[_Text, ...]
 
 
 class InvalidSignIn(Exception):
-    """The file cannot be served; the message names the field at fault."""
+    """The sign-in file is invalid; the message names the wrong field."""
 
 
 class ClientSecret(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The places of the secret that the issuer gave this client, never the secret."""
+    """Places of the client secret, which the file itself never contains."""
 
-    # Name in Secrets Manager.
     secret: _Text | None = None
-    # Variable of the environment, read first.
+    """Name of the secret in Secrets Manager."""
     env: _Text | None = None
+    """Environment variable, which is read before Secrets Manager."""
 
 
 class MemberRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The members that people with certain claims become."""
+    """A rule that maps identities with certain claims to members."""
 
-    # All must match: each is a glob, or several of which one must match the claim or one of its
-    # items.
     claims: Annotated[dict[_Text, _Text | _Words], Meta(min_length=1, max_length=16)]
+    """Globs by claim, all of which must match. Of several globs for a claim, one must match; of a
+    claim that is a list, one item must.
+    """
     workspace: Annotated[str, Meta(min_length=1, max_length=63)]
     role: MemberRole
-    # None leaves a member in the team that it has.
     team: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    """None leaves a member in its current team."""
 
     def matches(self, claims: Mapping[str, Any]) -> bool:
-        """Return whether a person's claims are those of the rule."""
+        """Return whether a person's claims match the rule."""
         return all(_matches(claims, name, globs) for name, globs in self.claims.items())
 
 
@@ -65,57 +66,57 @@ class ManagedSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Settings of Claude Code for members of certain teams and roles."""
 
     settings: dict[str, Any]
-    # None is every team, and members without one.
     teams: _Words | None = None
-    # None is every role.
+    """None means every team, and members without a team."""
     roles: tuple[MemberRole, ...] | None = None
+    """None means every role."""
 
     def are_of(self, role: str, team: str | None) -> bool:
-        """Return whether a member gets these settings."""
+        """Return whether a member with this role and team gets these settings."""
         of_team = self.teams is None or (team is not None and team in self.teams)
         return of_team and (self.roles is None or role in self.roles)
 
 
 class SignIn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The issuer of identities, the members that they become, and what members get."""
+    """The content of the sign-in file."""
 
-    # The gateway's own address as people reach it, without `/v1`.
     public_url: _Text
+    """The gateway's address as people reach it, without `/v1`."""
     issuer: _Text
     client_id: _Text
-    # None for a public client.
     client_secret: ClientSecret | None = None
+    """None for a public client."""
     scopes: _Words = ("openid", "email", "profile", "offline_access")
-    # Parameters that the issuer's sign-in page gets besides.
     authorization_parameters: Annotated[dict[_Text, _Text], Meta(max_length=16)] = field(
         default_factory=dict
     )
-    # Audiences of tokens that `POST /session` takes beside the client's own.
+    """Further parameters of the authorization request."""
     audiences: _Words = ()
-    # The claim that a new member is named by.
+    """Audiences that `POST /session` accepts in tokens, in addition to the client id."""
     member_claim: _Text = "email"
-    # Whether people whom a rule knows become members at their first sign-in.
+    """The claim whose value becomes the id of a new member."""
     creates_members: bool = True
+    """True if people whom a rule matches become members at their first sign-in."""
     session_s: Annotated[int, Meta(ge=60, le=SESSION_S_MAX)] = SESSION_S_MAX
-    # The first rule that matches counts.
     rules: Annotated[tuple[MemberRule, ...], Meta(min_length=1, max_length=500)]
-    # The first that is of the member counts.
+    """Rules in order; the first that matches applies."""
     managed_settings: Annotated[tuple[ManagedSettings, ...], Meta(max_length=100)] = field(
         default=()
     )
+    """Settings in order; the first that applies to the member is used."""
 
     def rule_of(self, claims: Mapping[str, Any]) -> MemberRule | None:
         """Return the first rule that matches a person's claims, None if none does."""
         return next((rule for rule in self.rules if rule.matches(claims)), None)
 
     def settings_of(self, role: str, team: str | None) -> dict[str, Any] | None:
-        """Return Claude Code's settings of a member, None if there are none."""
-        found = (it.settings for it in self.managed_settings if it.are_of(role, team))
+        """Return Claude Code's settings for a member, None if there are none."""
+        found = (entry.settings for entry in self.managed_settings if entry.are_of(role, team))
         return next(found, None)
 
 
 def read_sign_in(content: bytes) -> SignIn:
-    """Return the file's content; raise InvalidSignIn if it cannot be served."""
+    """Return the decoded sign-in file; raise InvalidSignIn if it is invalid."""
     if len(content) > _FILE_BYTES_MAX:
         raise InvalidSignIn(f"it is larger than {_FILE_BYTES_MAX:,} bytes")
     try:
@@ -125,19 +126,19 @@ def read_sign_in(content: bytes) -> SignIn:
     for name in ("public_url", "issuer"):
         address: str = getattr(read, name)
         if not is_safe_address(address):
-            raise InvalidSignIn(f"{name}: needs https, or http on this machine itself")
+            raise InvalidSignIn(f"{name}: needs https, or http on this machine")
         if urlsplit(address).query or urlsplit(address).fragment:
-            raise InvalidSignIn(f"{name}: has a query or a fragment")
+            raise InvalidSignIn(f"{name}: must not have a query or a fragment")
     taken = sorted(OWN_PARAMETERS & read.authorization_parameters.keys())
     if taken:
-        raise InvalidSignIn(f"authorization_parameters: {taken[0]} is the gateway's own")
+        raise InvalidSignIn(f"authorization_parameters: {taken[0]} is set by the gateway")
     if "openid" not in read.scopes:
-        raise InvalidSignIn("scopes: lacks openid")
+        raise InvalidSignIn("scopes: openid is missing")
     return msgspec.structs.replace(read, public_url=read.public_url.rstrip("/"))
 
 
 def is_safe_address(address: str) -> bool:
-    """Return whether nobody else can read what is sent to an address: https, or a loopback."""
+    """Return whether nobody else can read what is sent to an address: https, or a loopback host."""
     parts = urlsplit(address)
     if parts.username or parts.password or not parts.hostname:
         return False
@@ -145,7 +146,7 @@ def is_safe_address(address: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine itself."""
+    """Return whether a host is this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -153,7 +154,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _matches(claims: Mapping[str, Any], name: str, globs: str | tuple[str, ...]) -> bool:
-    # An address that nobody has verified proves nothing about its owner.
+    # An unverified address proves nothing about its owner.
     if name == "email" and claims.get("email_verified") is not True:
         return False
     value = claims.get(name)

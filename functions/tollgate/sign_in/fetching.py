@@ -1,4 +1,4 @@
-"""Requests to the issuer, bounded in time and size, that follow no redirect."""
+"""Requests to the issuer, with limits on time and size; redirects are not followed."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""The grants of the token endpoint: device code, code, refresh token (RFC 6749, 7636, 8628)."""
+"""The grants of the token endpoint: device code, code and refresh token (RFC 6749, 7636, 8628)."""
 
 import hmac
 from typing import Final
@@ -20,12 +20,12 @@ from tollgate.sign_in.tickets import Approval, Code, Device, Family
 from tollgate.stores.ports.people import CodeStore, OpenedSession, SessionStore
 
 INTERVAL_S: Final = 5
-# A client may wait a little less between two questions than it should.
+# A second less than the stated interval, for clients whose clock is slightly fast.
 _INTERVAL_LEAST_MS: Final = 4_000
-# A sign-in that is not used for so long ends.
+# A sign-in ends if it is not refreshed for this long.
 FAMILY_S: Final = 30 * 86_400
 _ISSUER_ANSWERS_MS: Final = 15_000
-# Two programs of a person may refresh at once: the slower one has to read the new token.
+# Two programs of a person may refresh at once: the slower one presents the previous token.
 _CHANGED_JUST_NOW_MS: Final = 30_000
 
 
@@ -37,7 +37,7 @@ class WaitingDevice(Struct, frozen=True):
 
 
 class Grants:
-    """Opens sessions for programs that a person has signed in for."""
+    """The token endpoint: opens sessions for programs for which a person has signed in."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Grants:
         self._clock = clock
 
     async def wait_for_person(self) -> WaitingDevice:
-        """Return new codes: one that a program asks with, one that a person types."""
+        """Return two new codes: one for the program to poll with, one for the person to type."""
         code, typed = new_secret_code(self._ids.random_bytes), new_user_code(self._ids.random_bytes)
         device = Device(public_key=public_key_of(code))
         digest = digest_of(code)
@@ -68,8 +68,8 @@ class Grants:
             "user", digest_of(typed), digest.encode("ascii"), lifetime_s=LIFETIME_S
         )
         if not added:
-            # The code of another program: one in 25 milliards for each that waits.
-            raise OAuthRefusal("temporarily_unavailable", "Ask again.")
+            # Collision with the code of another program: 1 in 25 billion per pending sign-in.
+            raise OAuthRefusal("temporarily_unavailable", "Try again.")
         return WaitingDevice(code, typed)
 
     async def redeem_device(self, code: str, *, by: Actor) -> TokenPair:
@@ -92,21 +92,22 @@ class Grants:
     async def redeem_code(
         self, code: str, *, verifier: str, redirect_uri: str, by: Actor
     ) -> TokenPair:
-        """Return a session for a code that a browser brought, once."""
+        """Return a session for a code that a browser brought; a code works once."""
         found = await self._codes.take("code", digest_of(code))
         if found is None:
             raise OAuthRefusal("invalid_grant", "This code is unknown, used or expired.")
-        kept = msgspec.json.decode(found, type=Code)
-        if not hmac.compare_digest(kept.challenge, challenge_of(verifier)):
-            raise OAuthRefusal("invalid_grant", "The code_verifier is not that of the challenge.")
-        if kept.redirect_uri != redirect_uri:
-            raise OAuthRefusal("invalid_grant", "The redirect_uri is another.")
-        return await self._begin(_approval(code, kept.sealed), by)
+        stored = msgspec.json.decode(found, type=Code)
+        if not hmac.compare_digest(stored.challenge, challenge_of(verifier)):
+            raise OAuthRefusal("invalid_grant", "The code_verifier does not match the challenge.")
+        if stored.redirect_uri != redirect_uri:
+            raise OAuthRefusal("invalid_grant", "The redirect_uri differs from that of the start.")
+        return await self._begin(_approval(code, stored.sealed), by)
 
     async def refresh(self, token: str, *, by: Actor) -> TokenPair:
-        """Return the next session, if the issuer still knows the person, and a new token.
+        """Return a new session and refresh token, if the issuer still accepts the person.
 
-        A token that was used before ends the sign-in: one of its two holders is a thief.
+        A refresh token that was used before ends the sign-in, because one of its two holders must
+        have stolen it.
         """
         name, _, secret = token.partition(".")
         digest = digest_of(name)
@@ -122,7 +123,7 @@ class Grants:
         try:
             approval = await self._ask_issuer(_approval(secret, family.sealed), by)
         except (AccessError, RequestError) as refused:
-            # A rule whose team is missing is mended by an admin, not by signing in again.
+            # An admin has to mend a rule whose team is missing; a new sign-in would not help.
             if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
                 await self._codes.replace("refresh", digest, mark, found, lifetime_s=FAMILY_S)
                 raise OAuthRefusal("temporarily_unavailable", refused.message) from refused
@@ -137,13 +138,13 @@ class Grants:
         if not await self._codes.replace(
             "refresh", digest, mark, msgspec.json.encode(after), lifetime_s=FAMILY_S
         ):
-            # Signed out in between.
+            # The person signed out meanwhile.
             await self._sessions.close(session.secret, by=by)
             raise _over("The sign-in has ended.")
         return self._pair(session, f"{name}.{next_secret}")
 
     async def revoke(self, token: str) -> None:
-        """End the sign-in that a refresh token is of; another token is left alone (RFC 7009)."""
+        """End the sign-in of a refresh token; an access token is ignored (RFC 7009)."""
         name, _, secret = token.partition(".")
         found = await self._codes.read("refresh", digest_of(name))
         if found is None:
@@ -153,20 +154,20 @@ class Grants:
             await self._codes.take("refresh", digest_of(name))
 
     async def _check_latest(self, digest: str, family: Family, secret: str) -> None:
-        """Raise OAuthRefusal unless a secret is a family's last one, and nobody uses it now."""
-        given = digest_of(secret)
-        if given == family.current:
+        """Raise OAuthRefusal unless a secret is the current one and no refresh is in progress."""
+        secret_digest = digest_of(secret)
+        if secret_digest == family.current:
             if self._now_ms() < family.busy_ms:
                 raise _busy()
             return
         recent = self._now_ms() < family.changed_ms + _CHANGED_JUST_NOW_MS
-        if given == family.previous and recent:
+        if secret_digest == family.previous and recent:
             raise _busy()
         await self._codes.take("refresh", digest)
-        raise _over("This refresh token was used before, so that its sign-in has ended.")
+        raise _over("This refresh token was used before, so its sign-in has ended.")
 
     async def _ask_issuer(self, approval: Approval, by: Actor) -> Approval:
-        """Return the approval as it is today; raise AccessError if the person has left."""
+        """Return the approval after a refresh; raise AccessError if the person has left."""
         if approval.upstream is None:
             raise AccessError(ErrorCode.PERMISSION_DENIED, "The sign-in has ended.")
         tokens = await self._issuer.refresh(approval.upstream)
@@ -175,7 +176,7 @@ class Grants:
             return msgspec.structs.replace(approval, upstream=upstream)
         identity = await self._issuer.identify(tokens.id_token)
         if identity.name != approval.identity:
-            raise AccessError(ErrorCode.PERMISSION_DENIED, "The identity is another.")
+            raise AccessError(ErrorCode.PERMISSION_DENIED, "The issuer returned another identity.")
         member = await self._people.admit(identity, by=by)
         return Approval(
             workspace_id=member.workspace_id,
@@ -201,12 +202,12 @@ class Grants:
         )
 
     async def _note_question(self, digest: str, found: bytes, device: Device) -> None:
-        """Note a question of a program; raise OAuthRefusal if it asks too often."""
+        """Record a poll of the device; raise OAuthRefusal if the device polls too often."""
         now_ms = self._now_ms()
         if now_ms - device.asked_ms < _INTERVAL_LEAST_MS:
             raise OAuthRefusal("slow_down", f"Ask every {INTERVAL_S} seconds.")
-        asked = msgspec.json.encode(msgspec.structs.replace(device, asked_ms=now_ms))
-        await self._codes.replace("device", digest, found, asked, lifetime_s=None)
+        polled = msgspec.json.encode(msgspec.structs.replace(device, asked_ms=now_ms))
+        await self._codes.replace("device", digest, found, polled, lifetime_s=None)
 
     def _pair(self, session: OpenedSession, refresh_token: str | None) -> TokenPair:
         return TokenPair(
@@ -233,7 +234,7 @@ def _family(
 def _approval(code: str, sealed: str) -> Approval:
     opened = unseal(code, sealed)
     if opened is None:
-        raise OAuthRefusal("invalid_grant", "This code was not made for this sign-in.")
+        raise OAuthRefusal("invalid_grant", "This code does not belong to this sign-in.")
     return msgspec.json.decode(opened, type=Approval)
 
 
@@ -244,5 +245,6 @@ def _over(reason: str) -> OAuthRefusal:
 
 def _busy() -> OAuthRefusal:
     return OAuthRefusal(
-        "temporarily_unavailable", "Another program refreshes: read the new token, or ask again."
+        "temporarily_unavailable",
+        "Another program is refreshing: read the new token, or try again.",
     )

@@ -1,4 +1,4 @@
-"""Identities: what an issuer says about a person, and the tokens in which it says so."""
+"""Identities: what an issuer states about a person, and the verification of its tokens."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -13,47 +13,49 @@ from msgspec import Struct
 from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.identity_tokens import TOKEN_LENGTH_MAX
 
-# By signature of a private key alone: with `none` nobody signs, with HS256 every reader could.
+# Only signatures by a private key: a token with `none` is unsigned, and with HS256 every verifier
+# could sign one.
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
 )
 _KEY_KINDS: Final[Mapping[str, type[Key]]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
 _TYPES: Final = frozenset({None, "jwt", "at+jwt", "application/at+jwt"})
-# Clocks differ.
+# Seconds by which the clocks of issuer and gateway may differ.
 LEEWAY_S: Final = 60
 _REGISTRY: Final = jws.JWSRegistry(algorithms=list(ALGORITHMS))
 
 
 class Expected(Struct, frozen=True, kw_only=True):
-    """The claims that a token must have to be taken."""
+    """The claims that a token must have to be accepted."""
 
     issuer: str
     client_id: str
-    # Audiences beside the client itself.
     audiences: tuple[str, ...] = ()
-    # That of a sign-in in a browser; None for a token that a caller brings.
+    """Audiences that are accepted in addition to the client id."""
     nonce: str | None = None
+    """Nonce of a sign-in in a browser; None for a token that a caller brings."""
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """A person, as an issuer knows it."""
+    """A person, as known to the issuer."""
 
     issuer: str
     subject: str
     claims: Mapping[str, Any]
-    # Unix seconds of the token.
     issued_s: int
+    """Unix second at which the token was issued."""
     expires_s: int
+    """Unix second at which the token expires."""
 
     @property
     def name(self) -> str:
-        """The issuer and the person's id there, which no other person has."""
+        """The issuer and the person's id there, unique across issuers."""
         return f"{self.issuer} {self.subject}"
 
 
 class TokenHeader(Struct, frozen=True):
-    """The part of a token that says how it is signed; nothing has been verified yet."""
+    """The header of a token, before any verification."""
 
     alg: str
     kid: str | None = None
@@ -62,23 +64,23 @@ class TokenHeader(Struct, frozen=True):
 
 
 def read_header(token: str) -> TokenHeader:
-    """Return a token's header; raise AccessError if its kind of token is not taken."""
+    """Return a token's header; raise AccessError if this kind of token is not accepted."""
     if len(token) > TOKEN_LENGTH_MAX or token.count(".") != 2:
-        raise refused_token("it is no signed JWT")
+        raise refused_token("it is not a signed JWT")
     try:
         raw = urlsafe_b64decode(token.partition(".")[0].encode("ascii"))
         header = msgspec.json.decode(raw, type=TokenHeader)
     except (ValueError, msgspec.DecodeError) as malformed:
-        raise refused_token("it is no signed JWT") from malformed
+        raise refused_token("it is not a signed JWT") from malformed
     if header.alg not in ALGORITHMS:
-        raise refused_token("its algorithm is not taken")
+        raise refused_token("its algorithm is not accepted")
     if (header.typ and header.typ.lower()) not in _TYPES or header.crit:
         raise refused_token("it is a token of another kind")
     return header
 
 
 def import_keys(jwks: Mapping[str, Any]) -> list[Key]:
-    """Return the public keys of a set that may sign; others are skipped."""
+    """Return the public keys of a JWKS that can verify signatures; others are skipped."""
     keys: list[Key] = []
     found = jwks.get("keys")
     for raw in found if isinstance(found, list) else ():
@@ -95,7 +97,7 @@ def import_keys(jwks: Mapping[str, Any]) -> list[Key]:
 
 
 def key_of(header: TokenHeader, keys: Collection[Key]) -> Key | None:
-    """Return the key that a header names; the only key of a set where it names none."""
+    """Return the key that a header names, or the only key of the set if the header names none."""
     if header.kid is None:
         return next(iter(keys)) if len(keys) == 1 else None
     return next((key for key in keys if key.kid == header.kid), None)
@@ -114,18 +116,18 @@ def verify(token: str, key: Key, expected: Expected, *, now_s: float) -> Identit
             iat={"essential": True},
         ).validate(claims)
     except (JoseError, ValueError, TypeError) as invalid:
-        # The library's words name the claim, and have no part of the token.
+        # The library's description names the claim, and never quotes the token.
         reason = invalid.description if isinstance(invalid, JoseError) else None
         raise refused_token(reason or "its signature is not valid") from invalid
     _check_audience(claims, expected)
     if expected.nonce is not None and claims.get("nonce") != expected.nonce:
-        raise refused_token("its nonce is of another sign-in")
-    # Of a notice that a person has left.
+        raise refused_token("its nonce belongs to another sign-in")
+    # A token with `events` is a logout token.
     if "events" in claims:
         raise refused_token("it is a token of another kind")
     subject = claims["sub"]
     if not isinstance(subject, str) or not 0 < len(subject) <= 255:
-        raise refused_token("its sub is no text of 1 to 255 characters")
+        raise refused_token("its sub must be a text of 1 to 255 characters")
     return Identity(
         issuer=expected.issuer,
         subject=subject,
@@ -136,7 +138,7 @@ def verify(token: str, key: Key, expected: Expected, *, now_s: float) -> Identit
 
 
 def refused_token(reason: str) -> AccessError:
-    """Return the error of a token that is not taken."""
+    """Return the error for a token that is not accepted."""
     return AccessError(ErrorCode.INVALID_API_KEY, f"The identity token is refused: {reason}.")
 
 
@@ -144,8 +146,11 @@ def _check_audience(claims: Mapping[str, Any], expected: Expected) -> None:
     stated = claims.get("aud")
     audiences = stated if isinstance(stated, list) else [stated]
     if expected.client_id not in audiences:
-        # A token of a browser's sign-in is for this client and nobody else.
-        if expected.nonce is None and set(expected.audiences) & {it for it in audiences if it}:
+        # Other audiences are accepted only in tokens that callers bring, not in a browser's
+        # sign-in.
+        if expected.nonce is None and set(expected.audiences) & {
+            audience for audience in audiences if audience
+        }:
             return
         raise refused_token("it is for another audience")
     party = claims.get("azp")

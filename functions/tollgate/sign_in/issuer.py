@@ -1,4 +1,4 @@
-"""The issuer of identities: its endpoints, its keys, and the tokens that it gives for a code.
+"""The issuer of identities: its endpoints, its keys, and the tokens that it issues.
 
 "OpenID Connect Discovery 1.0", 4; "OpenID Connect Core 1.0", 3.1 and 12 (2026-11-22).
 """
@@ -28,9 +28,9 @@ from tollgate.sign_in.identity import (
 )
 from tollgate.stores.ports.base import SecretStore
 
-# A key that the issuer has withdrawn is taken for as long.
+# A key that the issuer has withdrawn is still accepted for this long.
 KEYS_CACHED_FOR_S: Final = 600.0
-# Between two fetches for keys that are not known: tokens with invented ones cost no more.
+# Minimum interval between JWKS refetches, so that forged key ids cannot trigger one each.
 _KEYS_AGAIN_S: Final = 30.0
 _RETRY_AFTER_S: Final = 5.0
 
@@ -40,14 +40,14 @@ class IssuerUnavailable(Exception):
 
 
 class IssuerReply(Struct, frozen=True):
-    """A reply of the issuer."""
+    """The status and body of a reply of the issuer."""
 
     status: int
     body: bytes
 
 
 class Fetch(Protocol):
-    """Sends a request to the issuer; raises IssuerUnavailable."""
+    """A function that sends a request to the issuer; raises IssuerUnavailable."""
 
     async def __call__(
         self, url: str, *, form: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -64,7 +64,7 @@ class _Metadata(Struct, frozen=True):
 
 
 class IssuedTokens(Struct, frozen=True):
-    """The tokens that the issuer gave for a code or a refresh token."""
+    """The tokens that the issuer returned for a code or a refresh token."""
 
     id_token: str | None = None
     refresh_token: str | None = None
@@ -75,7 +75,7 @@ class _Failure(Struct, frozen=True):
 
 
 class Issuer:
-    """The issuer that the configuration names."""
+    """A client of the issuer that the configuration names."""
 
     def __init__(
         self, sign_in: SignIn, fetch: Fetch, secrets: SecretStore, *, clock: Clock
@@ -118,7 +118,7 @@ class Issuer:
         )
 
     async def refresh(self, refresh_token: str) -> IssuedTokens:
-        """Return new tokens; raise AccessError if the person may not stay signed in."""
+        """Return new tokens; raise AccessError if the issuer no longer accepts the person."""
         return await self._request_tokens(
             {"grant_type": "refresh_token", "refresh_token": refresh_token}
         )
@@ -130,7 +130,7 @@ class Issuer:
         if key is None:
             key = key_of(header, await self._read_keys(again=True))
         if key is None:
-            raise refused_token("its key is none of the issuer's")
+            raise refused_token("the issuer has no key with its key id")
         expected = Expected(
             issuer=self._sign_in.issuer,
             client_id=self._sign_in.client_id,
@@ -162,7 +162,8 @@ class Issuer:
             return issued
         if reply.status in (400, 401, 403):
             failure = _decode(reply.body, _Failure)
-            # Of the words of an issuer only its code is shown, which is of a known form.
+            # Of an issuer's error only the code is shown, and only if it looks like one: it reaches
+            # the caller.
             word = failure.error if failure.error.replace("_", "").isalpha() else "no reason"
             raise refused_token(f"the identity provider says {word[:40]}")
         raise _unavailable()
@@ -173,7 +174,7 @@ class Issuer:
             return None
         secret = await self._secrets.read(SecretReference(env=named.env, secret=named.secret))
         if secret is None:
-            raise _unavailable("The client secret of the sign-in is not set.")
+            raise _unavailable("The client secret for sign-in is not set.")
         return secret
 
     async def _read_metadata(self) -> _Metadata:
@@ -185,7 +186,9 @@ class Issuer:
             f"{base}/.well-known/openid-configuration", _Metadata
         )
         if metadata.issuer != self._sign_in.issuer:
-            raise _unavailable("The identity provider states another issuer than the file.")
+            raise _unavailable(
+                "The identity provider states a different issuer than the sign-in file."
+            )
         endpoints = (metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri)
         if not all(map(is_safe_address, endpoints)):
             raise _unavailable("The identity provider states addresses without https.")
@@ -193,10 +196,10 @@ class Issuer:
         return metadata
 
     async def _read_keys(self, *, again: bool = False) -> list[Key]:
-        """Return the issuer's keys; `again` those of this moment, at most twice a minute."""
+        """Return the issuer's keys; `again` refetches them, at most twice a minute."""
         asked_s = self._clock.monotonic_s()
         async with self._fetching:
-            # Others may have fetched them while this one waited.
+            # Another task may have fetched the keys while this one waited for the lock.
             if self._keys is not None:
                 fetched_s, keys = self._keys
                 age_s = asked_s - fetched_s
@@ -221,15 +224,15 @@ def _decode(body: bytes, type_: type[Any]) -> Any:
     try:
         return msgspec.json.decode(body, type=type_)
     except msgspec.DecodeError:
-        # Not chained: it may quote a token.
+        # Not chained: the decoding error may quote a token.
         raise _unavailable() from None
 
 
 def _basic(client_id: str, secret: str) -> str:
-    """Return the header of a client with a secret (RFC 6749, 2.3.1)."""
+    """Return the Authorization header of a client with a secret (RFC 6749, 2.3.1)."""
     pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
     return f"Basic {b64encode(pair.encode()).decode('ascii')}"
 
 
-def _unavailable(reason: str = "The identity provider gives no usable answer.") -> AccessError:
+def _unavailable(reason: str = "The identity provider returned no usable reply.") -> AccessError:
     return AccessError(ErrorCode.SERVICE_UNAVAILABLE, reason, retry_after_s=_RETRY_AFTER_S)

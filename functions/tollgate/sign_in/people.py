@@ -1,4 +1,4 @@
-"""Makes a member of an identity, as the rules of the configuration say."""
+"""Turns identities into members, by the rules of the sign-in file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,17 +16,17 @@ _DISPLAY_NAME_MAX = 100
 
 
 class People:
-    """Finds, makes and updates the members that identities sign in as."""
+    """The members that identities sign in as: found, created and updated."""
 
     def __init__(self, sign_in: SignIn, members: MemberStore) -> None:
         self._sign_in = sign_in
         self._members = members
 
     async def admit(self, identity: Identity, *, by: Actor) -> Member:
-        """Return the member of an identity, with the role and team of its rule.
+        """Return the member for an identity, with the role and team that its rule states.
 
-        Raises AccessError(permission_denied) for an identity that no rule knows, and for a member
-        who was removed.
+        Raises AccessError(permission_denied) if no rule matches the identity, or if the member was
+        removed.
         """
         rule = self._sign_in.rule_of(identity.claims)
         if rule is None:
@@ -39,15 +39,15 @@ class People:
         return await self._follow(member, identity, rule, by)
 
     async def _welcome(self, identity: Identity, rule: MemberRule, by: Actor) -> Member:
-        """Return the member that an identity without one becomes."""
+        """Return a new or existing member for an identity that is not linked to one."""
         member_id = self._new_id(identity)
         known = await self._members.get(rule.workspace, member_id)
         if known is not None and known.removed_s is not None:
             return known
         if known is None and not self._sign_in.creates_members:
-            raise _refused(identity, f"there is no member {member_id}, whom an admin has to add")
+            raise _refused(identity, f"there is no member {member_id}, an admin has to add one")
         if known is None:
-            made = await self._members.create(
+            member = await self._members.create(
                 rule.workspace,
                 member_id,
                 MemberSettings(
@@ -60,17 +60,17 @@ class People:
                 by=by,
             )
         else:
-            made = await self._members.link(rule.workspace, member_id, identity.name, by=by)
+            member = await self._members.link(rule.workspace, member_id, identity.name, by=by)
         # Another sign-in of the same person may have come first.
-        made = made or await self._members.find_by_subject(rule.workspace, identity.name)
-        if made is None:
+        member = member or await self._members.find_by_subject(rule.workspace, identity.name)
+        if member is None:
             raise _refused(identity, f"member {member_id} belongs to another identity")
-        return made
+        return member
 
     async def _follow(
         self, member: Member, identity: Identity, rule: MemberRule, by: Actor
     ) -> Member:
-        """Give a member the role and team that its rule says today."""
+        """Return the member, changed to the role and team that the rule states now."""
         team = member.team_id if rule.team is None else rule.team
         if (member.role, member.team_id) == (rule.role, team):
             return member
@@ -90,7 +90,7 @@ class People:
         if claim == "email":
             value = _verified_email(identity.claims)
         if not isinstance(value, str) or not is_member_id(value):
-            raise _refused(identity, f"its claim {claim} names no member")
+            raise _refused(identity, f"its claim {claim} is not a valid member id")
         return value
 
 

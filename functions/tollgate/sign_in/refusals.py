@@ -1,10 +1,10 @@
-"""The refusals of OAuth 2.0, in its own words."""
+"""The error replies of OAuth 2.0."""
 
 from typing import Literal
 
 from msgspec import Struct
 
-# RFC 6749, 5.2; RFC 8628, 3.5.
+# Error codes of RFC 6749, 5.2, and RFC 8628, 3.5.
 RefusalCode = Literal[
     "access_denied",
     "authorization_pending",
@@ -23,7 +23,7 @@ _STATUSES: dict[RefusalCode, int] = {
 
 
 class OAuthRefusal(Exception):
-    """A request of a program that signs a person in is refused."""
+    """The request of a program for tokens is refused."""
 
     def __init__(self, code: RefusalCode, description: str, *, status: int | None = None) -> None:
         super().__init__(description)
@@ -33,10 +33,10 @@ class OAuthRefusal(Exception):
 
 
 class TokenPair(Struct, frozen=True, kw_only=True):
-    """A session, and the token that opens the next one."""
+    """A session's token, and the refresh token for the next session."""
 
     access_token: str
-    # Seconds.
     expires_in: int
-    # None if the issuer gave none, so that nobody could ask it whether the person may stay.
+    """Seconds until the access token expires."""
     refresh_token: str | None
+    """None if the issuer returned none: then nothing could tell whether the person may stay."""

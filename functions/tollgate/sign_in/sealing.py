@@ -1,7 +1,8 @@
-"""Seals what only the holder of a code may read: the store has the code's hash, and no key.
+"""Encryption of what only the holder of a code may read: the store has the code's hash and no key.
 
-A private key is made of the code, which has 256 random bits, and a public one lies in the store:
-what a browser brings is encrypted before anybody has asked for it (RFC 7516, ECDH-ES on X25519).
+A private key is derived from the code, which has 256 random bits. Its public key lies in the store,
+so that a browser's result can be encrypted before the program polls for it (RFC 7516, ECDH-ES on
+X25519).
 """
 
 from hashlib import sha256
@@ -23,19 +24,19 @@ _PURPOSE: Final = b"tollgate sealed grant\0"
 
 
 def public_key_of(code: str) -> dict[str, Any]:
-    """Return the public key that seals for the holder of a code."""
+    """Return the public key with which to seal values for the holder of a code."""
     return dict(_private_key(code).as_dict(private=False))
 
 
 def seal(public_key: dict[str, Any], value: bytes) -> str:
-    """Return a value that only the holder of the key's code can read."""
+    """Return a value encrypted for the holder of the key's code."""
     return jwe.encrypt_compact(
         dict(_HEADER), value, OKPKey.import_key(public_key), registry=_REGISTRY
     )
 
 
 def unseal(code: str, sealed: str) -> bytes | None:
-    """Return a sealed value, None if it was sealed for another code."""
+    """Return the content of a sealed value, None if it was sealed for another code."""
     try:
         opened = jwe.decrypt_compact(sealed, _private_key(code), registry=_REGISTRY)
     except (JoseError, ValueError):

@@ -1,4 +1,4 @@
-"""The values that the store of codes keeps between the steps of a sign-in."""
+"""The values that the code store keeps between the steps of a sign-in."""
 
 from typing import Any
 
@@ -6,13 +6,14 @@ from msgspec import Struct
 
 
 class ForDevice(Struct, frozen=True, kw_only=True, tag="device"):
-    """A sign-in for a program that waits elsewhere, by the hash of its device code."""
+    """Purpose of a sign-in for which a program on another device waits."""
 
     device: str
+    """Hash of the device code."""
 
 
 class ForProgram(Struct, frozen=True, kw_only=True, tag="program"):
-    """A sign-in for a page or program that the browser goes back to."""
+    """Purpose of a sign-in that returns to the redirect address of a page or program."""
 
     redirect_uri: str
     challenge: str
@@ -20,39 +21,40 @@ class ForProgram(Struct, frozen=True, kw_only=True, tag="program"):
 
 
 class SignInAttempt(Struct, frozen=True, kw_only=True):
-    """A person who is at the issuer now, by the hash of the state that comes back."""
+    """A person who is signing in at the issuer; stored under the hash of `state`."""
 
     verifier: str
     nonce: str
-    # Hash of the cookie of the browser that began.
     browser: str
+    """Hash of the cookie of the browser that began the sign-in."""
     purpose: ForDevice | ForProgram
 
 
 class Approval(Struct, frozen=True, kw_only=True):
-    """A member who signed in, and the issuer's refresh token; it is stored sealed only."""
+    """A member who signed in, and the issuer's refresh token; stored only encrypted."""
 
     workspace_id: str
     member_id: str
-    # Issuer and subject.
     identity: str
+    """Issuer and subject, as in `Identity.name`."""
     upstream: str | None
+    """The issuer's refresh token, if it returned one."""
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """A program that waits for a person, by the hash of its device code."""
+    """A program that waits for a person; stored under the hash of its device code."""
 
     public_key: dict[str, Any]
-    # Unix millisecond of its last question.
     asked_ms: int = 0
-    # Approval, once a person has signed in.
+    """Unix millisecond of the program's last poll."""
     sealed: str | None = None
-    # The reason for which the person was refused.
+    """The encrypted Approval, once a person has signed in."""
     refusal: str | None = None
+    """Reason for which the person was refused."""
 
 
 class Code(Struct, frozen=True, kw_only=True):
-    """A code that a browser carries back, by its hash."""
+    """A code that a browser carries back; stored under the code's hash."""
 
     redirect_uri: str
     challenge: str
@@ -60,13 +62,15 @@ class Code(Struct, frozen=True, kw_only=True):
 
 
 class Family(Struct, frozen=True, kw_only=True):
-    """The refresh tokens of one sign-in, of which the last one counts, by the hash of their id."""
+    """The refresh tokens of one sign-in, stored by the hash of their id; the latest is valid."""
 
-    # Hash of the secret of the last token, and its Approval sealed for that secret.
     current: str
+    """Hash of the secret of the latest token."""
     sealed: str
-    # Of the token before, and the Unix millisecond of the change.
+    """Approval, encrypted for the secret of the latest token."""
     previous: str | None = None
+    """Hash of the secret of the previous token."""
     changed_ms: int = 0
-    # Unix millisecond until which the issuer is being asked.
+    """Unix millisecond at which the latest token replaced the previous one."""
     busy_ms: int = 0
+    """Unix millisecond until which a refresh at the issuer is in progress."""

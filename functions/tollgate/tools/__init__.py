@@ -1,1 +1,1 @@
-"""Tools that the gateway runs for a model: their table, and the engines behind them."""
+"""Tools that the gateway runs for a model: their table, and the engines that serve them."""

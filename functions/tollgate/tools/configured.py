@@ -43,15 +43,15 @@ from tollgate.tools.ports.base import (
 )
 from tollgate.tools.search import WebSearch
 
-# The engine of what no other one runs.
+# The engine name of tools that the gateway runs itself.
 _OWN: Final = "tollgate"
-# The faults of an engine, and not of what the model asked for.
+# Faults of an engine, as opposed to faults of the model's arguments.
 _FAULTS_OF_ENGINES: Final[frozenset[RunFault]] = frozenset({"too_many_requests", "unavailable"})
 _Section = WebSearchSection | WebFetchSection | DatetimeSection | ImageSection
 
 
 class ToolServices(Struct, frozen=True, kw_only=True):
-    """The services that tools are run with."""
+    """The services that tools use."""
 
     calls: EngineCalls
     pages: PageFetcher
@@ -72,7 +72,7 @@ class ConfiguredTools(Struct, frozen=True, kw_only=True):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools of one request, which leads to models by a route or by none."""
+        """Return the tools of one request; `route` is the name of its route, if it uses one."""
         stated = self.routes.get(route) if route is not None else None
         return _OpenTools(self, stated, request=request, principal=principal)
 
@@ -123,7 +123,7 @@ class _OpenTools:
         )
 
     def native(self, tool: ServerTool) -> ServerTool | None:
-        """Return a tool with the limits within which a provider may run it; None if none may."""
+        """Return a tool with its limits for providers that run it; None if no provider may."""
         section = self._find(tool.id)
         if not isinstance(section, WebSearchSection) or not section.native:
             return None
@@ -141,7 +141,7 @@ class _OpenTools:
     async def run(
         self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float
     ) -> RunReport:
-        """Run a tool once, within the time that is left."""
+        """Run a tool once, within `remaining_s` seconds."""
         section = self._find(tool.id)
         if section is None:
             raise KeyError(tool.id)
@@ -168,18 +168,18 @@ class _OpenTools:
     ) -> RunReport:
         services = self._services
         if services is None:
-            raise RunFailure("unavailable", "no tool is run here")
+            raise RunFailure("unavailable", "tools cannot be run here")
         match section:
             case WebSearchSection():
                 result = await self._search(
                     services, tool, section, arguments, remaining_s=remaining_s
                 )
-                # An engine is not asked for what nobody may see.
+                # If no domain is admitted, the engine was not called, so nothing is charged.
                 domains = self._domains("web_search", section.domains, tool)
                 price = None if domains.admits_none else section.price
             case WebFetchSection():
                 if self._known is None:
-                    raise RunFailure("unavailable", "the tool is not switched on")
+                    raise RunFailure("unavailable", "the tool is not enabled")
                 fetch = WebFetch(section=section, fetcher=services.pages, reader=services.reader)
                 result = await fetch.run(
                     arguments,
@@ -240,7 +240,7 @@ class _OpenTools:
         return found
 
     def _domains(self, id_: ToolOfWeb, rules: DomainRules, tool: ServerTool) -> DomainRules:
-        """Return the domains of the route or else of the file, narrowed by those of the request."""
+        """Return the domains of the route, else of the file, narrowed by those of the request."""
         of_route = self._route.server_tools.get(id_) if self._route is not None else None
         if of_route is not None:
             rules = of_route.merge(rules)

@@ -1,4 +1,4 @@
-"""The run of a fetch: one page or document behind a known address, as text."""
+"""The web_fetch tool: reads one page or document at a known address as text."""
 
 import asyncio
 import codecs
@@ -23,7 +23,7 @@ from tollgate.tools.kinds import TITLE_BYTES_MAX, URL_BYTES_MAX, cut
 from tollgate.tools.known_urls import KnownUrls
 from tollgate.tools.ports.base import FetchedPage, PageFetcher, PageLimits, RunFailure
 
-# Pages of a document that are read, from its first; its text is cut besides.
+# Pages of a document that are read, from the first; the text is truncated as well.
 _PAGES_MAX: Final = 50
 _LEFT_OUT: Final = "\n[The rest of the page is left out.]"
 _PDF: Final = "application/pdf"
@@ -31,8 +31,8 @@ _WEB_PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN: Final = frozenset(
     {"application/json", "application/ld+json", "application/xml", "application/yaml"}
 )
-# The encodings of pages, as Python names them; any other is read as UTF-8. A server must not choose
-# among all that Python has: 1 MB of `punycode` takes its decoder more than a minute.
+# The encodings of web pages, as Python names them; any other is read as UTF-8. Servers must not be
+# able to select any codec of Python: `punycode` takes more than a minute for 1 MB.
 # https://encoding.spec.whatwg.org/#names-and-labels (2026-11-22)
 _UTF_8: Final = "utf-8"
 _CHARSETS: Final = frozenset(
@@ -48,7 +48,7 @@ _CHARSETS: Final = frozenset(
 
 
 class WebFetch(Struct, frozen=True, kw_only=True):
-    """Fetches pages through the guard, and reads what is no plain text by a reader."""
+    """Fetches pages from public addresses, and has a reader extract the text of HTML and PDF."""
 
     section: WebFetchSection
     fetcher: PageFetcher
@@ -62,11 +62,11 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         domains: DomainRules,
         timeout_s: float,
     ) -> RunResult:
-        """Return the text of a page; RunFailure for one that must not or cannot be read."""
+        """Return the text of a page; raise RunFailure if it must not or cannot be read."""
         url = _url(arguments, known, domains)
         limits = PageLimits(domains=domains, bytes_max=self.section.bytes_max, timeout_s=timeout_s)
         try:
-            # Reading is a part of the run: a hostile page may take a reader all of its own time.
+            # The time limit includes reading: a hostile page may keep a reader busy for long.
             async with asyncio.timeout(timeout_s):
                 page = await self.fetcher.fetch_page(url, limits)
                 title, text = await self._read(page)
@@ -89,7 +89,7 @@ class WebFetch(Struct, frozen=True, kw_only=True):
         if found != _PDF and claimed not in _WEB_PAGES:
             if not is_plain or b"\0" in page.content[:1024]:
                 raise RunFailure(
-                    "unsupported_content_type", f"the page is of the type {claimed or 'unknown'}"
+                    "unsupported_content_type", f"the type of the page is {claimed or 'unknown'}"
                 )
             return "", _decode(page.content, charset)
         if self.reader is None:
@@ -122,14 +122,14 @@ def _url(arguments: Mapping[str, object], known: KnownUrls, domains: DomainRules
         words = "only addresses of the conversation and of earlier results can be read"
         raise RunFailure("url_not_in_prior_context", words)
     if not domains.admits(host):
-        raise RunFailure("url_not_allowed", "the domain of this address must not be read")
+        raise RunFailure("url_not_allowed", "this domain is not allowed")
     return named
 
 
 def _claimed(header: str | None) -> tuple[str, str]:
-    """Return the type and the charset that a server claims, in lower case."""
+    """Return the media type and charset that a server claims, in lower case."""
     message = Message()
-    # A header that is no ASCII is none that `email` reads.
+    # `email` cannot parse a header with other than ASCII characters.
     plain = (header or "")[:200].encode("ascii", errors="replace").decode()
     message["content-type"] = plain.replace("\n", " ").replace("\r", " ")
     type_ = message.get_content_type() if header else ""
@@ -145,7 +145,7 @@ def _decode(content: bytes, charset: str) -> str:
 
 
 def _shorten(text: str, bytes_max: int) -> str:
-    """Return the text up to so many bytes; a note then states that the rest is left out."""
+    """Return a text within `bytes_max`; a truncated one ends with a note."""
     shown = cut(text, bytes_max)
     if shown == text:
         return text

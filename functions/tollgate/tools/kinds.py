@@ -1,4 +1,4 @@
-"""The one table of server tools: each as the model sees it, and the most that a run tells it."""
+"""The only table of server tools: each as the model sees it, and the maximum size of results."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,19 +9,20 @@ from tollgate.core.content import ServerToolId
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import JsonObject, Tool
 
-# Of one result of a search; the texts of engines are excerpts of some hundred words.
+# Excerpt of one search result; engines return some hundred words.
 EXCERPT_BYTES_MAX: Final = 1_500
 TITLE_BYTES_MAX: Final = 200
-# Longer addresses are neither shown nor fetched: each byte is held as often as a model may read it,
-# and what they could carry is not for a model. Anthropic's own limit is 250 characters.
+# Longer addresses are neither shown nor fetched: every byte of a result is held as input of all
+# further calls of the model, and a long address could smuggle data out. Anthropic's limit is 250
+# characters.
 URL_BYTES_MAX: Final = 1_000
 IMAGE_PROMPT_CHARACTERS_MAX: Final = 4_000
-# Around a page or a result: its number, its labels, its date. A failure has less.
+# Number, labels and date around a page or a result; the text of a failure is shorter.
 _FRAME_BYTES: Final = 200
 
 
 class ToolKind(Struct, frozen=True, kw_only=True):
-    """A tool as the model sees it, under its own id."""
+    """A tool as the model sees it; its name is its id."""
 
     description: str
     parameters: JsonObject
@@ -45,14 +46,14 @@ KINDS: Final[Mapping[ServerToolId, ToolKind]] = {
         ),
     ),
     "web_fetch": ToolKind(
-        description="Read a web page or a PDF by its address. Only addresses that stand in the "
+        description="Read a web page or a PDF by its address. Only addresses that appear in the "
         "conversation or in an earlier result can be read.",
         parameters=_object(
-            ("url",), url={"type": "string", "description": "The whole address, as it stands."}
+            ("url",), url={"type": "string", "description": "The whole address, as it appears."}
         ),
     ),
     "datetime": ToolKind(
-        description="Tell the date and the time now.",
+        description="Tell the current date and time.",
         parameters=_object(
             (),
             timezone={
@@ -71,18 +72,18 @@ KINDS: Final[Mapping[ServerToolId, ToolKind]] = {
 
 
 def declare_kind(id_: ServerToolId) -> Tool:
-    """Return a tool as the model sees it."""
+    """Return the declaration of a tool for the model."""
     kind = KINDS[id_]
     return Tool(name=id_, description=kind.description, parameters=kind.parameters)
 
 
 def result_bytes_max(pages: int = 0, *, bytes_per_text: int = EXCERPT_BYTES_MAX) -> int:
-    """Return the most bytes of a run's text, of so many pages or results."""
+    """Return the maximum size of a run's text with `pages` pages or results."""
     page = bytes_per_text + TITLE_BYTES_MAX + URL_BYTES_MAX + _FRAME_BYTES
     return pages * page + _FRAME_BYTES
 
 
 def cut(text: str, bytes_max: int) -> str:
-    """Return the beginning of a text that has at most so many bytes."""
+    """Return the beginning of a text, of at most `bytes_max` bytes."""
     encoded = text.encode("utf-8", errors="replace")
     return encoded[:bytes_max].decode("utf-8", errors="ignore")

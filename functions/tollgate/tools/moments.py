@@ -1,4 +1,4 @@
-"""The run of the clock: the date and the time in a time zone."""
+"""The datetime tool: the date and the time in a time zone."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -12,12 +12,12 @@ from tollgate.core.content import Text
 from tollgate.core.server_tools import RunResult
 from tollgate.tools.ports.base import RunFailure
 
-# Known without the database, which a system need not have.
+# UTC works without the time zone database, which a system may lack.
 _UTC: Final = "UTC"
 
 
 def tell_time(clock: Clock, arguments: Mapping[str, object], timezone: str) -> RunResult:
-    """Return the time now, in the zone that is requested or in `timezone`."""
+    """Return the current time in the zone that the model requested, or else in `timezone`."""
     name = arguments.get("timezone") or timezone
     if not isinstance(name, str):
         raise RunFailure("invalid_input", "`timezone` must be a text")
@@ -25,12 +25,12 @@ def tell_time(clock: Clock, arguments: Mapping[str, object], timezone: str) -> R
     try:
         local = now if name == _UTC else now.astimezone(ZoneInfo(name))
     except (KeyError, OSError, ValueError) as unknown:
-        words = "`timezone` is no time zone of the IANA database, such as Europe/Berlin"
+        words = "`timezone` is not a time zone of the IANA database, such as Europe/Berlin"
         raise RunFailure("invalid_input", words) from unknown
-    told = {
+    moment = {
         "datetime": local.isoformat(),
         "weekday": local.strftime("%A"),
         "timezone": name,
         "utc": now.isoformat(),
     }
-    return RunResult(content=(Text(text=msgspec.json.encode(told).decode()),))
+    return RunResult(content=(Text(text=msgspec.json.encode(moment).decode()),))

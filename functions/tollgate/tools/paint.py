@@ -1,4 +1,4 @@
-"""The run of a picture: one image model of the catalog, whose bill is the run's fees."""
+"""The image tool: runs one image model of the catalog; the model's costs are the run's fees."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ async def paint_picture(
     principal: Principal,
     timeout_s: float,
 ) -> RunReport:
-    """Return a picture; RunFailure if it cannot be made."""
+    """Return a report with a picture; raise RunFailure if none can be made."""
     prompt = arguments.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
         raise RunFailure("invalid_input", "`prompt` must be a text that is not empty")
@@ -28,7 +28,7 @@ async def paint_picture(
         raise RunFailure("invalid_input", words)
     work = picture_work(section, prompt)
     painted = await painter.paint(work, principal, timeout_s=timeout_s)
-    shown = Text(text="The picture was made, and the user sees it.")
+    shown = Text(text="The picture was made and is shown to the user.")
     return RunReport(
         result=RunResult(content=(shown,)),
         engine=section.model,
@@ -38,7 +38,7 @@ async def paint_picture(
 
 
 def picture_work(section: ImageSection, prompt: str) -> ImageRequest:
-    """Return the request of one picture; without a prompt it is of the largest that is taken."""
+    """Return the request for one picture; without a prompt, for the longest prompt allowed."""
     return ImageRequest(
         model=section.model,
         prompt=prompt or "\U0001f5bc" * IMAGE_PROMPT_CHARACTERS_MAX,

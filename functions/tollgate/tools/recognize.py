@@ -1,4 +1,4 @@
-"""The recognition of scanned pages by the engine that routing.yaml names."""
+"""Recognition of scanned pages by the engine that routing.yaml names."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -16,12 +16,12 @@ from tollgate.tools.engines.codec import EngineAccess, RecognitionCodec, Scan
 from tollgate.tools.engines.recognizers import RECOGNIZERS
 from tollgate.tools.ports.base import EngineCalls, EngineRequest, RunFailure
 
-# A dense page is some 10 KB, with places of its pictures and links some more.
+# A dense page has about 10 KB of text; positions of pictures and links add some more.
 _REPLY_BYTES_PER_PAGE: Final = 100_000
 _REPLY_BYTES_MAX: Final = 32_000_000
-# Of one page whose every word has its place: some hundred bytes for each.
+# Size of a reply that has the position of each word of a page, some hundred bytes per word.
 _LINES_BYTES_MAX: Final = 8_000_000
-# Requests of one document, where each page has its own.
+# Concurrent requests for one document, if each page has its own request.
 _AT_A_TIME_MAX: Final = 4
 
 
@@ -32,14 +32,14 @@ class EngineRecognizer(Struct, frozen=True, kw_only=True):
     calls: EngineCalls
     secrets: SecretStore
     region: str
-    """The region of an engine that has an address in each, unless routing.yaml states one."""
+    """Default region, for engines with an address in each region."""
     signer: Callable[[str, str], Signer]
-    """Return the signer of the role for a service and a region of AWS."""
+    """Returns a signer of the gateway's AWS role for a service and a region."""
 
     async def recognize(
         self, document: InlineMedia, pages: Sequence[DocumentPage]
     ) -> Mapping[int, str]:
-        """Return the text of each page; RecognitionFailed if the engine has not all of them."""
+        """Return the text of each page; raise RecognitionFailed if the engine leaves out a page."""
         codec = RECOGNIZERS[self.section.engine]
         scan = Scan(
             model=self.section.model or "",
@@ -59,7 +59,7 @@ class EngineRecognizer(Struct, frozen=True, kw_only=True):
         return {page: texts[page] for page in scan.pages}
 
     async def _exchange(self, codec: RecognitionCodec, scan: Scan) -> Mapping[int, str]:
-        """Send the requests of a recognition, some at a time, and read their replies."""
+        """Send the requests of a recognition, several at a time, and decode their replies."""
         requests = codec.encode(scan, await self._access())
         size_max = min(_REPLY_BYTES_PER_PAGE * (len(scan.pages) + 1), _REPLY_BYTES_MAX)
         if len(requests) > 1:
@@ -103,5 +103,5 @@ class EngineRecognizer(Struct, frozen=True, kw_only=True):
             return EngineAccess(base_url=address, key=None)
         key = ((await self.secrets.read(self.section.key.reference)) or "").strip()
         if not key or not (key.isascii() and key.isprintable()):
-            raise RunFailure("unavailable", "the engine is not set up")
+            raise RunFailure("unavailable", "the engine's key is missing or invalid")
         return EngineAccess(base_url=address, key=key)

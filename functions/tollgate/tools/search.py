@@ -1,4 +1,4 @@
-"""The run of a search: by one of the engines, its results within their limits and domains."""
+"""The web_search tool: calls an engine, and keeps the results within limits and allowed domains."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -16,13 +16,13 @@ from tollgate.tools.engines.table import ENGINES
 from tollgate.tools.kinds import EXCERPT_BYTES_MAX, TITLE_BYTES_MAX, URL_BYTES_MAX, cut
 from tollgate.tools.ports.base import EngineCalls, RunFailure
 
-# Twenty results of some thousand characters are less.
+# Enough for twenty results of several thousand characters.
 _REPLY_BYTES_MAX: Final = 2_000_000
 _DATE_BYTES_MAX: Final = 40
 
 
 class WebSearch(Struct, frozen=True, kw_only=True):
-    """Searches by the engine that routing.yaml names."""
+    """Searches with the engine that routing.yaml names."""
 
     engine: SearchEngine
     section: WebSearchSection
@@ -38,7 +38,7 @@ class WebSearch(Struct, frozen=True, kw_only=True):
         location: UserLocation | None,
         timeout_s: float,
     ) -> RunResult:
-        """Return the results; RunFailure for a search that cannot be made."""
+        """Return the results; raise RunFailure if the search cannot be made."""
         codec = ENGINES[self.engine]
         query = _query(arguments, codec.query_characters_max)
         if domains.admits_none:
@@ -50,7 +50,7 @@ class WebSearch(Struct, frozen=True, kw_only=True):
             bytes_max=_REPLY_BYTES_MAX,
             timeout_s=timeout_s,
         )
-        # Engines that know no domains, or fewer, are not believed to have kept to them.
+        # Results are filtered here as well, because some engines support no domains, or fewer.
         admitted = [each for each in codec.decode(body) if _is_admitted(each, domains)]
         by_url = {each.url: each for each in reversed(admitted)}
         best_first = [each for each in admitted if by_url[each.url] is each]
@@ -62,7 +62,7 @@ class WebSearch(Struct, frozen=True, kw_only=True):
         if section.key is not None:
             key = ((await self.secrets.read(section.key.reference)) or "").strip()
             if not key or not (key.isascii() and key.isprintable()):
-                raise RunFailure("unavailable", "the search engine is not set up")
+                raise RunFailure("unavailable", "the search engine's key is missing or invalid")
         return EngineAccess(base_url=section.address or "", key=key)
 
 

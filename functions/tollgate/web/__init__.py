@@ -1,1 +1,1 @@
-"""HTTP: routes, authentication, replies."""
+"""The HTTP interface: routes, authentication and replies."""

@@ -1,4 +1,4 @@
-"""The one table of routes and the callers that each of them serves."""
+"""The only table of routes, with the callers that each route serves."""
 
 from collections.abc import Mapping
 from typing import Final, get_args
@@ -13,48 +13,48 @@ from tollgate.web.http.paths import OPENAPI, STREAMING_PATHS
 class Access(Struct, frozen=True, kw_only=True):
     """The callers that a route serves."""
 
-    # Roles that are served. A route without any serves everybody and reads no key.
     roles: frozenset[Role] = frozenset()
-    # Of these, the roles whose members reach their own things alone.
+    """Roles that are served. A route without roles serves everybody and reads no key."""
     own: frozenset[Role] = frozenset()
-    # Whether only callers of the operator's workspace are served.
+    """Roles, among `roles`, whose members reach only their own objects."""
     operator: bool = False
-    # Whether a caller who sends no key is served too.
+    """True if only callers of the operator's workspace are served."""
     keyless: bool = False
-    # Whether a call is noted as the last use of the key.
+    """True if callers without a key are served, too."""
     notes_use: bool = True
+    """True if a call is recorded as the last use of the key."""
 
     def is_limited(self, principal: Principal) -> bool:
-        """Return whether a caller reaches nothing on the route but its member's own things.
+        """Return whether a caller reaches only its member's own objects on the route.
 
-        A key that stands alone is the workspace's, and reaches what the workspace has.
+        A key without a member belongs to the workspace, and reaches all that the workspace has.
         """
         return principal.member_id is not None and principal.role in self.own
 
 
-# Roles that a caller of each role may give to members, and take away from them. The operator may
-# give all.
+# Roles that a caller may give to members and take from them, by the caller's role. The operator may
+# give all roles.
 GIVEN_ROLES: Final[Mapping[Role, frozenset[MemberRole]]] = {
     "owner": frozenset(get_args(MemberRole)),
     "admin": frozenset(get_args(MemberRole)) - {"owner"},
     "management": frozenset(get_args(MemberRole)) - {"owner"},
 }
-# Roles of the keys that a caller of each role may make.
+# Roles of the keys that a caller may create, by the caller's role.
 GIVEN_KEYS: Final[Mapping[Role, frozenset[KeyRole]]] = {
     "owner": frozenset(get_args(KeyRole)),
     "admin": frozenset(get_args(KeyRole)),
     "management": frozenset(get_args(KeyRole)),
     "developer": frozenset({"inference"}),
 }
-# Settings that members change of their own keys, which an administrator limits and enables.
+# Settings that members may change on their own keys; administrators set limits and re-enable keys.
 OWN_KEY_SETTINGS: Final = ("label", "disabled")
 
-# Settings that members change of themselves; owners change all.
+# Settings that members may change of themselves; owners may change all.
 OWN_MEMBER_SETTINGS: Final = ("display_name", "email")
 
 _DEVELOPER: Final[frozenset[Role]] = frozenset({"developer"})
 _MONEY: Final[frozenset[Role]] = frozenset({"billing"})
-# A key of a member shows what its member sees; one that stands alone shows its workspace's.
+# A member's key shows what the member may see; a key without a member shows the whole workspace.
 _OWN: Final[frozenset[Role]] = frozenset({"developer", "inference"})
 
 METERED: Final = Access(roles=frozenset({"inference", "owner", "admin", "developer"}))
@@ -63,22 +63,22 @@ _MANAGER: Final = Access(roles=frozenset({"management", "owner", "admin"}))
 _READER: Final = Access(roles=_MANAGER.roles | {"read", "viewer"})
 _ACCOUNTANT: Final = Access(roles=_READER.roles | _MONEY)
 _EVERYBODY: Final = Access(roles=frozenset({*get_args(KeyRole), *get_args(MemberRole)}))
-# Members see themselves and their team, and what they have used.
+# Members see themselves, their team, and their own usage.
 _PEOPLE: Final = Access(roles=_ACCOUNTANT.roles | _DEVELOPER, own=_OWN)
 _KEY_READER: Final = Access(roles=_READER.roles | _DEVELOPER, own=_OWN)
 _KEY_CHANGER: Final = Access(roles=_MANAGER.roles | _DEVELOPER, own=_OWN)
 _RECORD: Final = Access(roles=_EVERYBODY.roles, own=_OWN)
-# Responses and files are content, which the roles `read`, `viewer` and `billing` do not see.
+# Responses and files are content, which the roles `read`, `viewer` and `billing` may not see.
 _CONTENT: Final = Access(roles=_MANAGER.roles | METERED.roles, own=_OWN)
 _KEPT_CONTENT: Final = Access(roles=_MANAGER.roles | _DEVELOPER, own=_OWN)
 _CATALOG: Final = Access(roles=_EVERYBODY.roles, keyless=True)
 _OPERATOR: Final = Access(roles=_MANAGER.roles, operator=True)
 _OPERATORS_READER: Final = Access(roles=_READER.roles, operator=True)
 
-# Of the app that signs people in: callers who have signed in, and programs that have not yet.
+# Routes of the sign-in app: for members who have signed in, and for programs that have not yet.
 _SIGNED_IN: Final = Access(roles=frozenset(get_args(MemberRole)), notes_use=False)
 
-# By method and path. A route that is missing here cannot be declared.
+# Access by method and path. A route that is missing here cannot be declared.
 ACCESS: Final[Mapping[tuple[str, str], Access]] = {
     **{("POST", path): METERED for path in STREAMING_PATHS},
     ("GET", OPENAPI): _OPEN,

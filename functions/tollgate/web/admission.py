@@ -1,4 +1,4 @@
-"""Routes that authenticate the caller before they read a body, as the table of access says."""
+"""Routes that authenticate the caller, by the access table, before they read a body."""
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Final
@@ -25,14 +25,14 @@ _WITH_BODY: Final = frozenset({"PATCH", "POST", "PUT"})
 def admitted_router(
     services: Services, *, prefix: str, tag: str, body_bytes_max: int = BODY_BYTES_MAX
 ) -> APIRouter:
-    """Return a router whose routes serve only the callers that the table of access lists.
+    """Return a router whose routes serve only the callers that the access table lists.
 
-    A route that the table lacks raises KeyError when it is declared. FastAPI parses a body before
-    it calls dependencies, so that a dependency would authenticate too late.
+    Declaring a route that is not in the table raises KeyError. FastAPI parses a body before it
+    calls dependencies, so authentication in a dependency would come too late.
     """
 
     class AdmittedRoute(APIRoute):
-        """A route that authenticates first, then reads the body up to its limit."""
+        """A route that authenticates first, and then reads the body up to its limit."""
 
         @override
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -69,7 +69,7 @@ Caller = Annotated[Principal, Depends(_caller)]
 
 
 def _own_of(principal: Principal, access: Access) -> Own:
-    """Return the part of its workspace that a route shows a caller."""
+    """Return the part of its workspace that a caller reaches on a route."""
     if not access.is_limited(principal):
         return Own(workspace_id=principal.workspace_id)
     return Own(
@@ -100,13 +100,13 @@ async def _actor(request: Request, principal: Caller) -> Actor:
     )
 
 
-# The caller as the actor of a change.
+# The caller, as the actor of a change.
 By = Annotated[Actor, Depends(_actor)]
 OptionalCaller = Annotated[Principal | None, Depends(_optional_caller)]
 
 
 def _receive_again(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives a body already read, then the messages after it."""
+    """Return a `receive` that returns a body already read, then the messages after the body."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:

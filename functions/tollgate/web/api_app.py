@@ -33,7 +33,7 @@ from tollgate.web.http.request_id import RequestIds, request_id_of
 from tollgate.web.services import Services
 from tollgate.web.topics import IncludeTopic, TopicRoutes
 
-# A function that was built with its document never needs the generator.
+# A function that was built with its OpenAPI document never needs the generator.
 _GENERATE_DOCUMENT: Final = DottedName[Callable[[FastAPI], dict[str, Any]]](
     "tollgate.web.openapi:openapi"
 )
@@ -44,9 +44,9 @@ def api_app(
 ) -> FastAPI:
     """Return the app that serves every route except the metered ones.
 
-    `openapi` is the OpenAPI document that the build wrote. Without it, the app generates the
-    document at the first request. With `by_topic`, the routes of a topic are made with its first
-    request, for a process that starts for one request.
+    `openapi` is the OpenAPI document that the build wrote; without it, the app generates the
+    document at the first request. With `by_topic`, the routes of a topic are declared at the
+    topic's first request, for a process that starts for a single request.
     """
     topics = TopicRoutes(services, body_bytes_max=limits.body_bytes_max)
     app = FastAPI(
@@ -85,16 +85,16 @@ def _serve_built_document(app: FastAPI, openapi: bytes) -> None:
 
 
 def _generate_document(app: FastAPI) -> None:
-    app.openapi = cache(partial(_GENERATE_DOCUMENT(), app))  # type: ignore[method-assign]  # FastAPI's documented way
+    app.openapi = cache(partial(_GENERATE_DOCUMENT(), app))  # type: ignore[method-assign]  # as FastAPI documents
 
 
 def _render_errors(app: FastAPI) -> None:
-    """Render every error, ours, FastAPI's and Starlette's, in the envelope of its client."""
+    """Render every error, also of FastAPI and Starlette, in the envelope of the client's format."""
 
     def reply(request: Request, error: GatewayError) -> Response:
         render: Callable[[GatewayError, str], ErrorReply] = openai_reply
         if _is_of_anthropic(request):
-            # Most processes answer no client of Anthropic's.
+            # Imported here because most processes never serve a client of Anthropic's format.
             from tollgate.ingress.messages.errors import anthropic_reply
 
             render = anthropic_reply
@@ -108,7 +108,7 @@ def _render_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def reply_invalid_request(request: Request, error: RequestValidationError) -> Response:
-        # FastAPI gives plain dicts.
+        # FastAPI's errors are plain dicts with the fields of ErrorDetails.
         return reply(request, _invalid_request(error.errors()[0]))
 
     @app.exception_handler(HTTPException)
@@ -131,15 +131,15 @@ def _render_errors(app: FastAPI) -> None:
 
 
 def _is_of_anthropic(request: Request) -> bool:
-    """Return whether a client of Anthropic's format asks: its SDKs state a version everywhere."""
+    """Return whether a client uses Anthropic's format: its SDKs always send a version."""
     named = request.scope["path"].startswith(MESSAGES.path)
     return named or ANTHROPIC_VERSION in request.headers
 
 
 def _methods_at(app: FastAPI, request: Request) -> tuple[str, ...]:
-    """Return the methods that a path accepts, with those that middleware answers."""
+    """Return the methods that a path accepts, including those that middleware handles."""
     if request.scope["path"] in STREAMING_PATHS:
-        # Its POST goes to the streaming function, other methods come here.
+        # POST reaches the streaming function; other methods come to this function.
         return METERED_METHODS
     served = {"OPTIONS"}
     for method in ("DELETE", "GET", "PATCH", "POST", "PUT"):
@@ -155,5 +155,5 @@ def _invalid_request(first: ErrorDetails) -> RequestError:
         return RequestError(ErrorCode.INVALID_REQUEST, "The body is not valid JSON.")
     place = first["loc"][1:]
     if not place:
-        return RequestError(ErrorCode.INVALID_REQUEST, f"The {first['loc'][0]} is not readable.")
+        return RequestError(ErrorCode.INVALID_REQUEST, f"The {first['loc'][0]} cannot be read.")
     return field_error(first, place)

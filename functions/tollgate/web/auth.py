@@ -9,7 +9,7 @@ from tollgate.stores.ports.base import KeyDirectory
 
 
 def has_key(headers: Mapping[str, str]) -> bool:
-    """Return whether a request names a key, valid or not."""
+    """Return whether a request has a key, valid or not."""
     return "authorization" in headers or "x-api-key" in headers
 
 
@@ -19,11 +19,11 @@ async def authenticate(
     """Return the holder of the key in the `Authorization: Bearer` header, or in `x-api-key`.
 
     Raises AccessError(invalid_api_key) if there is no valid key, and AccessError(permission_denied)
-    if its role is none of `roles`.
+    if the key's role is not in `roles`.
     """
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if not scheme:
-        # Where Anthropic's clients send the key.
+        # Anthropic's clients send the key in `x-api-key`.
         scheme, secret = "bearer", headers.get("x-api-key", "")
     if scheme.lower() != "bearer" or not secret.strip():
         raise AccessError(
@@ -37,9 +37,9 @@ async def authenticate(
 
 
 def _explain_refusal(principal: Principal, roles: Collection[Role]) -> str:
-    """Return which roles of the caller's kind, key or member, would be served."""
-    kind, mine = ("member", MemberRole) if principal.session else ("key", KeyRole)
-    needed = " or ".join(sorted(role for role in get_args(mine) if role in roles))
+    """Return a message that names the roles, of the caller's kind, that the route serves."""
+    kind, kind_roles = ("member", MemberRole) if principal.session else ("key", KeyRole)
+    needed = " or ".join(sorted(role for role in get_args(kind_roles) if role in roles))
     if not needed:
         other = "key" if principal.session else "session of a member who has signed in"
         return f"This needs a {other}, not a {kind} of role {principal.role}."

@@ -58,20 +58,22 @@ def chat_app(
 ) -> ASGIApp:
     """Return the app that serves the metered routes.
 
-    `answers` stores answers for Idempotency-Key; without it the header is refused. `contents`
-    stores content for the keys that opt in; without it no content is stored. `responses` does the
-    same for responses, which later requests name.
+    `answers` stores replies for Idempotency-Key; without it the header is refused. `contents`
+    stores the content of keys that opt in, `responses` the responses that later requests may name;
+    without them nothing is stored.
     """
     endpoints: dict[str, ASGIApp] = {}
-    for each in FORMATS:
-        stored = responses if each is RESPONSES else None
+    for format_ in FORMATS:
+        stored = responses if format_ is RESPONSES else None
         entrance = Entrance(services, gateways, limits, responses=stored)
-        endpoints[each.path] = MeteredEndpoint(each, entrance, answers=answers, contents=contents)
-        if each.alias is not None:
-            endpoints[each.alias.path] = endpoints[each.path]
-        if each.counting is not None:
-            endpoints[each.counting.path] = _LazyCounting(each, entrance)
-    # A bare router, without an application around it: an endpoint answers every failure itself.
+        endpoints[format_.path] = MeteredEndpoint(
+            format_, entrance, answers=answers, contents=contents
+        )
+        if format_.alias is not None:
+            endpoints[format_.alias.path] = endpoints[format_.path]
+        if format_.counting is not None:
+            endpoints[format_.counting.path] = _LazyCounting(format_, entrance)
+    # A router without an application around it is enough: each endpoint handles all its failures.
     return Router(
         redirect_slashes=False,
         default=_ByPath(endpoints),
@@ -84,7 +86,7 @@ def chat_app(
 
 
 class _ByPath:
-    """Passes a request on to the endpoint of its path, of which none has a variable."""
+    """Passes a request on to the endpoint of its path; no path has variables."""
 
     def __init__(self, endpoints: Mapping[str, ASGIApp]) -> None:
         self._endpoints = endpoints
@@ -102,20 +104,20 @@ async def _reply_not_found(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class _LazyCounting:
-    """An endpoint that counts tokens, imported with its first request."""
+    """An endpoint that counts tokens, imported with the first request for a count."""
 
     def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
         self._format = format_
         self._entrance = entrance
-        self._made: ASGIApp | None = None
+        self._endpoint: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._made is None:
-            # Imported with the first count: most processes serve none.
+        if self._endpoint is None:
+            # Imported here because most processes never serve a count.
             from tollgate.web.generation.token_counts import CountEndpoint
 
-            self._made = CountEndpoint(self._format, self._entrance)
-        await self._made(scope, receive, send)
+            self._endpoint = CountEndpoint(self._format, self._entrance)
+        await self._endpoint(scope, receive, send)
 
 
 class _Admitted(Struct, frozen=True, kw_only=True):
@@ -197,7 +199,7 @@ class MeteredEndpoint(FormatEndpoint):
         if self._answers is None:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                "This deployment stores no answers, which Idempotency-Key needs.",
+                "Idempotency-Key needs stored replies, and this deployment stores none.",
             )
         await generate_once(
             gateway,
@@ -220,12 +222,12 @@ class MeteredEndpoint(FormatEndpoint):
         return ContentSink(sink, self._contents, body=admitted.body, choices=choices, days=days)
 
     def _storing(self, admitted: _Admitted) -> Callable[[EventSink], EventSink] | None:
-        """Return what puts the storing of a response around its reply, None if none is stored."""
+        """Return a wrapper of the reply's sink that stores the response, None without one."""
         call, days = admitted.call, admitted.call.principal.response_days
         responses, input_ = self._entrance.responses, call.parsed.stored_input
         if responses is None or days is None or input_ is None:
             return None
-        # Imported with the first response that is stored: most processes store none.
+        # Imported here because most processes never store a response.
         from tollgate.web.records.response_storage import StoringSink
 
         return partial(
@@ -251,11 +253,11 @@ class MeteredEndpoint(FormatEndpoint):
 def _stated_labels(
     gateway: Gateway, headers: Mapping[str, str], parsed: ParsedWork
 ) -> Mapping[str, str]:
-    """Return the labels that the caller states about itself, none where the catalog reads none."""
+    """Return the labels that the caller states about itself; none if the catalog reads none."""
     sources = gateway.planner.catalog.attribution
     if not sources:
         return NO_HEADERS
-    # Imported with the first labels: most processes get none.
+    # Imported here because most processes never read labels.
     from tollgate.web.generation.attribution import find_stated_labels
 
     return find_stated_labels(sources, headers, parsed)

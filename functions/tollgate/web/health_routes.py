@@ -1,4 +1,4 @@
-"""Health checks: liveness of the process, readiness of its store."""
+"""Health checks: liveness of the process, readiness of the store."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ class Health(BaseModel):
     """State of the service."""
 
     status: Literal["ok"] = "ok"
-    catalog_sha: str = Field(description="the live catalog")
+    catalog_sha: str = Field(description="SHA of the live catalog")
 
 
 def health_routes(services: Services) -> APIRouter:
@@ -22,13 +22,13 @@ def health_routes(services: Services) -> APIRouter:
 
     @router.get("/live")
     async def live() -> Health:
-        """Answer without the store: the process runs."""
+        """Reply without the store: the process runs."""
         return Health(catalog_sha=(await services.catalogs.for_key(None)).sha)
 
     @router.get("/ready")
     async def ready() -> Health:
-        """Answer after a read of the store: the process can serve."""
-        # No record has this id; reading it raises service_unavailable if the store does not answer.
+        """Reply after a read of the store: the process can serve."""
+        # No record has this id; the read raises service_unavailable if the store cannot be reached.
         await services.generations.get("-", services.ids.new_id())
         return Health(catalog_sha=(await services.catalogs.for_key(None)).sha)
 

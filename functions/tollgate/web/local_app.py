@@ -1,4 +1,4 @@
-"""One server of the chat app and the api app, which API Gateway joins in a deployment."""
+"""One server for the chat app and the api app, which API Gateway joins in a deployment."""
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -8,9 +8,10 @@ from tollgate.web.sign_in.sign_in_paths import LOGIN_PATHS
 
 
 class LocalApp:
-    """Sends paths of the streaming function to the chat app and everything else to the api app.
+    """Sends paths of the streaming function to the chat app, and all others to the api app.
 
-    `uploads` takes contents by signed addresses, where no bucket does. `login` signs people in.
+    `uploads` receives contents at signed addresses if there is no bucket. `login` is the sign-in
+    app.
     """
 
     def __init__(

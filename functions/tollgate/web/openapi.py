@@ -21,19 +21,19 @@ from tollgate.web.sign_in.session_shapes import (
 )
 
 ANY_FORMAT: Final = "x-any-format"
-"""The mark of an operation whose body is a request in any client format."""
+"""Extension that marks an operation whose body is a request in any client format."""
 _KEY: Final = "key"
 _KEY_HEADER: Final = "key_header"
 _BYTES: Final = {"schema": {"type": "string", "format": "binary"}}
 _TEXT: Final = {"schema": {"type": "string"}}
 _REF: Final = "#/components/schemas/{model}"
-# FastAPI's own reply to invalid input, which our error envelope replaces.
+# FastAPI's reply to invalid input; the gateway replies with its own error envelope instead.
 _FOREIGN_STATUS: Final = "422"
 _FOREIGN_SCHEMAS: Final = ("HTTPValidationError", "ValidationError")
 
 
 def openapi(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document, built from the models that requests are validated with."""
+    """Return the OpenAPI 3.1 document, built from the models that validate requests."""
     document = get_openapi(title=app.title, version=app.version, routes=app.routes)
     schemas: dict[str, Any] = document["components"]["schemas"]
     for name in _FOREIGN_SCHEMAS:
@@ -50,8 +50,8 @@ def openapi(app: FastAPI) -> dict[str, Any]:
             stated = {"summary": alias.summary, "operationId": alias.operation_id}
             document["paths"][alias.path] = {"post": _describe(each, models) | stated}
             errors[alias.path] = error
-        beneath = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
-        errors |= dict.fromkeys(beneath, error)
+        subpaths = (path for path in document["paths"] if path.startswith(f"{each.path}/"))
+        errors |= dict.fromkeys(subpaths, error)
         counting = each.counting
         if counting is not None and models.count_request and models.count_reply:
             described = _describe_count(counting, models.count_request(), models.count_reply())
@@ -68,7 +68,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
                 content = {"application/json": {"schema": {"anyOf": requests}}}
                 operation["requestBody"] = {"required": True, "content": content}
             access = ACCESS[method.upper(), path]
-            # A last, empty requirement makes the key optional.
+            # An empty requirement at the end makes the key optional.
             is_optional = access.keyless or not access.roles
             operation["security"] = [
                 {_KEY: []},
@@ -86,7 +86,7 @@ def openapi(app: FastAPI) -> dict[str, Any]:
 def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
     whole = {} if models.reply is None else _json(models.reply())
     types = sorted({*models.media_types().values()}) if models.media_types else ()
-    others = {each: _TEXT if each.startswith("text/") else _BYTES for each in types}
+    other_types = {each: _TEXT if each.startswith("text/") else _BYTES for each in types}
     events = {}
     if models.event is not None and models.failure is not None:
         either = [_reference(models.event()), _reference(models.failure())]
@@ -99,10 +99,10 @@ def _describe(format_: IngressFormat, models: FormatModels) -> dict[str, Any]:
         "requestBody": {"required": True, "content": _request_content(models)},
         "responses": {
             "200": {
-                "description": "The answer; as server-sent events where a stream is requested."
+                "description": "The answer; server-sent events if a stream is requested."
                 if events
                 else "The result.",
-                "content": {**whole, **others, **events},
+                "content": {**whole, **other_types, **events},
             }
         },
     }
@@ -118,8 +118,8 @@ def _describe_count(
 ) -> dict[str, Any]:
     return {
         "summary": counting.summary,
-        "description": "Count the tokens of a request, free of charge. The count is the provider's "
-        "own, or an estimate by size: `x-tollgate-token-count` is `exact` or `estimate`.",
+        "description": "Count the tokens of a request, free of charge. The provider counts, or the "
+        "count is estimated by size: `x-tollgate-token-count` is `exact` or `estimate`.",
         "operationId": counting.operation_id,
         "requestBody": {"required": True, "content": _json(request)},
         "responses": {"200": {"description": "The count.", "content": _json(reply)}},
@@ -130,21 +130,21 @@ def _describe_errors(responses: dict[str, Any], envelopes: Sequence[type[BaseMod
     responses.pop(_FOREIGN_STATUS, None)
     either = [_reference(each) for each in envelopes]
     schema = either[0] if len(either) == 1 else {"anyOf": either}
-    for statuses, whose in (("4XX", "The request's"), ("5XX", "The gateway's or a provider's")):
+    for statuses, origin in (("4XX", "The request's"), ("5XX", "The gateway's or a provider's")):
         responses[statuses] = {
-            "description": f"{whose} fault, in the error envelope.",
+            "description": f"{origin} fault, in the error envelope.",
             "content": {"application/json": {"schema": schema}},
         }
 
 
 def _describe_sessions() -> dict[str, Any]:
-    """Return the routes of the app that signs people in, which is apart from the api."""
+    """Return the session routes of the sign-in app, which FastAPI does not document."""
     return {
         "post": {
             "tags": ["sessions"],
             "summary": "Open Session",
-            "description": "Open a session for an identity token of the configured issuer. It ends "
-            "an hour after the token was issued.",
+            "description": "Open a session for an identity token of the configured issuer. The "
+            "session ends an hour after the token was issued.",
             "operationId": "open_session",
             "requestBody": {"required": True, "content": _json(IdentityTokenBody)},
             "responses": {
@@ -154,7 +154,7 @@ def _describe_sessions() -> dict[str, Any]:
         "get": {
             "tags": ["sessions"],
             "summary": "Show Session",
-            "description": "Show as whom the caller is signed in.",
+            "description": "Show the member as whom the caller is signed in.",
             "operationId": "show_session",
             "responses": {"200": {"description": "The member.", "content": _json(SessionReply)}},
         },
@@ -179,7 +179,8 @@ def _reference(model: type[BaseModel]) -> dict[str, str]:
 def _format_schemas() -> dict[str, Any]:
     """Return the schemas of all formats, and of the envelope of the api routes, by name.
 
-    They are made together: models of several formats have one name, and each schema needs its own.
+    They are built in one call, because models of several formats share names and each needs its
+    own.
     """
     wanted: list[tuple[type[BaseModel], Any]] = [
         (ErrorEnvelope, "serialization"),
@@ -190,10 +191,16 @@ def _format_schemas() -> dict[str, Any]:
     ]
     for each in FORMATS:
         models = each.models
-        asked = (models.request, models.form, models.count_request)
-        wanted += [(name(), "validation") for name in asked if name is not None]
-        written = (models.reply, models.event, models.failure, models.error, models.count_reply)
-        wanted += [(name(), "serialization") for name in written if name is not None]
+        read_models = (models.request, models.form, models.count_request)
+        wanted += [(name(), "validation") for name in read_models if name is not None]
+        written_models = (
+            models.reply,
+            models.event,
+            models.failure,
+            models.error,
+            models.count_reply,
+        )
+        wanted += [(name(), "serialization") for name in written_models if name is not None]
     _, document = models_json_schema(wanted, ref_template=_REF)
     schemas: dict[str, Any] = document["$defs"]
     names = {name: _short_name(name) for name in schemas}
@@ -202,7 +209,7 @@ def _format_schemas() -> dict[str, Any]:
 
 
 def _short_name(name: str) -> str:
-    """Return the name of a schema; of one that several formats have, with its format before it."""
+    """Return the name of a schema, prefixed by its format if several formats share the name."""
     *packages, own = name.split("__")
     if not packages:
         return name
@@ -211,7 +218,7 @@ def _short_name(name: str) -> str:
 
 
 def _renamed(value: Any, references: Mapping[str, str]) -> Any:
-    """Return a schema with other references."""
+    """Return a schema with renamed references."""
     match value:
         case dict():
             return {name: _renamed(each, references) for name, each in value.items()}

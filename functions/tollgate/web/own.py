@@ -1,4 +1,4 @@
-"""The part of a workspace that a caller reaches, decided in one place for all routes."""
+"""The part of a workspace that a caller may reach, decided in one place for all routes."""
 
 from msgspec import Struct
 
@@ -9,35 +9,35 @@ from tollgate.stores.rules.key_settings import KeySettings
 
 
 class Own(Struct, frozen=True, kw_only=True):
-    """The things of one member of a workspace, or all things of the workspace."""
+    """The objects of one member of a workspace, or all objects of the workspace."""
 
     workspace_id: str
-    # None reaches everything.
     member_id: str | None = None
-    # The team of the member, None for a member without one.
+    """None reaches everything."""
     team_id: str | None = None
+    """Team of the member, None for a member without one."""
 
     @property
     def is_all(self) -> bool:
-        """True if the caller reaches the whole workspace."""
+        """True if the caller may reach the whole workspace."""
         return self.member_id is None
 
     def has_key(self, key: KeySettings) -> bool:
-        """Return whether the caller reaches a key."""
+        """Return whether the caller may reach a key."""
         return self.member_id in (None, key.member_id)
 
     def has_member(self, member_id: str) -> bool:
-        """Return whether the caller reaches a member."""
+        """Return whether the caller may reach a member."""
         return self.member_id in (None, member_id)
 
     def has_team(self, team_id: str) -> bool:
-        """Return whether the caller reaches a team."""
+        """Return whether the caller may reach a team."""
         return self.member_id is None or self.team_id == team_id
 
     def has_record(self, record: GenerationRecord) -> bool:
-        """Return whether the caller reaches a generation, by the member that its key had then."""
+        """Return whether the caller may reach a generation, by its key's member at that time."""
         return self.member_id in (None, record.labels.get(MEMBER_LABEL))
 
     def has_file(self, file: StoredFile) -> bool:
-        """Return whether the caller reaches an uploaded file, by the member that sent it."""
+        """Return whether the caller may reach an uploaded file, by the member who uploaded it."""
         return self.member_id in (None, file.member_id)

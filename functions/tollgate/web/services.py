@@ -1,4 +1,4 @@
-"""The stores behind the api routes, and the authorization of callers."""
+"""The stores for the api routes, and the authorization of callers."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
@@ -62,35 +62,38 @@ class Services(Struct, frozen=True, kw_only=True):
     audit_log: AuditLog
     webhooks: WebhookStore
     cooldowns: CooldownStore
-    # Both are None in a deployment without a bucket for content.
     contents: ContentLog | None
+    """None in a deployment without a bucket for content."""
     responses: ResponseStore | None
-    # Uploaded files, and replies to an Idempotency-Key, of a deployment with a bucket or a folder.
+    """None in a deployment without a bucket for content."""
     files: FileStore | None
+    """Uploaded files; None in a deployment without a bucket or a folder."""
     uploads: UploadStore | None
-    # The same files as requests read them.
+    """Uploads in parts; None in a deployment without a bucket or a folder."""
     named_files: FileReader | None
+    """Uploaded files as requests name them."""
     answers: AnswerStore | None
+    """Stored replies for Idempotency-Key; None in a deployment without a bucket or a folder."""
     catalogs: Catalogs
     publications: Publications
-    # By name: they parse bodies for explanations.
     formats: Mapping[str, Ingress]
+    """Client formats by name, which parse the bodies of explanations."""
     ids: IdSource
     journal: Journal
     clock: Clock
-    # Management keys of this workspace administer all workspaces.
     operator_workspace: str
-    # Makes the tools that a catalog configures, whose bounds are explained.
+    """The workspace whose management keys administer all workspaces."""
     make_tools: Callable[[Catalog], ServerTools] | None = None
+    """Creates the tools that a catalog configures, for explanations of their bounds."""
 
     async def key_tiers(self) -> Mapping[str, KeyTierSection]:
         """Return the key tiers of the live catalog by name."""
         return (await self.catalogs.for_key(None)).key_tiers
 
     async def find_key_id(self, key: str | None, own: Own) -> str | None:
-        """Return the id of the key that a query names by its name or id; None if it names none.
+        """Return the id of the key that a query names by name or id; None if `key` is None.
 
-        Raises RequestError if the caller reaches no such key, or several have the name.
+        Raises RequestError if the caller may reach no such key, or if several keys have the name.
         """
         if key is None:
             return None
@@ -102,7 +105,7 @@ class Services(Struct, frozen=True, kw_only=True):
         return find_key_id(names, key, param="key")
 
     async def _own_names(self, own: Own) -> AsyncIterator[KeyName]:
-        """Yield the names of a member's keys: the error of an unknown one names those near it."""
+        """Yield the names of a member's keys, so that an error message suggests no other keys."""
         after: str | None = None
         while True:
             page = await self.keys.list(own.workspace_id, after=after)
@@ -125,7 +128,7 @@ class Services(Struct, frozen=True, kw_only=True):
         return workspace
 
     async def with_expiry(self, new: NewFile) -> NewFile:
-        """Return a file to store, with its workspace's default expiry if its upload states none."""
+        """Return a file to store; without a stated expiry, it gets the workspace's default."""
         if new.expires_after_s is not None:
             return new
         workspace = await self.workspaces.get(new.workspace_id)
@@ -137,11 +140,11 @@ class Services(Struct, frozen=True, kw_only=True):
         return int(self.clock.now_s())
 
     async def admit(self, headers: Mapping[str, str], access: Access) -> Principal | None:
-        """Authenticate a caller whom a route serves, and record the last use of the key.
+        """Authenticate a caller for a route, and record the last use of the key.
 
-        Returns None for a caller without a key, where the route serves such callers. Raises
-        AccessError(invalid_api_key), or AccessError(permission_denied) for a key of another role
-        or workspace.
+        Returns None for a caller without a key, if the route serves such callers. Raises
+        AccessError(invalid_api_key), or AccessError(permission_denied) for a key of another role or
+        workspace.
         """
         if not access.roles or (access.keyless and not has_key(headers)):
             return None
@@ -153,11 +156,11 @@ class Services(Struct, frozen=True, kw_only=True):
         return principal
 
     def is_operator(self, principal: Principal) -> bool:
-        """Return whether a key is of the operator's workspace."""
+        """Return whether a key belongs to the operator's workspace."""
         return principal.workspace_id == self.operator_workspace
 
     def check_operator(self, principal: Principal) -> None:
-        """Raise AccessError(permission_denied) unless a key is of the operator's workspace."""
+        """Raise AccessError(permission_denied) unless a key belongs to the operator's workspace."""
         if not self.is_operator(principal):
             raise AccessError(
                 ErrorCode.PERMISSION_DENIED,
@@ -165,9 +168,9 @@ class Services(Struct, frozen=True, kw_only=True):
             )
 
     def check_days(self, days: Mapping[str, int | None]) -> None:
-        """Raise RequestError if content or responses shall be kept and there is no bucket.
+        """Raise RequestError if a setting would store content and the deployment has no bucket.
 
-        `days` are the settings that say so, by their names.
+        `days` are the values of such settings by name.
         """
         for name, number in days.items():
             if number is not None and self.contents is None:

@@ -1,4 +1,7 @@
-"""Field types shared by the bodies of the api routes. Fields that OpenRouter has keep its names."""
+"""Field types shared by the bodies of the api routes.
+
+Fields that OpenRouter has keep OpenRouter's names.
+"""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -6,10 +9,10 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
 
-# A JSON number: the shortest float that reads back as the same amount, to the nano-dollar, for
-# amounts under a million dollars. Sums are made of exact values, never of these floats.
+# A JSON number: the shortest float that reads back as the same amount, exact to the nano-dollar for
+# amounts under a million dollars. Sums are computed from exact values, never from these floats.
 Usd = Annotated[Decimal, PlainSerializer(float, return_type=float, when_used="json")]
-# Has a time zone; the bounds keep its year valid in every other time zone.
+# A datetime with a time zone; the bounds keep the year valid in every other time zone.
 Moment = Annotated[
     AwareDatetime,
     Field(ge=datetime(2000, 1, 1, tzinfo=UTC), le=datetime(9999, 1, 1, tzinfo=UTC)),

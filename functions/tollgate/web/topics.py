@@ -1,7 +1,7 @@
-"""The modules of routes by the first step of their paths; each is imported with its first request.
+"""Modules of routes by the first step of their paths, each imported with its first request.
 
-A process on Lambda starts for one request, and making the models and routes of all topics takes
-longer than everything else of its start.
+A process on Lambda starts for one request, and building the models and routes of all topics would
+take longer than the rest of its start.
 """
 
 from collections.abc import Callable
@@ -14,20 +14,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tollgate.core.dotted_names import DottedName
 from tollgate.web.services import Services
 
-# The topic of pages, whose paths are outside of /v1.
+# The topic of pages, whose paths are outside /v1.
 PAGES: Final = ""
 
 
 class Topic(Struct, frozen=True):
-    """Routes that are made together, and the first steps of their paths below /v1."""
+    """Routes that are declared together, and the first steps of their paths below /v1."""
 
     routers: tuple[DottedName[Callable[..., APIRouter]], ...]
     steps: frozenset[str]
     has_large_bodies: bool = False
-    """True if a body may be as large as one of the metered routes, `body_bytes_max`."""
+    """True if a body may be as large as on metered routes: `body_bytes_max`."""
 
 
-# In the order of the OpenAPI document.
+# The order is that of the OpenAPI document.
 TOPICS: Final = (
     Topic((DottedName("tollgate.web.keys.key_routes:key_routes"),), frozenset({"key", "keys"})),
     Topic(
@@ -94,7 +94,7 @@ TOPICS: Final = (
 
 
 def step_of(path: str) -> str:
-    """Return the first step of a path below /v1, that of pages for any other path."""
+    """Return the first step of a path below /v1, or PAGES for any other path."""
     _, _, below = path.partition("/v1/")
     return below.partition("/")[0] if path.startswith("/v1/") else PAGES
 
@@ -105,20 +105,20 @@ class TopicRoutes:
     def __init__(self, services: Services, *, body_bytes_max: int) -> None:
         self._services = services
         self._body_bytes_max = body_bytes_max
-        self._unmade = list(TOPICS)
+        self._pending = list(TOPICS)
 
     def include(self, app: FastAPI, step: str | None = None) -> None:
-        """Include the topics of a step that the app lacks; without a step, all of them."""
-        for topic in list(self._unmade):
+        """Include the topics of a step that the app lacks; without a step, include all topics."""
+        for topic in list(self._pending):
             if step is None or step in topic.steps:
-                self._unmade.remove(topic)
+                self._pending.remove(topic)
                 limit = {"body_bytes_max": self._body_bytes_max} if topic.has_large_bodies else {}
                 for router in topic.routers:
                     app.include_router(router()(self._services, **limit))
 
 
 class IncludeTopic:
-    """Middleware that includes the topic of each request; it comes after `CanonicalPath`."""
+    """Middleware that includes the topic of each request; must run after `CanonicalPath`."""
 
     def __init__(self, app: ASGIApp, *, topics: TopicRoutes) -> None:
         self._app = app

@@ -1,4 +1,5 @@
-"""Settings and a catalog become a gateway: the only importer of concrete classes.
+"""Creates a gateway from settings and a catalog: the only importer of concrete classes.
 
-Each module wires what one kind of function needs, so that none imports what only others do.
+Each module wires what one kind of function needs, so that no function imports parts that only
+others use.
 """

@@ -22,7 +22,7 @@ from tollgate.wiring.stores import Stores
 
 
 class Administration(Struct, frozen=True, kw_only=True):
-    """The stores that administer keys, workspaces and credit, and sum up usage."""
+    """The stores that administer keys, workspaces and credit, and aggregate usage."""
 
     operator_workspace: str
     """The workspace whose management keys administer all workspaces."""
@@ -41,7 +41,7 @@ class Administration(Struct, frozen=True, kw_only=True):
 
 
 def wire_administration(settings: Settings, stores: Stores, clock: Clock) -> Administration:
-    """Make the administration of the tables behind `stores`."""
+    """Return the administration of the tables behind `stores`."""
     client, tables, wallets = stores.client, stores.tables, stores.wallets
     ids = IdSource(clock)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)

@@ -1,4 +1,4 @@
-"""Clients of AWS as the settings have them: real services, or emulators with no credentials."""
+"""Clients of AWS according to the settings: for real services, or for emulators."""
 
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
@@ -28,9 +28,9 @@ def aws_json(
     *,
     timeout_s: float = TIMEOUT_S,
 ) -> AwsJson:
-    """Make the client of a service in the settings' region."""
+    """Return the client of a service in the settings' region."""
     if endpoint_url is None:
-        # The service itself is https: its TLS is made while the function starts, not in a request.
+        # Real services use https: load the TLS context while the function starts, not in a request.
         tls_context()
     return AwsJson(
         service,
@@ -44,7 +44,7 @@ def aws_json(
 
 
 def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
-    """Make the store of objects, a folder or a bucket; None if the settings name neither."""
+    """Return the store of objects, a folder or a bucket; None if the settings name neither."""
     if settings.objects_folder is not None:
         return FolderObjects(settings.objects_folder)
     if settings.objects_bucket is None:
@@ -58,7 +58,7 @@ def wire_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
 
 
 def signer(settings: Settings, service: str, clock: Clock, region: str | None = None) -> Signer:
-    """Make a signer for the function's role; emulators require a signature but do not check it."""
+    """Return a signer for the function's role; emulators accept any signature."""
     region = region or settings.aws_region
     rotating = rotating_credentials(settings)
     if rotating is not None:
@@ -68,7 +68,7 @@ def signer(settings: Settings, service: str, clock: Clock, region: str | None = 
 
 
 def credentials(settings: Settings) -> Credentials | None:
-    """Return the function's own credentials; None if it has none."""
+    """Return the credentials of the function; None if there are none."""
     rotating = rotating_credentials(settings)
     if rotating is not None:
         return rotating.current()
@@ -81,13 +81,13 @@ def credentials(settings: Settings) -> Credentials | None:
 
 @cache
 def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
-    """Return the shared source of credentials that expire; None if credentials are fixed."""
+    """Return the shared source of temporary credentials; None if the credentials are fixed."""
     url = settings.container_credentials_url
     if url is None and settings.container_credentials_path is not None:
         url = _ECS_URL + settings.container_credentials_path
     if url is None:
         return None
-    # Imported here since most functions start without it.
+    # Imported here because most functions never use it.
     from tollgate.aws.container_credentials import CredentialsEndpoint, RotatingCredentials
 
     endpoint = CredentialsEndpoint(
@@ -101,5 +101,5 @@ def rotating_credentials(settings: Settings) -> "RotatingCredentials | None":
 def _renewed(rotating: "RotatingCredentials") -> Credentials:
     found = rotating.current()
     if found is None:
-        raise StoreUnavailable("there are no credentials at the moment", maybe_applied=False)
+        raise StoreUnavailable("AWS credentials are missing at the moment", maybe_applied=False)
     return found

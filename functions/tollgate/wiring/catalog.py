@@ -1,4 +1,4 @@
-"""Wires the followed catalog: the published one, and until then the bundled one."""
+"""Wires the catalog follower: it serves the published catalog, and the bundled one until then."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,18 +10,19 @@ from tollgate.routing.planning.catalog import Catalog
 from tollgate.settings import Settings
 from tollgate.stores.routing.publications import PublicationStore
 
-_Made = TypeVar("_Made")
+_Built = TypeVar("_Built")
 
 
 def wire_catalog_follower(
     settings: Settings,
     publications: PublicationStore,
-    make: Callable[[Catalog], _Made],
+    make: Callable[[Catalog], _Built],
     *,
     clock: Clock,
     journal: Journal,
-) -> CatalogFollower[_Made]:
-    """Make the follower of the published catalog, which starts with the one beside the code."""
-    # The build checked it by this very code, so a start reads no model that no request names.
+) -> CatalogFollower[_Built]:
+    """Return the follower of the published catalog, which starts with the bundled one."""
+    # The build checked the file with the same code, so models are decoded only when requests name
+    # them.
     bundled = Catalog.from_build(settings.catalog_file.read_bytes())
     return CatalogFollower(publications, bundled, make, clock=clock, journal=journal)

@@ -1,4 +1,4 @@
-"""Wires the gateway's tools for explanations, which show their bounds and run none."""
+"""Wires the tools for explanations, which show the bounds of tools and run none."""
 
 from collections.abc import Callable
 
@@ -11,17 +11,17 @@ from tollgate.tools.ports.base import ServerTools
 
 
 class _NoProviders:
-    """Implements `engine.gateway.ProviderDirectory` where nothing is sent to a provider."""
+    """Implements `engine.gateway.ProviderDirectory` for explanations, which call no provider."""
 
     def provider(self, slug: str) -> Provider:
         raise KeyError(slug)
 
 
 def wire_explained_tools(clock: Clock) -> Callable[[Catalog], ServerTools]:
-    """Return the maker of a catalog's tools."""
+    """Return a function that creates the tools of a catalog."""
 
     def make(catalog: Catalog) -> ServerTools:
-        # Imported with the first request for tools that is explained.
+        # Imported with the first explanation of a request with tools.
         from tollgate.engine.work.painter import CatalogPainter
         from tollgate.tools.configured import ConfiguredTools
 

@@ -1,4 +1,4 @@
-"""Wires generations: providers, the gateway of a catalog, the app of the metered routes."""
+"""Wires generations: providers, the gateway of a catalog, and the app of the metered routes."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ from tollgate.wiring.stores import Stores
 
 
 class Upstream(Struct, frozen=True, kw_only=True):
-    """The connections to providers, and to the store of their keys."""
+    """The connections to providers, and the store of the providers' keys."""
 
     registry: Registry
     pool: HttpPool
@@ -55,13 +55,15 @@ class Upstream(Struct, frozen=True, kw_only=True):
     signer: Callable[[str, str], Signer]
 
     async def find_missing_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace | None]:
-        """Return, for each provider, where its credentials are missing; None if it is usable."""
+        """Return, for each provider, where its credentials are missing; None if they are
+        complete.
+        """
         rows = catalog.providers
         places = await asyncio.gather(*map(self.registry.find_missing_key, rows.values()))
         return dict(zip(rows, places, strict=True))
 
     async def find_missing_tool_keys(self, catalog: Catalog) -> Mapping[str, CredentialPlace]:
-        """Return, for each server tool and plugin without its key, where that is missing."""
+        """Return, for each tool or plugin whose key is missing, where the key should be."""
         search, pdf = catalog.tools.section.web_search, catalog.pdf
         keys = {
             "web_search": search.key if search else None,
@@ -87,7 +89,7 @@ class Upstream(Struct, frozen=True, kw_only=True):
 
 
 def wire_upstream(settings: Settings, clock: Clock) -> Upstream:
-    """Make the registry of providers, which makes transports and codecs at their first use."""
+    """Return the connections to providers; transports and codecs are created at their first use."""
     pool = HttpPool()
     endpoint_url = settings.secretsmanager_endpoint_url
     secrets = None
@@ -128,13 +130,14 @@ def wire_gateway(
     journal: Journal,
     reader: DocumentReader | None = None,
 ) -> Gateway:
-    """Make the gateway of one catalog.
+    """Return the gateway of one catalog.
 
-    Without a reader, documents are left to models, and pages that are no plain text fail.
+    Without a reader, documents are passed to models unread, and fetching HTML or PDF pages fails.
     """
     defaults = catalog.defaults
     if reader is None:
-        # A model that reads none must not be planned for what no reader reads.
+        # Without a reader, models that cannot read documents must not be planned for requests with
+        # one.
         catalog = replace(catalog, plugins=UnreadPlugins(NO_SECTION))
     planner, fetcher = Planner(catalog), PublicFetcher(Egress())
     providers = CatalogProviders(catalog, upstream.registry)
@@ -171,9 +174,9 @@ def wire_gateway(
 
 
 class _LaterRecognizer:
-    """Implements `core.documents.reading.TextRecognizer` by the engine of a catalog that has one.
+    """Implements `core.documents.reading.TextRecognizer` with the OCR engine of a catalog.
 
-    It is imported with the first scan.
+    The recognizer is imported with the first scan.
     """
 
     def __init__(self, catalog: Catalog, upstream: Upstream) -> None:
@@ -183,14 +186,14 @@ class _LaterRecognizer:
     async def recognize(
         self, document: InlineMedia, pages: Sequence[DocumentPage]
     ) -> Mapping[int, str]:
-        """Return the text of each page; raise RecognitionFailed."""
-        # Imported with the first document that an engine reads.
+        """Return the text of each page; raise RecognitionFailed if a page is left out."""
+        # Imported with the first document that needs recognition.
         from tollgate.tools.io.engine_calls import PooledEngineCalls
         from tollgate.tools.recognize import EngineRecognizer
 
         pdf = self._catalog.pdf
         if pdf is None or pdf.ocr is None:
-            raise RecognitionFailed("no engine is set up")
+            raise RecognitionFailed("no OCR engine is configured")
         upstream = self._upstream
         engine = EngineRecognizer(
             section=pdf.ocr,
@@ -205,7 +208,7 @@ class _LaterRecognizer:
 class _LaterTools(Struct, frozen=True, kw_only=True):
     """Implements `ServerTools`; the tools are imported with the first request for one.
 
-    Most processes run none, and their start must not pay for it.
+    Most processes run no tools, and their start should not pay for the import.
     """
 
     catalog: Catalog
@@ -219,8 +222,8 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools of one request, which leads to models by a route or by none."""
-        # Imported with the first server tool that runs.
+        """Return the tools of one request; `route` is the name of its route, if it uses one."""
+        # Imported with the first request for a server tool.
         from tollgate.wiring.tools import WiredTools
 
         tools = WiredTools(
@@ -237,23 +240,23 @@ class _LaterTools(Struct, frozen=True, kw_only=True):
 
 
 class _InvokedDocuments:
-    """Implements `DocumentReader` by the reader function; imported with its use."""
+    """Implements `DocumentReader` with the reader function; imported at the first use."""
 
     def __init__(self, function: str, settings: Settings, stores: Stores, clock: Clock) -> None:
         self._function = function
         self._settings = settings
         self._stores = stores
         self._clock = clock
-        self._made: DocumentReader | None = None
+        self._invoked: DocumentReader | None = None
 
     async def read(self, content: bytes, media_type: str, task: ReadingTask) -> ReadDocument:
         """Return the pages of a document; raise UnreadableDocument or ReaderUnavailable."""
-        if self._made is None:
-            # Imported with the first document that another function reads.
+        if self._invoked is None:
+            # Imported with the first document that the reader function reads.
             from tollgate.stores.documents.invoked_reader import InvokedReader
 
             settings = self._settings
-            self._made = InvokedReader(
+            self._invoked = InvokedReader(
                 self._function,
                 settings.aws_region,
                 signer(settings, "lambda", self._clock),
@@ -261,11 +264,11 @@ class _InvokedDocuments:
                 new_id=IdSource(self._clock).new_id,
                 endpoint_url=settings.lambda_endpoint_url,
             )
-        return await self._made.read(content, media_type, task)
+        return await self._invoked.read(content, media_type, task)
 
 
 def wire_invoked_reader(settings: Settings, stores: Stores, clock: Clock) -> DocumentReader | None:
-    """Make the reader that invokes a function; None if the settings name none."""
+    """Return the reader that invokes a function; None if the settings name none."""
     if settings.reader_function is None:
         return None
     return _InvokedDocuments(settings.reader_function, settings, stores, clock)
@@ -274,10 +277,10 @@ def wire_invoked_reader(settings: Settings, stores: Stores, clock: Clock) -> Doc
 def wire_chat_app(
     stores: Stores, gateways: Gateways, limits: WebLimits, *, clock: Clock, journal: Journal
 ) -> ASGIApp:
-    """Make the app of the metered routes."""
+    """Return the app of the metered routes."""
     ids = IdSource(clock)
     ingresses = Ingresses(ids)
-    # Most requests are of this format: a start imports it.
+    # Most requests use this format, so it is imported during the start.
     _ = ingresses[CHAT_COMPLETIONS.name]
     front = RequestServices(
         keys=stores.keys,

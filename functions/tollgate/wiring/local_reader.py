@@ -1,9 +1,9 @@
-"""Wires the reader of documents of a machine, which the functions do not carry."""
+"""Wires the local reader of documents, which is not packaged with the functions."""
 
 from tollgate.core.documents.reading import DocumentReader
 from tollgate.reading.child_reader import ChildReader
 
 
 def wire_local_reader() -> DocumentReader:
-    """Make the reader that starts a process for each document."""
+    """Return the reader that starts a process for each document."""
     return ChildReader()

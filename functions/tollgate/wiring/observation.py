@@ -1,4 +1,4 @@
-"""Wires the journal: a log always, spans to a collector if the settings name one."""
+"""Wires the journal: always a log, and spans to a collector if the settings name one."""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,14 +16,14 @@ _Hook = Callable[[], Awaitable[None]]
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """A journal, the hooks that flush it after each answer, and those that close it."""
+    """A journal, the hooks that flush the journal after each reply, and those that close it."""
 
     journal: Journal
     after: tuple[_Hook, ...] = ()
     closing: tuple[_Hook, ...] = field(default=())
 
     async def aclose(self) -> None:
-        """Flush the journal, and close its connections."""
+        """Flush the journal and close its connections."""
         for hook in (*self.after, *self.closing):
             await hook()
 
@@ -31,11 +31,11 @@ class Observation(Struct, frozen=True, kw_only=True):
 def wire_observation(
     settings: Settings, clock: Clock, journal: Journal | None = None
 ) -> Observation:
-    """Make the journal, over the log or over another journal."""
+    """Return the journal, over the log or over another journal."""
     inner = journal or LogJournal(EmbeddedMetrics(settings.metrics_namespace, clock))
     if settings.otlp_endpoint_url is None:
         return Observation(journal=inner)
-    # Imported here since most functions have no collector.
+    # Imported here because most functions have no collector.
     from tollgate.wiring.telemetry import wire_collector
 
     collector, spans = wire_collector(settings, clock, inner)
@@ -43,12 +43,12 @@ def wire_observation(
 
 
 def add_request_hooks(app: ASGIApp, settings: Settings, observation: Observation) -> ASGIApp:
-    """Wrap the app in the hooks of each request; return it as it is if there are none."""
+    """Wrap the app in hooks for each request; return the app unchanged if there are none."""
     credentials = rotating_credentials(settings)
     before = (credentials.renew,) if credentials else ()
     if not before and not observation.after:
         return app
-    # Imported only where requests renew credentials or send spans.
+    # Imported only if requests renew credentials or flush spans.
     from tollgate.web.http.request_hooks import RequestHooks
 
     return RequestHooks(app, before=before, after=observation.after)

@@ -1,6 +1,7 @@
-"""Providers made of the rows of routing.yaml: a format and a transport, each looked up by name.
+"""Creates providers from the rows of routing.yaml: a format and a transport, looked up by name.
 
-Transports are imported with their first row: without an AWS provider nothing is imported for one.
+A transport is imported with the first row that names it: without an AWS provider, no AWS code is
+imported.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,29 +41,29 @@ TRANSPORTS: Final[
 
 
 class Registry:
-    """Makes providers of rows, each once."""
+    """Creates the provider of each row, once."""
 
     def __init__(self, services: ProviderServices) -> None:
         self._services = services
-        self._made: dict[ProviderRow, Provider] = {}
+        self._providers: dict[ProviderRow, Provider] = {}
 
     def provider(self, row: ProviderRow) -> Provider:
-        """Return the provider of a row; RowError for a row that cannot be made."""
-        made = self._made.get(row)
-        if made is None:
+        """Return the provider of a row; raise RowError if the row is invalid."""
+        provider = self._providers.get(row)
+        if provider is None:
             wire_format = _named(WIRE_FORMATS, row.codec, f"codec of provider {row.slug}")
             transport = _named(TRANSPORTS, row.transport, f"transport of provider {row.slug}")
             _check_needs(row)
-            made = self._made[row] = Provider(
+            provider = self._providers[row] = Provider(
                 wire_format.make_codec(),
                 transport()(row, self._services),
                 wire_format.batch_codecs,
                 wire_format.stream_codecs,
             )
-        return made
+        return provider
 
     async def find_missing_key(self, row: ProviderRow) -> CredentialPlace | None:
-        """Return where a row's credentials are missing; None if it has some or needs none."""
+        """Return where a row's credentials are missing; None if they are there or not needed."""
         if row.transport in AWS_TRANSPORTS:
             return AWS_IDENTITY if self._services.credentials() is None else None
         if row.key is None:
@@ -78,9 +79,9 @@ class Registry:
         return None if file is not None and file.is_file() else GOOGLE_FILE
 
 
-def _named(table: Mapping[str, _Entry], name: str, what: str) -> _Entry:
+def _named(table: Mapping[str, _Entry], name: str, field: str) -> _Entry:
     if name not in table:
-        raise RowError(f"{what}: {name!r} is none of {', '.join(sorted(table))}")
+        raise RowError(f"{field}: {name!r} is not one of {', '.join(sorted(table))}")
     return table[name]
 
 
@@ -95,11 +96,11 @@ class CatalogProviders(Struct, frozen=True):
 
     catalog: Catalog
     registry: Registry
-    # By slug, for a row is hashed field by field, at every request.
     _found: dict[str, Provider] = field(default_factory=dict)
+    """Providers by slug: a lookup by row would hash every field of the row, at every request."""
 
     def provider(self, slug: str) -> Provider:
-        """Return the provider; raise KeyError if the catalog has none of that slug."""
+        """Return the provider; raise KeyError if the catalog has none with this slug."""
         found = self._found.get(slug)
         if found is None:
             found = self._found[slug] = self.registry.provider(self.catalog.providers[slug])

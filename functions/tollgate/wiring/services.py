@@ -1,4 +1,4 @@
-"""Wires the services of the api routes, apart from the stores that other functions share."""
+"""Wires the services of the api routes; stores that other functions share are passed in."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def wire_services(
     clock: Clock,
     journal: Journal,
 ) -> Services:
-    """Make the services of the api routes."""
+    """Return the services of the api routes."""
     ids = IdSource(clock)
     formats = Ingresses(ids)
     return Services(

@@ -1,4 +1,4 @@
-"""Wires what signs people in; nothing of it is made where no issuer is configured."""
+"""Wires sign-in; nothing is created if no issuer is configured."""
 
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
@@ -27,7 +27,7 @@ def wire_login_services(
     clock: Clock,
     journal: Journal,
 ) -> LoginServices:
-    """Make the services of the app that signs people in; raise InvalidSignIn for a broken file."""
+    """Return the services of the sign-in app; raise InvalidSignIn for an invalid sign-in file."""
     ids = IdSource(clock)
     return LoginServices(
         login=_wire_login(settings, stores, administration, clock=clock, ids=ids),
@@ -56,7 +56,7 @@ def _wire_login(
     if endpoint_url or settings.aws_access_key_id or rotating_credentials(settings):
         secrets = aws_json(settings, "secretsmanager", endpoint_url, clock)
     named = sign_in.client_secret
-    # The reviewed file names the variable; those of platforms are refused all the same.
+    # The sign-in file may name any variable, except those that platforms set.
     variables = KeyVariables((named.env,) if named is not None and named.env else ())
     secret_store = AwsSecretStore(secrets, environment_variable, clock, variables=variables)
     issuer = Issuer(sign_in, fetch_from_issuer, secret_store, clock=clock)

@@ -1,4 +1,4 @@
-"""The stores that every function has, behind one client of DynamoDB."""
+"""The stores that every function uses, over one DynamoDB client."""
 
 from msgspec import Struct
 
@@ -24,7 +24,7 @@ from tollgate.wiring.aws import aws_json, wire_objects
 
 
 class Stores(Struct, frozen=True, kw_only=True):
-    """The stores of generations, keys and publications."""
+    """The stores of generations, keys and publications, and the stores of objects."""
 
     client: AwsJson
     tables: Tables
@@ -42,9 +42,9 @@ class Stores(Struct, frozen=True, kw_only=True):
     publications: PublicationStore
 
     async def create_tables(self) -> None:
-        """Create the tables that do not exist yet, for hosts without a template that does it.
+        """Create missing tables, for hosts without a template that creates them.
 
-        Raises LedgerError with the store's own reason.
+        Raises LedgerError with the reason of the store.
         """
         try:
             await create_tables(self.client, self.tables)
@@ -59,7 +59,7 @@ class Stores(Struct, frozen=True, kw_only=True):
 
 
 def wire_stores(settings: Settings, clock: Clock, *, timeout_s: float = TIMEOUT_S) -> Stores:
-    """Make the stores of the tables in the settings; `timeout_s` limits each of their calls."""
+    """Return the stores of the tables in the settings; `timeout_s` limits each of their calls."""
     client = aws_json(
         settings, "dynamodb", settings.dynamodb_endpoint_url, clock, timeout_s=timeout_s
     )

@@ -14,7 +14,7 @@ from tollgate.wiring.aws import aws_json
 def wire_collector(
     settings: Settings, clock: Clock, journal: Journal
 ) -> tuple[OtlpCollector, SpanJournal]:
-    """Make the collector that the settings name, and a journal that sends to it."""
+    """Return the collector that the settings name, and a journal that sends spans to it."""
     client = aws_json(settings, "secretsmanager", settings.secretsmanager_endpoint_url, clock)
     secrets = AwsSecretStore(client, environment_variable, clock)
     name = settings.otlp_headers_secret

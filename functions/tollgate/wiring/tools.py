@@ -1,4 +1,4 @@
-"""Wires the tools that the gateway runs within a request; imported with the first such request."""
+"""Wires the tools that the gateway runs for models; imported with the first request for one."""
 
 from msgspec import Struct
 
@@ -34,7 +34,7 @@ class WiredTools(Struct, frozen=True, kw_only=True):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools of one request, which leads to models by a route or by none."""
+        """Return the tools of one request; `route` is the name of its route, if it uses one."""
         painter = CatalogPainter(
             planner=self.planner,
             providers=self.providers,

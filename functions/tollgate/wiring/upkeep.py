@@ -38,12 +38,12 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     secrets: AwsJson
 
     async def aclose(self) -> None:
-        """Close the upkeep's own connections."""
+        """Close the connections that only the upkeep uses."""
         await self.secrets.close()
 
 
 def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
-    """Make the upkeep of the tables behind `stores`."""
+    """Return the upkeep of the tables behind `stores`."""
     client, tables, wallets = stores.client, stores.tables, stores.wallets
     ids = IdSource(clock)
     workspaces = Workspaces(client, tables, wallets, ids=ids, clock=clock)
@@ -95,7 +95,7 @@ def wire_upkeep(settings: Settings, stores: Stores, clock: Clock) -> Upkeep:
 
 
 def _alert_channels(settings: Settings, secrets: AwsJson, clock: Clock) -> Sequence[AlertChannel]:
-    """Make the channels of budget alerts that the settings name."""
+    """Return the channels of budget alerts that the settings name."""
     channels: list[AlertChannel] = []
     if settings.alert_topic_arn:
         url = settings.sns_endpoint_url or f"https://sns.{settings.aws_region}.amazonaws.com"

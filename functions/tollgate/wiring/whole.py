@@ -1,4 +1,4 @@
-"""Wires every route in one process, for hosts that are not Lambda."""
+"""Wires all routes in one process, for hosts other than Lambda."""
 
 from starlette.types import ASGIApp
 
@@ -32,7 +32,7 @@ def wire_whole_app(
     clock: Clock,
     journal: Journal,
 ) -> ASGIApp:
-    """Make the app of both functions, joined as API Gateway joins them."""
+    """Return the app of both functions, joined as API Gateway joins them."""
     limits = wire_web_limits(settings)
     administration = wire_administration(settings, stores, clock)
     services = wire_services(

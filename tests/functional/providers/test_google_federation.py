@@ -247,7 +247,7 @@ def test_a_secret_may_federate_the_role_of_the_gateway(host: str) -> None:
 @pytest.mark.parametrize(
     ("configuration", "reason"),
     [
-        (secret(subject_token_type=JWT), "may federate from AWS alone"),
+        (secret(subject_token_type=JWT), "may federate only from AWS"),
         (secret(token_url="https://sts.googleapis.com.evil.example/v1/token"), "token_url"),
         (secret(token_url="https://sts.googleapis.com@evil.example/v1/token"), "token_url"),
         (secret(token_url="http://sts.googleapis.com/v1/token"), "token_url"),

@@ -17,7 +17,8 @@ from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Ended, Output, Partial, StreamEvent
 from tollgate.core.work.images import ImageRequest
 from tollgate.providers.ports.base import EVENT_BYTES_MAX, Target, Timeouts
-from tollgate.providers.ports.dialect import Dialect, ImagesDialect
+from tollgate.providers.ports.dialect import Dialect
+from tollgate.providers.ports.work_dialects import ImagesDialect
 
 LARGE = base64.b64encode(png(800, 600, level=0)).decode()
 CAT = Image(source=InlineMedia(media_type="image/png", base64=base64.b64encode(png()).decode()))

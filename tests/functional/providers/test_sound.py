@@ -70,6 +70,6 @@ async def test_a_text_in_place_of_sound_is_an_error(
 ) -> None:
     upstream.enqueue(script(kind=kind))
     transport = provider.provider(CHAT).transport
-    with pytest.raises(UpstreamError, match="is no sound"):
+    with pytest.raises(UpstreamError, match="other than audio"):
         async with transport.open(WIRE, Timeouts()):
             pass

@@ -157,7 +157,9 @@ async def test_either_code_of_a_missing_secret_is_as_expected(
     logged(stack, rejection)
     verdict = await miss_secret(stack.subject)
     assert verdict.judgement == "as expected"
-    assert verdict.seen == f"provider_auth for groq/fast; AWS said {rejection} of tollgate/groq"
+    assert (
+        verdict.seen == f"provider_auth for groq/fast; AWS answered {rejection} for tollgate/groq"
+    )
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_bill_says_what_each_line_cost_and_why_it_is_so_much() -> None:
         "attempt 1 openai/gpt-6.1-sol via openai: 429 provider_rate_limit, $0\n"
         "  cache write 5m   22,000 × $2.50/M   0.055000000        cache saved $0.11590\n"
         "  output          20,212 × $10.00/M   0.202120000        "
-        "of the output, 16,900 are reasoning\n"
+        "16,900 of the output tokens are reasoning\n"
         "  web_search          2 × $10.00/1k   0.020000000        "
         "why so much: output is 5.2 × this key's median"
     )
@@ -113,7 +113,7 @@ def test_a_search_of_the_provider_that_has_no_price_is_said_to_have_none() -> No
     lines = [line("output", 1, "10", "0.00001"), line("unpriced_web_search", 3, "0", "0")]
     said = explain_bill(record(cost_lines=lines), [])
     assert said[2].split()[:4] == ["provider", "search", "3", "×"]
-    assert "the catalog has no price for that" in "\n".join(said)
+    assert "the catalog has no price for searches" in "\n".join(said)
     assert "no price" not in "\n".join(explain_bill(record(), []))
 
 
@@ -129,7 +129,7 @@ def test_an_estimate_says_that_it_is_one() -> None:
 
 
 def test_a_bill_at_its_bound_says_so() -> None:
-    assert "its bound is billed" in explain_bill(record(usage_source="bounded"), [])[-1]
+    assert "the upper bound is billed" in explain_bill(record(usage_source="bounded"), [])[-1]
 
 
 def test_a_bill_rounds_neither_its_total_nor_its_rates() -> None:
@@ -164,7 +164,7 @@ def test_c73_a_bill_of_rounds_numbers_its_lines_and_names_the_runs() -> None:
 
     assert "\n".join(explain_bill(shown, [])[1:]) == (
         "  1 fresh input         100 × $2.00/M   0.000200000        "
-        "2 rounds, the number before each line\n"
+        "2 rounds; each line begins with its round\n"
         "  1 web_search           1 × $8.00/1k   0.008000000        "
         "round 1 ran web_search by tavily, 1.2 s\n"
         "  2 fresh input         200 × $2.00/M   0.000400000        "

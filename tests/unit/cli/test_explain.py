@@ -190,11 +190,11 @@ def test_what_the_command_line_says_is_over_what_the_request_says() -> None:
         (("test/echo",), 1, "left out; --dev keeps it"),
         (("smart", "--simulate", "429"), 1, "must be KIND@WHERE"),
         (("smart", "--simulate", "700@openai"), 1, "must be KIND@WHERE"),
-        (("smart", "--simulate", "429@nobody"), 1, "429@nobody meets nothing of the plan"),
-        (("smart", "--url", "http://localhost:1", "--tier", "free"), 2, "belongs to a file"),
+        (("smart", "--simulate", "429@nobody"), 1, "429@nobody matches no endpoint of the plan"),
+        (("smart", "--url", "http://localhost:1", "--tier", "free"), 2, "applies to a file"),
         (("smart", "--metadata", "team"), 2, "write NAME=VALUE"),
-        ((), 2, "Name a model"),
-        (("smart", "--format", "messages"), 2, "is the format of a --request"),
+        ((), 2, "Give a model"),
+        (("smart", "--format", "messages"), 2, "needs a --request"),
     ],
 )
 def test_what_cannot_be_explained_says_why(

@@ -101,7 +101,7 @@ def test_it_goes_behind_its_authors_models_and_before_the_comment_on_the_next(
         (f"{HEAD}models: {{}}\n", "no section models"),
         (HEAD, "no section models"),
         (f"{HEAD}models: {{ acme/a: {{}} }}\n", "no section models"),
-        (f"{HEAD}models:\n  acme/new: {{}}\n", "acme/new is there already: .*routing.yaml:5:3"),
+        (f"{HEAD}models:\n  acme/new: {{}}\n", "acme/new exists already: .*routing.yaml:5:3"),
         ("models: [", "cannot be read"),
         ("\xff", "no section models"),
     ],

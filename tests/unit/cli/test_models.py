@@ -64,7 +64,7 @@ def test_a_model_that_several_providers_have_wants_a_choice(file: Path) -> None:
     file.write_text(shared)
     result = add("openai/gpt-4.1-nano", file, "--max-output", "9")
     assert result.exit_code == 1
-    assert "choose: openai (gpt-4.1-nano), twin (gpt-4.1-nano)" in result.output
+    assert "choose one: openai (gpt-4.1-nano), twin (gpt-4.1-nano)" in result.output
     chosen = add("openai/gpt-4.1-nano", file, "--max-output", "9", "--provider", "twin")
     assert chosen.exit_code == 0
     assert load(file).models["openai/gpt-4.1-nano"].endpoints[0].provider == "twin"
@@ -82,7 +82,7 @@ def test_a_model_that_is_there_is_refused_and_the_place_named(file: Path) -> Non
     before = file.read_bytes()
     result = add("openai/gpt-6.1-sol", file, "--max-output", "9")
     assert result.exit_code == 1
-    assert "openai/gpt-6.1-sol is there already:" in result.output
+    assert "openai/gpt-6.1-sol exists already:" in result.output
     assert f"{file.as_posix()}:46:3" in result.output
     assert file.read_bytes() == before
 
@@ -107,10 +107,10 @@ def test_a_file_that_would_have_errors_is_left_as_it_was(file: Path) -> None:
         (("openai/gpt-5.2", "--max-output", "0"), "0 is not in the range"),
         (("openai/gpt-5.2", "--max-output", "9", "--provider", "opnai"), "deepseek, google"),
         (("openai/gpt-5.2", "--max-output", "9", "--supports", "magic"), "'magic' is not one of"),
-        (("gpt-5.2", "--max-output", "9"), "named author/model"),
+        (("gpt-5.2", "--max-output", "9"), "write author/model"),
         (
             ("google/gemini-2.5-pro", "--max-output", "9"),
-            "has no context of gemini-2.5-pro: state it with --context",
+            "has no context for gemini-2.5-pro: state it with --context",
         ),
     ],
 )

@@ -19,7 +19,7 @@ from tollgate.core.events import Ended, Output, Started
 from tollgate.engine.replies.kept_answers import KeptAnswer, replay
 from tollgate.ingress.base import ServedBy
 from tollgate.ingress.formats import EMBEDDINGS
-from tollgate.ingress.work.embeddings import Embeddings
+from tollgate.ingress.work.embeddings.format import Embeddings
 from tollgate.providers.ports.base import Frame
 from tollgate.web.chat_app import chat_app
 from tollgate.web.http.cors import WebLimits

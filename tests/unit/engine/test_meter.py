@@ -62,9 +62,9 @@ def meter(
         key_nano_usd=5,
     )
     made = Meter(clock, call, plan, hold)
-    made.attempt_opened(plan.attempts[0])
+    made.begin_attempt(plan.attempts[0])
     if serving:
-        made.attempt_committed(plan.attempts[0], streams=choices)
+        made.commit_attempt(plan.attempts[0], streams=choices)
         for choice in range(choices):
             made.observe(Started(), choice)
     return made
@@ -265,7 +265,7 @@ def test_c65_usage_of_an_attempt_that_failed_has_a_bound() -> None:
         catalog(), chat_completions().parse(BODY).request, principal=principal()
     ).attempts[0]
     failure = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "It broke.")
-    made.attempt_failed(attempt, failure, Usage(output_tokens=10**9))
+    made.fail_attempt(attempt, failure, Usage(output_tokens=10**9))
     made.fail(failure)
     [record] = made.record().attempts
     assert 0 < record.operator_cost_nano_usd < 10**9

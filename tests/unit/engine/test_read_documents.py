@@ -169,9 +169,13 @@ async def test_a_scan_is_shown_to_a_model_that_sees_and_refused_for_one_that_doe
 @pytest.mark.parametrize(
     ("content", "code", "words"),
     [
-        (documents.encrypted_pdf(), "document_unreadable", "report.pdf is locked by a password"),
-        (b"%PDF-1.7", "document_unreadable", "report.pdf is not whole"),
-        (documents.pdf(["p"] * 21), "document_too_large", "report.pdf has 21 pages, and 20 are"),
+        (documents.encrypted_pdf(), "document_unreadable", "report.pdf is protected by a password"),
+        (b"%PDF-1.7", "document_unreadable", "report.pdf is incomplete"),
+        (
+            documents.pdf(["p"] * 21),
+            "document_too_large",
+            "report.pdf has 21 pages, and at most 20",
+        ),
     ],
 )
 async def test_a_document_that_cannot_be_read_is_a_400_before_anything_is_held(

@@ -229,7 +229,7 @@ def test_a_boundary_has_as_many_characters_as_mail_allows(length: int) -> None:
 
 def test_a_name_has_three_keys_at_most() -> None:
     assert parsed(part("a[b][c][d]", b"x")).values() == {"a": {"b": {"c": {"d": "x"}}}}
-    with pytest.raises(RequestError, match="is no name of a field"):
+    with pytest.raises(RequestError, match="is not a valid field name"):
         parsed(part("a[b][c][d][e]", b"x")).values()
 
 

@@ -301,7 +301,7 @@ def test_c80_a_fault_names_its_field(fields: Any, param: str) -> None:
             {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]},
             (
                 "tools[0].type must be 'custom', the type of a tool that the caller runs, such as "
-                "'bash_20250124', or of one that runs here, such as 'web_search_20250305', not "
+                "'bash_20250124', or that the gateway runs, such as 'web_search_20250305', not "
                 "'code_execution_20250825'."
             ),
         ),

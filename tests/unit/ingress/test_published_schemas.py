@@ -26,9 +26,8 @@ from tollgate.ingress.chat_completions.wire.response import (
     ChatCompletionFailure,
 )
 from tollgate.ingress.errors import openai_reply
-from tollgate.ingress.work.embeddings.parse import parse_embeddings
-from tollgate.ingress.work.embeddings.render import EmbeddingsRenderer
-from tollgate.ingress.work.embeddings.wire.embedding_reply import EmbeddingsReply
+from tollgate.ingress.work.embeddings.format import EmbeddingsRenderer, parse_embeddings
+from tollgate.ingress.work.embeddings.models import EmbeddingsReply
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from tests.unit.ingress.recordings import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.work.recording import RECORDING_BYTES_MAX, RECORDING_SECONDS_MAX, RecordingFormat
-from tollgate.ingress.work.transcription.parse import parse_transcription
+from tollgate.ingress.work.transcription.format import parse_transcription
 from tollgate.ingress.work.transcription.recordings import read_recording
 
 
@@ -123,13 +123,13 @@ def test_c82_a_stated_length_beyond_all_measure_is_cut() -> None:
         (wav(16_000)[:44], "32,000 bytes of samples, 0 came"),
         (wav(16_000)[:-1], "32,000 bytes of samples, 31,999 came"),
         (wav(0), "has no samples"),
-        (wav(16_000, rate=0), "states no rate"),
-        (wav(16_000, channels=0), "states no rate"),
-        (wav(1, bits=65_528), "states no rate"),
+        (wav(16_000, rate=0), "states no sample rate"),
+        (wav(16_000, channels=0), "states no sample rate"),
+        (wav(1, bits=65_528), "states no sample rate"),
         (wav(16_000, extra=wav(1, rate=4 * 10**9, byte_rate=1)[12:36]), "has two formats"),
-        (wav(16_000, tag=0x31, byte_rate=0), "states no rate"),
-        (b"fLaC" + bytes(8), "is no flac file that can be read"),
-        (b"OggS" * 20, "is no ogg file that can be read"),
+        (wav(16_000, tag=0x31, byte_rate=0), "states no sample rate"),
+        (b"fLaC" + bytes(8), "is not a readable flac file"),
+        (b"OggS" * 20, "is not a readable ogg file"),
     ],
 )
 def test_c82_what_is_no_recording_is_refused(content: bytes, words: str) -> None:

@@ -108,7 +108,7 @@ def test_c20_openais_options_of_a_search_are_the_plugin() -> None:
         ([{"id": "websearch"}], "plugins[0].id", "Did you mean 'web_search'?"),
         ([{"id": "fusion"}], "plugins[0].id", "must be one of web_search, web_fetch"),
         ([{}], "plugins[0].id", "is required"),
-        ([{"id": "web"}, {"id": "web_fetch"}], "plugins[1].id", "plugins[0].id does"),
+        ([{"id": "web"}, {"id": "web_fetch"}], "plugins[1].id", "after plugins[0].id"),
         ([{"id": "web_search", "max_uses": 0}], "plugins[0].max_uses", "at least 1"),
         ([{"id": "web_search", "max_results": 51}], "plugins[0].max_results", "at most 50"),
         ([{"id": "datetime"}] * 17, "plugins", "at most 16"),

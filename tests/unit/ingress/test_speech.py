@@ -20,10 +20,8 @@ from tollgate.core.events import Output
 from tollgate.core.usage import Usage
 from tollgate.core.work.speech import SpeechRequest
 from tollgate.ingress.base import ParsedWork
-from tollgate.ingress.work.speech.parse import parse_speech
-from tollgate.ingress.work.speech.render import SoundRenderer, SpeechEventsRenderer
-from tollgate.ingress.work.speech.wire.speech_events import SpeechEvent, SpeechFailure
-from tollgate.ingress.work.speech.wire.speech_request import SpeechBody
+from tollgate.ingress.work.speech.format import SoundRenderer, SpeechEventsRenderer, parse_speech
+from tollgate.ingress.work.speech.models import SpeechBody, SpeechEvent, SpeechFailure
 
 BROKEN = UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, "The connection broke.")
 CALL = ParsedWork(request=SpeechRequest(model="m", text="Hi", voice="v"), stream=True)

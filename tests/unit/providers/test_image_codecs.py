@@ -16,7 +16,7 @@ from tollgate.core.work.images import ImageRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.formats import WIRE_FORMATS
-from tollgate.providers.ports.media_dialects import ImageFamily, ImagesDialect
+from tollgate.providers.ports.work_dialects import ImageFamily, ImagesDialect
 
 DRAWN = png_text(64, 32)
 CAT = Image(source=InlineMedia(media_type="image/png", base64=png_text()))

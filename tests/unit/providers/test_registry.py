@@ -90,8 +90,8 @@ def test_d3_a_row_names_its_codec_and_transport_and_is_made_once(
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (row("telepathy", "http_sse", base_url="https://x"), "'telepathy' is none of anthropic"),
-        (row("openai_chat", "pigeon"), "'pigeon' is none of bedrock_invoke"),
+        (row("telepathy", "http_sse", base_url="https://x"), "'telepathy' is not one of anthropic"),
+        (row("openai_chat", "pigeon"), "'pigeon' is not one of bedrock_invoke"),
         (row("openai_chat", "http_sse"), "needs base_url"),
         (row("bedrock", "bedrock_runtime"), "needs region"),
         (row("openai_chat", "sagemaker_runtime"), "needs region"),

@@ -192,7 +192,7 @@ def test_what_is_included_may_be_anywhere_in_the_repository(tmp_path: Path) -> N
     file.write_text("version: 1\ninclude: [../shared.yaml]\n", encoding="utf-8")
     assert printed(file) == ""
     (tmp_path / ".git").unlink()
-    assert "is outside of this file's folder" in printed(file)
+    assert "is outside this file's folder" in printed(file)
 
 
 def test_c93_a_deployment_allows_variables_that_the_file_cannot(tmp_path: Path) -> None:

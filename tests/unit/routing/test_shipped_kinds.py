@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.routing.test_routing_yaml import FILE
 from tollgate.core.content import Text
-from tollgate.core.request import WorkKind
 from tollgate.core.work.base import InputWork
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.core.work.images import ImageRequest
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.moderation import ModerationRequest
 from tollgate.core.work.recording import Recording
 from tollgate.core.work.reranking import RerankRequest

@@ -105,7 +105,7 @@ async def test_a_token_of_another_kind_is_refused(typ: str) -> None:
     "token", ["", "a.b", "a.b.c.d.e", "..", "ä.b.c", "x" * 20_000, "e30.e30.x"]
 )
 async def test_what_is_no_token_is_refused(token: str) -> None:
-    with pytest.raises(AccessError, match="no signed JWT"):
+    with pytest.raises(AccessError, match="not a signed JWT"):
         await house().issuer.identify(token)
 
 
@@ -123,14 +123,14 @@ async def test_a_key_that_the_issuer_withdraws_is_refused_within_ten_minutes() -
     await home.issuer.identify(token)
     home.upstream.keys = [SECOND_KEY]
     home.clock.at_s += 601
-    with pytest.raises(AccessError, match="none of the issuer's"):
+    with pytest.raises(AccessError, match="no key with its key id"):
         await home.issuer.identify(token)
 
 
 async def test_invented_keys_cost_two_fetches_a_minute() -> None:
     home = house()
     for number in range(100):
-        with pytest.raises(AccessError, match="none of the issuer's"):
+        with pytest.raises(AccessError, match="no key with its key id"):
             await home.issuer.identify(home.upstream.token(header={"kid": f"invented {number}"}))
         home.clock.at_s += 0.5
     assert home.upstream.fetched.count(f"{ISSUER}/keys") == 2
@@ -145,10 +145,10 @@ async def test_an_audience_that_the_file_names_is_taken() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"issuer": "https://evil.example"}, "another issuer"),
+        ({"issuer": "https://evil.example"}, "a different issuer"),
         ({"jwks_uri": "http://login.example/keys"}, "without https"),
         ({"token_endpoint": "https://user@login.example/token"}, "without https"),
-        ({"jwks_uri": None}, "no usable answer"),
+        ({"jwks_uri": None}, "no usable reply"),
     ],
 )
 async def test_metadata_that_cannot_be_trusted_refuses_everybody(

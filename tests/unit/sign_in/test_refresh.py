@@ -71,7 +71,7 @@ async def test_another_person_does_not_come_by_a_refresh() -> None:
     home = house()
     first = await sign_in_device(home)
     home.upstream.person["sub"] = "u-2"
-    with pytest.raises(OAuthRefusal, match="identity is another"):
+    with pytest.raises(OAuthRefusal, match="another identity"):
         await refresh(home, first.refresh_token)
 
 
@@ -111,7 +111,7 @@ async def test_a_refresh_that_never_ended_is_done_again_after_fifteen_seconds() 
     # Its process is gone.
     refreshing.cancel()
     home.upstream.answers.set()
-    with pytest.raises(OAuthRefusal, match="Another program refreshes"):
+    with pytest.raises(OAuthRefusal, match="Another program is refreshing"):
         await refresh(home, first.refresh_token)
     home.clock.at_s += 15
     assert (await refresh(home, first.refresh_token)).refresh_token is not None

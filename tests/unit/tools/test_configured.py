@@ -346,7 +346,7 @@ async def test_a_picture_is_shown_and_its_model_is_paid() -> None:
     assert len(report.made) == 1
     assert [fee.item for fee in report.fees] == ["image_model_image"]
     assert (report.engine, report.result.error) == ("acme/painter", None)
-    assert text_of(report.result) == "The picture was made, and the user sees it."
+    assert text_of(report.result) == "The picture was made and is shown to the user."
     for prompt in (None, " ", "x" * 4001):
         failed = await box.tools.run(tool, {"prompt": prompt}, remaining_s=60)
         assert (failed.result.error, failed.fees) == ("invalid_input", ())

@@ -126,7 +126,7 @@ async def test_c41_a_field_is_told_in_the_words_of_the_chat_route() -> None:
     missing = await call("GET", "/v1/generation", key=call.management)
     assert (missing.status, missing.error["message"]) == (400, "id is required.")
     unknown = await call("POST", "/v1/keys", key=call.management, content={"name": "a", "x": 1})
-    assert unknown.error["message"] == "x is no field of this request."
+    assert unknown.error["message"] == "x is not a field of this request."
 
 
 @pytest.mark.parametrize(("method", "path"), [("DELETE", "/v1/keys"), ("PUT", "/v1/models")])
@@ -282,7 +282,7 @@ async def test_c64_a_name_used_again_for_another_entry_is_refused_and_adds_nothi
     reply = await call("POST", f"/v1/credits/{path}", key=call.management, content=other)
     assert (reply.status, reply.error["code"]) == (422, "idempotency_conflict")
     assert reply.error["message"] == (
-        "invoice-7 names a grant of $1 that was written before; nothing was added."
+        "invoice-7 is the id of a grant of $1 that exists already; nothing was added."
     )
     worded = {**grant, "note": "paid at last"}
     again = await call("POST", "/v1/credits/grants", key=call.management, content=worded)

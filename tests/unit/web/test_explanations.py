@@ -323,7 +323,7 @@ def test_c73_the_bounds_of_rounds_are_explained() -> None:
     told = answer.model_dump(mode="json")
     assert (told["rounds"]["rounds_max"], told["rounds"]["result_tokens"]) == (6, 9_000)
     assert render_explanation(told)[-1] == (
-        "That is for 6 rounds with 9,000 tokens of results, and $0.0400 for the tools that run."
+        "That covers 6 rounds with 9,000 tokens of results, and $0.0400 for the tools that run."
     )
 
 
@@ -338,5 +338,5 @@ def test_c72_an_explanation_tells_that_documents_are_not_in_what_it_says_is_held
     answer = explain_plan(survey, wanted, "a" * 64, time_s=60, resting={}, speeds={})
 
     told = render_explanation(answer.model_dump(mode="json"))
-    warned = "Documents are not read here: a request holds their text and pages, too."
+    warned = "Documents are not read here: the real request also holds their text and pages."
     assert (warned in told) == ("pdf" in modalities)

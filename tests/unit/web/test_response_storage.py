@@ -81,7 +81,7 @@ async def test_c80_an_explanation_reads_no_stored_turns_and_says_so(days: int | 
     path = "/v1/route/explain?format=responses"
     reply = await shop.api("POST", path, raw=body, key=shop.secret)
     assert (reply.status, reply.error["param"]) == (400, "previous_response_id")
-    assert "which no explanation reads" in reply.error["message"]
+    assert "route explanations cannot read" in reply.error["message"]
     assert "are not stored" not in reply.error["message"]
 
 

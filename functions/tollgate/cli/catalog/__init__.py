@@ -1,1 +1,1 @@
-"""Keep the models, prices and limits of a routing file true to published ones."""
+"""Commands that keep models, prices and limits of a routing file in step with published ones."""

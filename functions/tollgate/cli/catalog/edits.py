@@ -1,4 +1,4 @@
-"""Edit single values of a YAML file in place: comments, order and every other byte stay."""
+"""Edits of single values in a YAML file, in place: comments, order and all other bytes stay."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,11 +12,11 @@ _STEP: Final = "  "
 
 
 class NotEditable(ValueError):
-    """A place of a file that cannot be edited by lines; a person has to."""
+    """A place in a file that only a person can edit."""
 
 
 class FileEdits:
-    """The edits of one text, made against its places as they were at first."""
+    """Edits of one text, at positions in the original text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -27,7 +27,7 @@ class FileEdits:
         self._edits: list[tuple[int, int, str]] = []
 
     def set_value(self, where: Where, key: str, value: str, *, after: Sequence[str]) -> None:
-        """Write `key: value` into a mapping: in its place, or behind the last key of `after`."""
+        """Write `key: value` into a mapping: in place, or after the last key of `after`."""
         mapping = self._mapping(where)
         entry = _entry(mapping, key)
         if entry is not None:
@@ -35,7 +35,7 @@ class FileEdits:
             return
         before = next((found for name in reversed(after) if (found := _entry(mapping, name))), None)
         if before is None:
-            raise NotEditable(f"{_path(where)} has none of {', '.join(after)}")
+            raise NotEditable(f"{_path(where)} has none of the keys {', '.join(after)}")
         if mapping.flow_style:
             end = self._offset(before[1].end_mark)
             self._edits.append((end, end, f", {key}: {value}"))
@@ -43,7 +43,7 @@ class FileEdits:
         self._insert_line(before, f"{key}: {value}")
 
     def set_block(self, where: Where, key: str, lines: Sequence[str], *, after: str) -> None:
-        """Write a key with a block of lines into a block mapping, in its place or behind another.
+        """Write a key with its lines into a block mapping: in place, or after the key `after`.
 
         Raises NotEditable if comments would be lost.
         """
@@ -65,7 +65,7 @@ class FileEdits:
         self._edits.append((start, end, "\n".join(block) + kept))
 
     def result(self) -> str:
-        """Return the text with all edits."""
+        """Return the text with all edits applied."""
         text = self._text
         for start, end, new in sorted(self._edits, reverse=True):
             text = text[:start] + new + text[end:]
@@ -73,7 +73,7 @@ class FileEdits:
 
     def _replace(self, node: yaml.Node, value: str) -> None:
         if not isinstance(node, yaml.ScalarNode):
-            raise NotEditable("a list or a mapping is not replaced by a value")
+            raise NotEditable("a value cannot replace a list or a mapping")
         start, end = self._offset(node.start_mark), self._offset(node.end_mark)
         old = self._text[start:end].rstrip()
         if old != value:
@@ -82,7 +82,8 @@ class FileEdits:
     def _insert_line(self, before: tuple[yaml.Node, yaml.Node], line: str) -> None:
         indent = " " * before[0].start_mark.column
         end = self._offset(before[1].end_mark)
-        # The end of a block is the beginning of what follows; its last line holds something.
+        # YAML ends a block where the next token begins; the insertion belongs after its last
+        # non-empty line.
         end = len(self._text[:end].rstrip()) if self._text[:end].endswith(("\n", " ")) else end
         found = self._text.find("\n", end)
         place = len(self._text) if found < 0 else found
@@ -100,7 +101,7 @@ class FileEdits:
                 case _:
                     node = None
         if not isinstance(node, yaml.MappingNode):
-            raise NotEditable(f"{_path(where)} is no mapping")
+            raise NotEditable(f"{_path(where)} is not a mapping")
         return node
 
     def _offset(self, mark: yaml.Mark) -> int:

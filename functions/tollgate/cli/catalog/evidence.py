@@ -1,7 +1,7 @@
-"""Evidence of the prices of a routing file: what the publishers state, kept beside the file.
+"""Evidence for the prices of a routing file: the publishers' statements, stored next to the file.
 
-A line for each endpoint and publisher, so that a pull request shows what changed; tests read it
-without a network and without the publishers' packages.
+The evidence has one line for each endpoint and publisher, so that a pull request shows what
+changed. Tests read the evidence without a network and without the publishers' packages.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ from tollgate.cli.routing.published_prices import (
     find_published_price,
     is_published,
 )
-from tollgate.core.request import WorkKind
+from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.schema import EndpointSection, ProviderSection
 
@@ -40,9 +40,9 @@ class Publisher(Struct, frozen=True, kw_only=True, omit_defaults=True):
     sha256: str
     read: date
     within: str = ""
-    """The publisher whose data state it, and whose version this is; empty if they are its own."""
+    """The publisher in whose data these prices are; empty if the data are this publisher's own."""
     rows: tuple[str, ...] = ()
-    """The providers of the file that it publishes prices of."""
+    """The providers of the file whose prices this publisher states."""
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
@@ -50,50 +50,50 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
     publishers: Mapping[str, Publisher]
     endpoints: Mapping[str, StatedFacts]
-    """By provider and upstream name, then by publisher; a publisher without it is left out."""
+    """Facts by provider and upstream name, then by the publishers that state any."""
 
     def of(self, endpoint: EndpointSection) -> StatedFacts:
         """Return what the publishers state about an endpoint."""
         return self.endpoints.get(_name(endpoint), {})
 
     def label(self, publisher: str) -> str:
-        """Name a publisher with its version."""
+        """Return a publisher's name with its version."""
         it = self.publishers[publisher]
         within = f" in {it.within}" if it.within else ""
         return f"{publisher}{within} {it.version}"
 
     def may_state(self, endpoint: EndpointSection) -> tuple[str, ...]:
-        """Return the publishers that have prices of an endpoint's provider."""
+        """Return the publishers that state prices of the endpoint's provider."""
         rows = self.publishers.items()
         return tuple(name for name, it in rows if endpoint.provider in it.rows)
 
     @property
     def day(self) -> date:
-        """The day on which the last publisher was read."""
+        """The day on which the most recently read publisher was read."""
         return max(publisher.read for publisher in self.publishers.values())
 
 
 class NoEvidence(ValueError):
-    """A file that holds no evidence, or none of this version."""
+    """A file without evidence, or with evidence in another format."""
 
 
 def read_evidence(path: Path) -> Evidence:
-    """Read kept evidence; NoEvidence if there is none."""
+    """Return stored evidence; raise NoEvidence if the file has none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Evidence)
     except (OSError, msgspec.DecodeError) as unreadable:
-        raise NoEvidence(f"{path.as_posix()} holds no evidence: {unreadable}") from unreadable
+        raise NoEvidence(f"{path.as_posix()} has no evidence: {unreadable}") from unreadable
 
 
 def write_evidence(evidence: Evidence) -> str:
-    """Return the text of evidence, a line for each endpoint and publisher."""
+    """Return evidence as text, with one line for each endpoint and publisher."""
     return "\n".join((*_lines(evidence), ""))
 
 
 def gather_evidence(
     routing: Routing, today: date, price_map: PriceMap | None, kept: Evidence | None
 ) -> Evidence:
-    """Return what the publishers state today; without a price map, what was kept of it."""
+    """Return what the publishers state today; without a price map, reuse its stored evidence."""
     rows = {endpoint.provider for it in routing.models.values() for endpoint in it.endpoints}
     sections = {name: routing.providers[name] for name in sorted(rows)}
     publishers = {
@@ -128,7 +128,7 @@ def gather_evidence(
 def _find_stated(
     row: ProviderSection, upstream: str, today: date, *, kind: WorkKind
 ) -> dict[str, PublishedFacts]:
-    """Return what genai-prices has: the provider's own price, or else that of the router."""
+    """Return the facts of genai-prices: the provider's own price, or else the router's."""
     for publisher, find in ((PRICES, find_published_price), (ROUTER, find_routed_price)):
         try:
             published = find(row, upstream, today, kind=kind)

@@ -1,4 +1,4 @@
-"""`tollgate import`: begin a routing file with the config of another gateway."""
+"""`tollgate import`: convert the configuration of another gateway to a first routing file."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -23,7 +23,7 @@ _LINE: Final = 110
 
 @click.group("import")
 def import_commands() -> None:
-    """Convert the config of another gateway to a routing file."""
+    """Convert the configuration of another gateway to a routing file."""
 
 
 @import_commands.command()
@@ -33,24 +33,24 @@ def import_commands() -> None:
     default=Path("routing.yaml"),
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The routing file whose providers, limits and prices are taken.",
+    help="The routing file that providers, limits and prices are taken from.",
 )
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write, which must not exist; by default it is printed.",
+    help="The file to write, which must not exist; printed by default.",
 )
 def litellm(config: Path, base: Path, output: Path | None) -> None:
     """Convert CONFIG of LiteLLM's proxy, and list what has no counterpart.
 
-    Models and aliases, fallbacks as routes, weights, retries, and budgets of keys as tiers. Limits
-    and prices are those of the base file, of genai-prices or of CONFIG. Keys that are written out
-    are not copied.
+    Models and aliases stay, fallbacks become routes, weights and retries stay, and budgets of keys
+    become tiers. Limits and prices come from the base file, from genai-prices or from CONFIG. Keys
+    written in CONFIG are not copied.
     """
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     if output is not None and output.exists():
-        raise click.ClickException(f"{output.as_posix()} is there already.")
+        raise click.ClickException(f"{output.as_posix()} exists already.")
     try:
         read = read_litellm_config(config)
         placement = Placement(load(base, variables=Settings().variables), today)
@@ -96,7 +96,7 @@ def render_routing(imported: ImportedRouting, config: Path) -> str:
 
 
 def _with_plain_rates(content: Any, *, is_price: bool = False) -> Any:
-    """Return content whose rates are decimals, which stand in a file without quotes."""
+    """Return content with decimals for rates, which a routing file writes without quotes."""
     match content:
         case dict():
             return {
@@ -112,7 +112,7 @@ def _with_plain_rates(content: Any, *, is_price: bool = False) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes decimals and days as plain scalars, and nothing by reference."""
+    """A YAML dumper that writes decimals and days as plain scalars, without anchors."""
 
     @override
     def ignore_aliases(self, data: Any) -> bool:

@@ -1,6 +1,6 @@
-"""Read a config of LiteLLM's proxy: its deployments, fallbacks and limits, and all other settings.
+"""Reading of a LiteLLM proxy config: deployments, fallbacks, limits, and all other settings.
 
-https://docs.litellm.ai/docs/proxy/config_settings, and the examples in litellm 1.109.1.
+Format: https://docs.litellm.ai/docs/proxy/config_settings, and the examples in litellm 1.109.1.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 _FILE_BYTES_MAX: Final = 4_000_000
 _ENVIRONMENT: Final = "os.environ/"
-# The fallbacks of LiteLLM, with the errors after which they are taken; none: after any.
+# LiteLLM's kinds of fallbacks, with the errors that lead to each; an empty tuple means any error.
 FALLBACK_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "fallbacks": (),
     "context_window_fallbacks": ("context_length_exceeded",),
@@ -22,7 +22,7 @@ FALLBACK_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class NotALitellmConfig(ValueError):
-    """A file that is no config of LiteLLM's proxy."""
+    """A file that is not a config of LiteLLM's proxy."""
 
 
 class Deployment(Struct, frozen=True, kw_only=True):
@@ -32,11 +32,11 @@ class Deployment(Struct, frozen=True, kw_only=True):
     model: str
     params: Mapping[str, Any]
     facts: Mapping[str, Any]
-    """The `model_info` of the entry."""
+    """The entry's `model_info`."""
 
     @property
     def share(self) -> float:
-        """The weight by which LiteLLM draws it among those of the same name; 0 without one."""
+        """The weight by which LiteLLM draws among deployments of the same name; 0 if not stated."""
         for key in ("weight", "rpm", "tpm"):
             stated = self.params.get(key)
             if isinstance(stated, int | float) and 0 < stated < inf:
@@ -44,25 +44,25 @@ class Deployment(Struct, frozen=True, kw_only=True):
         return 0.0
 
     def variable(self, key: str) -> str | None:
-        """Return the name of the environment variable that a parameter refers to."""
+        """Return the name of the environment variable that a parameter refers to, or None."""
         stated = self.params.get(key)
         if isinstance(stated, str) and stated.startswith(_ENVIRONMENT):
             return stated.removeprefix(_ENVIRONMENT)
         return None
 
     def fact(self, key: str) -> Any:
-        """Return a value of the parameters or of `model_info`."""
+        """Return a value from the parameters or from `model_info`."""
         return self.params.get(key, self.facts.get(key))
 
 
 class LitellmConfig(Struct, frozen=True, kw_only=True):
-    """One config with its sections."""
+    """A config of LiteLLM's proxy, by sections."""
 
     deployments: tuple[Deployment, ...]
     sections: Mapping[str, Any]
 
     def setting(self, *names: str) -> Any:
-        """Return the first of these settings that is stated, of the router's and the proxy's."""
+        """Return the first of these settings that the router's or the proxy's section states."""
         for section in ("router_settings", "litellm_settings"):
             for name in names:
                 if (found := as_mapping(self.sections.get(section)).get(name)) is not None:
@@ -70,21 +70,21 @@ class LitellmConfig(Struct, frozen=True, kw_only=True):
         return None
 
     def fallbacks(self, kind: str) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield each name with those to try after it."""
+        """Yield each model name with the names to try after it."""
         for each in as_list(self.setting(kind)):
             for name, others in as_mapping(each).items():
                 yield str(name), name_list(others)
 
 
 def read_litellm_config(path: Path) -> LitellmConfig:
-    """Read a config; NotALitellmConfig if it is none."""
+    """Return the config in a file; raise NotALitellmConfig for any other file."""
     try:
         raw = path.read_bytes()
         if len(raw) > _FILE_BYTES_MAX:
             raise NotALitellmConfig(f"{path.as_posix()} is larger than {_FILE_BYTES_MAX} bytes")
         content = yaml.safe_load(raw)
     except yaml.MarkedYAMLError as invalid:
-        # The whole message quotes the line, in which a key may stand.
+        # The full message quotes the line, which may contain a key.
         mark = invalid.problem_mark
         where = f" in line {mark.line + 1}" if mark else ""
         raise NotALitellmConfig(
@@ -100,17 +100,17 @@ def read_litellm_config(path: Path) -> LitellmConfig:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """Return a mapping as it is, anything else as an empty one."""
+    """Return a mapping unchanged, and an empty mapping for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """Return a list as it is, anything else as an empty one."""
+    """Return a list unchanged, and an empty list for anything else."""
     return value if isinstance(value, list) else ()
 
 
 def name_list(value: Any) -> Sequence[str]:
-    """Return the texts of a list; anything else names no model."""
+    """Return the texts in a list; anything else cannot name a model."""
     return [each for each in as_list(value) if isinstance(each, str)]
 
 
@@ -119,7 +119,7 @@ def _deployments(entries: Any) -> Iterator[Deployment]:
         params = as_mapping(entry.get("litellm_params"))
         name, model = entry.get("model_name"), params.get("model")
         if isinstance(name, str) and isinstance(model, str):
-            # Some examples state limits beside the parameters.
+            # Some examples state limits next to the parameters.
             beside = {key: entry[key] for key in ("rpm", "tpm") if key in entry}
             facts = as_mapping(entry.get("model_info"))
             yield Deployment(name=name, model=model, params={**beside, **params}, facts=facts)

@@ -1,4 +1,4 @@
-"""Find the row, the price and the limits of one deployment of LiteLLM's proxy."""
+"""Conversion of one LiteLLM deployment: its provider's row, its price and its limits."""
 
 import re
 from collections.abc import Iterator
@@ -18,16 +18,16 @@ from tollgate.routing.schema import ProviderSection
 
 PlainSection: TypeAlias = dict[str, Any]
 _MILLION: Final = Decimal(1_000_000)
-# Servers of one's own, which cost nothing by the token.
+# Self-hosted servers, whose tokens cost nothing.
 _OWN_SERVERS: Final = frozenset(
     {"hosted_vllm", "llamafile", "lm_studio", "ollama", "ollama_chat", "vllm", "xinference"}
 )
-# Prefixes that say no more than that the server speaks OpenAI's format.
+# Prefixes that only say that the server speaks OpenAI's format.
 _ALIKE: Final = frozenset({"custom_openai", "litellm_proxy", "openai"})
 _BEDROCK_ROUTE: Final = re.compile(r"(converse|invoke|converse_like|[a-z]{2}-[a-z]+-[0-9])/")
 _CONTEXT_ASSUMED: Final = 8192
 _OUTPUT_ASSUMED: Final = 4096
-# Parameters of a deployment that are read, or that say no more than its row does.
+# Parameters of a deployment that the import reads, or that the provider's row makes redundant.
 _READ: Final = frozenset(
     {
         "api_base",
@@ -52,11 +52,11 @@ _ABILITIES: Final = {"supports_function_calling": "tools", "supports_reasoning":
 
 
 class Unplaced(ValueError):
-    """A deployment that has no counterpart, with the reason."""
+    """A deployment without a counterpart, with the reason."""
 
 
 class PlacedEndpoint(Struct, kw_only=True):
-    """One deployment as an endpoint, with its row and the facts of its model."""
+    """A deployment as an endpoint, with its provider's row and the facts of its model."""
 
     provider: str
     row: PlainSection
@@ -73,7 +73,7 @@ class PlacedEndpoint(Struct, kw_only=True):
 
 
 class Placement:
-    """Places deployments by the rows, models and prices of a base file."""
+    """Conversion of deployments, based on the rows, models and prices of a base file."""
 
     def __init__(self, base: Routing, today: date) -> None:
         self._base = base
@@ -84,7 +84,7 @@ class Placement:
         }
 
     def place(self, deployment: Deployment) -> PlacedEndpoint:
-        """Return the endpoint of a deployment; Unplaced if it has no counterpart."""
+        """Return the endpoint of a deployment; raise Unplaced if it has no counterpart."""
         prefix, upstream = self._split(deployment.model)
         provider, row, notes = self._row(deployment, prefix, upstream)
         notes += [f"its {key} has no counterpart" for key in deployment.params if key not in _READ]
@@ -102,7 +102,7 @@ class Placement:
         mode = deployment.fact("mode") or "chat"
         if mode not in ("chat", "responses", "completion"):
             raise Unplaced(
-                f"its mode is {mode}: only chat models are imported, and those of the base file"
+                f"its mode is {mode}: only chat models and models of the base file are imported"
             )
         price, context = self._price(deployment, prefix, row, upstream)
         model = dict(self._limits(deployment, upstream, context, notes))
@@ -112,7 +112,7 @@ class Placement:
         )
 
     def list_models_of(self, wildcard: str) -> list[str]:
-        """Return the models of the base file that a wildcard such as `anthropic/*` stands for."""
+        """Return the models of the base file that a wildcard such as `anthropic/*` matches."""
         prefix = wildcard.removesuffix("*").rstrip("/")
         return [
             slug
@@ -124,7 +124,7 @@ class Placement:
         ]
 
     def _prefixes(self, provider: str) -> set[str]:
-        """Return the names by which LiteLLM may know a row."""
+        """Return the prefixes by which LiteLLM may name a provider."""
         return {provider, map_prefix(self._base.providers[provider])} - {""}
 
     def _split(self, model: str) -> tuple[str, str]:
@@ -134,14 +134,15 @@ class Placement:
         known = {name for slug in self._base.providers for name in self._prefixes(slug)}
         if slash and (prefix in known | _OWN_SERVERS | _ALIKE | {"azure", "azure_ai"}):
             return prefix, upstream
-        # LiteLLM knows the provider of a bare name; here the base file has to.
+        # LiteLLM knows the provider of a name without prefix; here the base file must have the
+        # model.
         for section in self._base.models.values():
             for endpoint in section.endpoints:
                 if endpoint.upstream == model:
                     return endpoint.provider, model
         if slash:
             raise Unplaced(
-                f"there is no row for {prefix}: write one, see docs/adding-a-provider.md"
+                f"the base file has no row for {prefix}: write one, see docs/adding-a-provider.md"
             )
         raise Unplaced(f"no provider of the base file has {model}: write it as provider/model")
 
@@ -150,7 +151,7 @@ class Placement:
     ) -> tuple[str, PlainSection, list[str]]:
         address = deployment.params.get("api_base") or deployment.params.get("base_url")
         if deployment.variable("api_base"):
-            raise Unplaced("its api_base is in the environment: write the address")
+            raise Unplaced("its api_base is in the environment: write the address into the config")
         if prefix in ("azure", "azure_ai") or (address and prefix in _OWN_SERVERS | _ALIKE):
             return _own_row(deployment, prefix, str(address or ""))
         if prefix in _OWN_SERVERS:
@@ -160,7 +161,7 @@ class Placement:
             found = [slug for slug, row in self._base.providers.items() if row.region]
         if not found:
             raise Unplaced(
-                f"there is no row for {prefix}: write one, see docs/adding-a-provider.md"
+                f"the base file has no row for {prefix}: write one, see docs/adding-a-provider.md"
             )
         slug = next((each for each in found if self._known(each, upstream)), found[0])
         row = dict(self._rows[slug])
@@ -185,7 +186,7 @@ class Placement:
     def _price(
         self, deployment: Deployment, prefix: str, row: PlainSection, upstream: str
     ) -> tuple[PlainSection, int | None]:
-        """Return the price, and the context if it is published beside it."""
+        """Return the price, and the context if one is published along with the price."""
         rates = [deployment.fact(f"{side}_cost_per_token") for side in ("input", "output")]
         if None not in rates:
             source = {"source": "the config of LiteLLM", "checked": self._today}
@@ -208,7 +209,7 @@ class Placement:
             free = {**zero, "source": "our own machines", "checked": self._today}
             return {"price": free}, None
         raise Unplaced(
-            "no price of it is published: state input_cost_per_token and output_cost_per_token"
+            "no price is published for it: state input_cost_per_token and output_cost_per_token"
         )
 
     def _limits(
@@ -242,24 +243,24 @@ class Placement:
 
 
 def _per_million(rate: Any) -> Decimal:
-    """Return the price of a million tokens by that of one."""
+    """Return the price of a million tokens for the price of one."""
     try:
         paid = Decimal(str(rate)) * _MILLION
     except ArithmeticError:
         paid = Decimal("NaN")
     if not paid.is_finite() or paid < 0:
-        raise Unplaced("its price is no number of dollars")
+        raise Unplaced("its price is not a number of dollars")
     return paid.normalize()
 
 
 def _own_row(
     deployment: Deployment, prefix: str, address: str
 ) -> tuple[str, PlainSection, list[str]]:
-    """Return a row for an address of one's own."""
+    """Return a new row for a server address that the config states."""
     try:
         parts = urlsplit(address if "://" in address else f"https://{address}")
     except ValueError as malformed:
-        raise Unplaced("its api_base is no address") from malformed
+        raise Unplaced("its api_base is not an address") from malformed
     if not parts.hostname:
         raise Unplaced("it has no api_base: write the address of the server")
     path = parts.path.rstrip("/")
@@ -281,15 +282,15 @@ def _own_row(
     try:
         ProviderSection.model_validate(row)
     except ValidationError as refused:
-        # Not as it stands there, where a user's password may be part of it.
+        # The message omits user information of the URL, which may contain a password.
         shown = f"{parts.scheme}://{parts.hostname}{path}"
-        raise Unplaced(f"its api_base cannot be an address here: {shown}") from refused
+        raise Unplaced(f"its api_base cannot be the address of a provider: {shown}") from refused
     slug = _slug(f"{prefix}-{parts.hostname.split('.')[0]}")
     return slug, row, _key_notes(deployment, None)
 
 
 def _no_row(prefix: str) -> str:
-    return f"there is no row for {prefix}: write one, see docs/adding-a-provider.md"
+    return f"the base file has no row for {prefix}: write one, see docs/adding-a-provider.md"
 
 
 def _key_notes(deployment: Deployment, variable: str | None) -> list[str]:
@@ -297,7 +298,7 @@ def _key_notes(deployment: Deployment, variable: str | None) -> list[str]:
     if not isinstance(literal, str) or deployment.variable("api_key"):
         return []
     where = f"in {variable}" if variable else "as key: { env: ... }"
-    return [f"its key is written out and was not copied: give it {where}"]
+    return [f"its key is written in the config and was not copied: give it {where}"]
 
 
 def _slug(name: str) -> str:

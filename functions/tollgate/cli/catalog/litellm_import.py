@@ -1,4 +1,4 @@
-"""Convert a config of LiteLLM's proxy to a routing file, with a list of what has no counterpart."""
+"""Conversion of a LiteLLM proxy config to a routing file, with notes on what has no counterpart."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,14 +26,14 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 _CHAIN_ERRORS: Final = tuple(
     name for name in NEXT_ON_DEFAULT if name not in ("context_length_exceeded", "content_filter")
 )
-# Budgets of keys, by the section of LiteLLM that states them, and the tier that they become.
+# LiteLLM's sections that state budgets of keys, with the name of the tier that each becomes.
 _TIERS: Final = {
     "default_key_generate_params": "default",
     "upperbound_key_generate_params": "upper-bound",
     "default_internal_user_params": "internal-user",
 }
 _PERIODS: Final = {"24h": "day", "1d": "day", "7d": "week", "30d": "month", "1mo": "month"}
-# Settings that hold here anyway, or became part of the file.
+# Settings that need no note, because the gateway always behaves so or the file includes them.
 _KEPT: Final = frozenset(
     {
         "litellm_settings.drop_params",
@@ -60,11 +60,13 @@ _ADVICE: Final[Mapping[str, str]] = {
     "general_settings.master_key": "make keys with `tollgate first-key` and `tollgate keys create`",
     "general_settings.database_url": "DynamoDB holds keys and money; there is no database to run",
     "guardrails": "a guardrail of Bedrock is `guardrail` of a route; others have no counterpart",
-    "litellm_settings.cache": "answers are kept only under an Idempotency-Key",
-    "litellm_settings.callbacks": "spans go to a collector by OTLP, metrics are log lines",
-    "litellm_settings.failure_callback": "spans go to a collector by OTLP, metrics are log lines",
-    "litellm_settings.max_budget": "`tollgate workspaces update` bounds a workspace",
-    "litellm_settings.success_callback": "spans go to a collector by OTLP, metrics are log lines",
+    "litellm_settings.cache": "answers are stored only under an Idempotency-Key",
+    "litellm_settings.callbacks": "spans go to a collector by OTLP, and metrics are log lines",
+    "litellm_settings.failure_callback": "spans go to a collector by OTLP, and metrics are log "
+    "lines",
+    "litellm_settings.max_budget": "`tollgate workspaces update` sets the budget of a workspace",
+    "litellm_settings.success_callback": "spans go to a collector by OTLP, and metrics are log "
+    "lines",
     "router_settings.redis_host": "cooldowns and limits are shared through DynamoDB",
     "router_settings.routing_strategy": "endpoints are drawn by weight, or tried in order; "
     "a request may sort them by `provider.sort`",
@@ -72,19 +74,19 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 class ImportedRouting(Struct, kw_only=True):
-    """The sections of a routing file, and what has no counterpart, by its place in the config."""
+    """The sections of a routing file, and notes on what has no counterpart, by place."""
 
     sections: dict[str, Any]
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
 def import_litellm(config: LitellmConfig, placement: Placement) -> ImportedRouting:
-    """Return the routing that a config describes."""
+    """Return the routing file that a config describes."""
     return _Import(config, placement).run()
 
 
 class _Import:
-    """One conversion, which collects its sections and notes."""
+    """One conversion, which collects sections and notes."""
 
     def __init__(self, config: LitellmConfig, placement: Placement) -> None:
         self._config = config
@@ -94,7 +96,7 @@ class _Import:
         self._models: dict[str, PlainSection] = {}
         self._aliases: dict[str, PlainSection] = {}
         self._routes: dict[str, PlainSection] = {}
-        self._slugs: dict[str, str] = {}  # by LiteLLM's name of a model
+        self._slugs: dict[str, str] = {}  # slugs by LiteLLM's names of models
 
     def run(self) -> ImportedRouting:
         groups: dict[str, list[Deployment]] = {}
@@ -120,12 +122,12 @@ class _Import:
         return ImportedRouting(sections=kept, notes=self._notes)
 
     def _group(self, name: str, group: Sequence[Deployment], *, is_chained: bool) -> None:
-        """Add the model of all deployments with one name, and the name."""
+        """Add the model that has all deployments of one name, and the name as its alias."""
         where = f"model_list {name}"
         if "*" in name or any("*" in each.model for each in group):
             models = self._placement.list_models_of(group[0].model)
             named = f"name the models, such as {models[0]}" if models else "name the models"
-            self._notes.append((where, f"there are no wildcards: {named}"))
+            self._notes.append((where, f"wildcards do not exist here: {named}"))
             return
         placed: list[tuple[Deployment, PlacedEndpoint]] = []
         for deployment in group:
@@ -135,13 +137,13 @@ class _Import:
                 self._notes.append((f"{where} ({deployment.model})", str(reason)))
                 continue
             self._notes += [(f"{where} ({deployment.model})", note) for note in found.notes]
-            offers = [(it.endpoint["provider"], it.endpoint["upstream"]) for _, it in placed]
+            offers = [(each.endpoint["provider"], each.endpoint["upstream"]) for _, each in placed]
             if (found.endpoint["provider"], found.endpoint["upstream"]) in offers:
-                note = "stands twice with one key, which is one endpoint here"
+                note = "appears twice with the same endpoint; one is enough here"
                 self._notes.append((f"{where} ({deployment.model})", note))
                 continue
             if placed and found.kind != placed[0][1].kind:
-                note = f"is of the kind {found.kind}, and the first of that name is not"
+                note = f"is of the kind {found.kind}, unlike the first deployment of that name"
                 self._notes.append((f"{where} ({deployment.model})", note))
                 continue
             self._providers.setdefault(found.provider, found.row)
@@ -157,7 +159,7 @@ class _Import:
         *,
         is_chained: bool,
     ) -> None:
-        endpoints = [it.endpoint for _, it in placed]
+        endpoints = [each.endpoint for _, each in placed]
         if len(placed) > 1:
             shares = _percents([deployment.share for deployment, _ in placed])
             endpoints = [
@@ -165,7 +167,7 @@ class _Import:
             ]
         first = placed[0][1]
         limits: PlainSection = {
-            key: min(it.model[key] for _, it in placed)
+            key: min(each.model[key] for _, each in placed)
             for key in ("context", "max_output")
             if key in first.model
         }
@@ -177,7 +179,7 @@ class _Import:
         model.pop("successor", None)
         lists_of = ("input", "supports") if first.kind == "chat" else ("input",)
         for key in lists_of:
-            lists = [it.model.get(key, ["text"] if key == "input" else []) for _, it in placed]
+            lists = [each.model.get(key, ["text"] if key == "input" else []) for _, each in placed]
             model[key] = [each for each in lists[0] if all(each in other for other in lists)]
         slug = self._slug(name, first.known_as, model, is_chained=is_chained)
         self._models[slug] = model
@@ -188,7 +190,7 @@ class _Import:
     def _slug(
         self, name: str, known_as: str | None, model: PlainSection, *, is_chained: bool
     ) -> str:
-        """Return a slug that is free, or has the same model already."""
+        """Return a slug that is unused, or that already belongs to the same model."""
         own = f"litellm/{re.sub(r'[^a-z0-9._-]+', '-', name.lower()).strip('-._') or 'model'}"
         for slug in (known_as, own):
             same = slug is not None and self._models.get(slug, model) == model
@@ -205,7 +207,7 @@ class _Import:
             self._aliases[name] = {"to": target}
 
     def _chains(self) -> Iterator[tuple[str, tuple[tuple[str, ...], Sequence[str]]]]:
-        """Yield each name with fallbacks: the errors that lead to them, and their names."""
+        """Yield each name that has fallbacks, with the errors that lead to them and their names."""
         for kind, errors in FALLBACK_KINDS.items():
             for name, others in self._config.fallbacks(kind):
                 yield name, (errors, others)
@@ -216,7 +218,7 @@ class _Import:
                     yield deployment.name, ((), default)
 
     def _fallbacks(self) -> None:
-        """Add a route for each name with fallbacks, which tries its model and then theirs."""
+        """Add a route for each name that has fallbacks: its model first, then theirs."""
         chains: dict[str, tuple[set[str], dict[str, None]]] = {}
         for name, (errors, others) in self._chains():
             causes, models = chains.setdefault(name, (set(), {}))
@@ -232,7 +234,9 @@ class _Import:
             for slug in list(tried)[1:]:
                 if self._kind(slug) != self._kind(next(iter(tried))):
                     del tried[slug]
-                    self._notes.append((f"fallbacks of {name}", f"{slug} is of another kind"))
+                    self._notes.append(
+                        (f"fallbacks of {name}", f"{slug} is of another kind of work")
+                    )
             if name in self._slugs and _NAME.fullmatch(name):
                 self._routes[name] = {
                     "description": f"{name}, and its fallbacks",
@@ -290,13 +294,13 @@ class _Import:
                 period = _PERIODS.get(lasts, "month" if lasts else "total")
                 limits["budget"] = {"usd": Decimal(str(budget)), "per": period}
                 if lasts and lasts not in _PERIODS:
-                    note = f"a budget of {lasts} became one of a month"
+                    note = f"a budget of {lasts} became a monthly budget"
                     self._notes.append((f"litellm_settings.{section}", note))
             if limits:
                 yield tier, limits
 
     def _unused(self) -> None:
-        """Note each setting that has no counterpart."""
+        """Add a note for each setting without a counterpart."""
         for section, content in self._config.sections.items():
             if section == "model_list":
                 continue
@@ -308,7 +312,7 @@ class _Import:
 
 
 def _percents(shares: Sequence[float]) -> list[int]:
-    """Return shares as whole percents that sum to 100; equal ones if any is not stated."""
+    """Return shares as whole percents with the sum 100; equal ones if any share is not stated."""
     if not all(shares):
         shares = [1.0] * len(shares)
     bounds = [0.0]

@@ -1,6 +1,6 @@
-"""Compare two prices of one endpoint: each class, at each time and size at which either changes.
+"""Comparison of two prices of an endpoint, class by class, at each time and size where one changes.
 
-The billed rates are compared, not the files: a class without a rate is billed as input or output,
+Billed rates are compared rather than files: a class without a rate is billed as input or output,
 and overrides are applied.
 """
 
@@ -17,7 +17,7 @@ from tollgate.routing.price_sections import WEEKDAYS
 
 
 class _Situation(Struct, frozen=True):
-    """A second and a size of prompt, with words for both."""
+    """A moment and a size of prompt, with words that describe both."""
 
     when_s: float
     prompt_tokens: int
@@ -25,7 +25,7 @@ class _Situation(Struct, frozen=True):
 
 
 class PriceDifference(Struct, frozen=True, kw_only=True):
-    """One class with two rates; `when` is `always`, or the times and sizes."""
+    """One class with two different rates; `when` is `always`, or describes the times and sizes."""
 
     rate: str
     ours: Decimal
@@ -36,7 +36,7 @@ class PriceDifference(Struct, frozen=True, kw_only=True):
 def compare_prices(
     ours: PriceSchedule, theirs: PriceSchedule, today: date
 ) -> tuple[PriceDifference, ...]:
-    """List the differences from a UTC day on."""
+    """Return the differences from a UTC day on."""
     situations = tuple(_situations((*ours.overrides, *theirs.overrides), today))
     found: dict[tuple[str, Decimal, Decimal], list[str]] = {}
     for situation in situations:
@@ -91,15 +91,25 @@ def _billed(price: Price) -> dict[str, Decimal]:
 
 
 def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_Situation]:
-    """Yield the first second of each span without a change, at the smallest prompt of each."""
+    """Yield one situation for each span of time and of prompt sizes in which no price changes."""
     midnight_s = datetime.combine(today, time(), UTC).timestamp()
-    edges = {edge_s for it in overrides for edge_s in (it.since_s, it.until_s) if edge_s}
+    edges = {
+        edge_s
+        for override in overrides
+        for edge_s in (override.since_s, override.until_s)
+        if edge_s
+    }
     days_s = [midnight_s, *sorted(edge_s for edge_s in edges if edge_s > midnight_s)]
     weeks = _group_weekdays(overrides)
-    # A day of the week ends at midnight, whatever the hours of other overrides are.
+    # A weekday ends at midnight, whatever hours the overrides have.
     midnight = {0} if len(weeks) > 1 else set()
-    minutes = sorted(midnight.union(*(it.utc_minutes or () for it in overrides))) or [0]
-    sizes = [0, *sorted({it.prompt_tokens_over for it in overrides if it.prompt_tokens_over})]
+    minutes = sorted(midnight.union(*(override.utc_minutes or () for override in overrides))) or [0]
+    sizes = [
+        0,
+        *sorted(
+            {override.prompt_tokens_over for override in overrides if override.prompt_tokens_over}
+        ),
+    ]
     for start_s, end_s in zip(days_s, [*days_s[1:], None], strict=True):
         since = f"from {datetime.fromtimestamp(start_s, UTC).date()}" if len(days_s) > 1 else ""
         for weekdays in weeks:
@@ -115,17 +125,17 @@ def _situations(overrides: tuple[PriceOverride, ...], today: date) -> Iterator[_
 
 
 def _group_weekdays(overrides: tuple[PriceOverride, ...]) -> list[list[int]]:
-    """Group the days of the week on which the same overrides hold.
+    """Return groups of weekdays on which the same overrides hold.
 
-    Hours over midnight reach into the next day.
+    Hours that cross midnight reach into the next day.
     """
     alike: dict[tuple[bool, ...], list[int]] = {}
     for day in range(7):
         here = tuple(
-            other in it.utc_weekdays
-            for it in overrides
-            if it.utc_weekdays is not None
-            for other in ((day, (day - 1) % 7) if _is_over_midnight(it) else (day,))
+            other in override.utc_weekdays
+            for override in overrides
+            if override.utc_weekdays is not None
+            for other in ((day, (day - 1) % 7) if _is_over_midnight(override) else (day,))
         )
         alike.setdefault(here, []).append(day)
     return [*alike.values()]
@@ -136,7 +146,7 @@ def _is_over_midnight(override: PriceOverride) -> bool:
 
 
 def _first_of(weekdays: list[int], day_s: float) -> float:
-    """Return the first midnight from `day_s` on that begins one of these days of the week."""
+    """Return the first midnight from `day_s` on that begins one of these weekdays."""
     today = datetime.fromtimestamp(day_s, UTC).weekday()
     return day_s + min((day - today) % 7 for day in weekdays) * DAY_S
 

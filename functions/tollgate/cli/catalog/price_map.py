@@ -1,8 +1,8 @@
-"""Read the price map of litellm's wheel, as data: nothing of that package is installed or run.
+"""Reading of the price map in litellm's wheel, as data: the package is not installed or run.
 
 The map is `model_prices_and_context_window_backup.json`: amounts in dollars per token, by names
-such as `together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo`. Its prices of searches depend on a
-size that no request here states, and are left out.
+such as `together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo`. Its prices of searches are left out,
+because they depend on a size that requests to the gateway do not state.
 """
 
 import json
@@ -19,7 +19,8 @@ from zipfile import BadZipFile, ZipFile
 from msgspec import Struct
 
 from tollgate.cli.catalog.facts import PublishedFacts, PublishedOverride
-from tollgate.core.request import Capability, Modality, WorkKind
+from tollgate.core.request import Capability, Modality
+from tollgate.core.work.kinds import WORK_KINDS, WorkKind
 from tollgate.routing.price_sections import WEEKDAYS
 from tollgate.routing.schema import ProviderSection
 
@@ -28,7 +29,7 @@ _MEMBER: Final = "litellm/model_prices_and_context_window_backup.json"
 _WHEEL: Final = re.compile(r"litellm-([0-9][0-9a-z.]*)-.*\.whl")
 _MAP_BYTES_MAX: Final = 64_000_000
 _PER_MILLION: Final = Decimal(1_000_000)
-# Some amounts of the map are sums of floats: 3.2000000000000003 dollars.
+# Some amounts of the map are sums of floats, such as 3.2000000000000003 dollars.
 _PLACES: Final = 9
 _RATES: Final[Mapping[str, str]] = {
     "input_cost_per_token": "input",
@@ -44,27 +45,19 @@ _RATES_OF_IMAGES: Final[Mapping[str, str]] = {
     "input_cost_per_image_token": "image_input",
     "output_cost_per_image_token": "image_output",
 }
-# A model that makes no text has one class of tokens, whatever else the map states of it; the later
-# of two names of one rate counts. What speaks has no other output than sound.
-_RATES_OF_INPUTS: Final[Mapping[str, str]] = {"input_cost_per_token": "input"}
-_RATES_OF_KIND: Final[Mapping[WorkKind, Mapping[str, str]]] = {
-    "image": {
-        **_RATES_OF_INPUTS,
-        "output_cost_per_token": "output",
-        **_RATES_OF_IMAGES,
-    },
-    "speech": {
-        **_RATES_OF_INPUTS,
-        "output_cost_per_token": "output",
-        "output_cost_per_audio_token": "output",
-        "input_cost_per_character": "characters",
-    },
-    "transcription": {
-        **_RATES_OF_INPUTS,
-        "input_cost_per_audio_token": "audio_input",
-        "output_cost_per_token": "output",
-    },
+# The map's names of rates that work other than chat may have, as far as `WORK_KINDS` allows them.
+_RATES_OF_WORK: Final[Mapping[str, str]] = {
+    "input_cost_per_token": "input",
+    "input_cost_per_audio_token": "audio_input",
+    "output_cost_per_token": "output",
+    "output_cost_per_audio_token": "audio_output",
+    **_RATES_OF_IMAGES,
+    "input_cost_per_character": "characters",
 }
+# Models of speech output nothing but sound, so that the rate of sound is that of all output; where
+# the map has both rates, the later name of `_RATES_OF_WORK` counts.
+_STATED_AS: Final[Mapping[str, str]] = {"audio_output": "output"}
+# The map's names of modes that differ from those of kinds.
 _MODES: Final[Mapping[WorkKind, str]] = {
     "image": "image_generation",
     "speech": "audio_speech",
@@ -72,11 +65,11 @@ _MODES: Final[Mapping[WorkKind, str]] = {
 }
 _SECOND: Final = "input_cost_per_second"
 _SECONDS_PER_HOUR: Final = 3_600
-# The map rounds what is published by the hour to the second.
+# The map states prices per second, which were rounded from published prices per hour.
 _HOUR_PLACES: Final = 3
 _IMAGE: Final = ("output_cost_per_image", "input_cost_per_image")
 _SEARCH: Final = "input_cost_per_query"
-# The map writes 0 for a class that costs nothing extra, such as writes to an automatic cache.
+# The map writes 0 for a class without an extra cost, such as writes to an automatic cache.
 _ZERO_IS_NONE: Final = frozenset({"cache_read", "cache_write", "cache_write_1h"})
 _TIER: Final = re.compile(r"(\w+)_above_([0-9]+)k_tokens")
 _CAPABILITIES: Final[Mapping[str, Capability]] = {
@@ -91,7 +84,8 @@ _MODALITIES: Final[Mapping[str, Modality]] = {
     "supports_video_input": "video",
     "supports_pdf_input": "pdf",
 }
-# By the host of a row: the prefix of its names in the map, and its names as `litellm_provider`.
+# By the host in a provider's row: the prefix of the host's names in the map, and its values of
+# `litellm_provider`.
 _PUBLISHERS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "ai-gateway.vercel.sh": ("vercel_ai_gateway", frozenset({"vercel_ai_gateway"})),
     "api.anthropic.com": ("anthropic", frozenset({"anthropic"})),
@@ -139,7 +133,7 @@ _WHOLE_DAY: Final = "00:00-00:00"
 
 
 class NotAPriceMap(ValueError):
-    """A file that is neither the wheel nor its price map."""
+    """A file that is neither litellm's wheel nor its price map."""
 
 
 class PriceMap(Struct, frozen=True, kw_only=True):
@@ -152,7 +146,7 @@ class PriceMap(Struct, frozen=True, kw_only=True):
     def find(
         self, row: ProviderSection, upstream: str, *, kind: WorkKind = "chat"
     ) -> PublishedFacts | None:
-        """Return the facts about a provider's model; None if the map has none, or no price."""
+        """Return the facts about a provider's model, or None if the map lacks it or its price."""
         prefix, providers = _publisher(row)
         for name in (f"{prefix}/{upstream}", upstream):
             entry = self.entries.get(name)
@@ -165,10 +159,10 @@ class PriceMap(Struct, frozen=True, kw_only=True):
 
 
 def read_price_map(path: Path) -> PriceMap:
-    """Read the wheel, whose name has the version; NotAPriceMap if it is none."""
+    """Return the price map in a wheel named with its version; raise NotAPriceMap otherwise."""
     named = _WHEEL.fullmatch(path.name)
     if named is None:
-        raise NotAPriceMap(f"{path.name} is not named as a wheel of litellm")
+        raise NotAPriceMap(f"{path.name} is not named like a wheel of litellm")
     try:
         with ZipFile(path) as wheel:
             if wheel.getinfo(_MEMBER).file_size > _MAP_BYTES_MAX:
@@ -181,7 +175,7 @@ def read_price_map(path: Path) -> PriceMap:
 
 
 def map_prefix(row: ProviderSection) -> str:
-    """Return the prefix of a provider's names in the map; nothing if the map does not have it."""
+    """Return the prefix of a provider's names in the map, or "" if the map lacks the provider."""
     return _publisher(row)[0]
 
 
@@ -205,20 +199,20 @@ def _facts(name: str, entry: Mapping[str, Any]) -> PublishedFacts | None:
         overrides=(*_sizes(entry), *_ranges(tiers[1:]), *_hours(entry.get("off_peak_pricing"))),
         context=_tokens(entry.get("max_input_tokens")),
         max_output=_tokens(entry.get("max_output_tokens")),
-        input=("text", *(it for key, it in _MODALITIES.items() if entry.get(key))),
-        supports=tuple(it for key, it in _CAPABILITIES.items() if entry.get(key)),
+        input=("text", *(ours for key, ours in _MODALITIES.items() if entry.get(key))),
+        supports=tuple(ours for key, ours in _CAPABILITIES.items() if entry.get(key)),
         retires=_day(entry.get("deprecation_date")),
     )
 
 
 def _facts_of_inputs(name: str, entry: Mapping[str, Any], kind: WorkKind) -> PublishedFacts | None:
     """Return the facts about a model that makes no text; its limits of answers mean nothing."""
-    rates = _rates(entry, _RATES_OF_KIND.get(kind, _RATES_OF_INPUTS)) | _pieces(entry, kind)
+    rates = _rates(entry, _rate_names(kind)) | _pieces(entry, kind)
     if not rates:
         return None
-    if kind in _MODES:
+    if WORK_KINDS[kind].rates_of_results:
         rates.setdefault("input", Decimal(0))
-    if kind == "image" and "image_output" in rates:
+    if "image_output" in rates:
         # Where all output is pictures, others state its rate as that of output.
         rates.setdefault("output", rates["image_output"])
         if rates["output"] == rates["image_output"]:
@@ -235,14 +229,23 @@ def _facts_of_inputs(name: str, entry: Mapping[str, Any], kind: WorkKind) -> Pub
     )
 
 
+def _rate_names(kind: WorkKind) -> dict[str, str]:
+    """Return the map's names of the rates of a kind, with the rate that each name states."""
+    rates = WORK_KINDS[kind].rates
+    return {
+        name: _STATED_AS.get(rate, rate) for name, rate in _RATES_OF_WORK.items() if rate in rates
+    }
+
+
 def _pieces(entry: Mapping[str, Any], kind: WorkKind) -> dict[str, Decimal]:
-    """Return the rates by the piece, of a model that is not priced by its tokens."""
+    """Return the rates per unit of a model that is not priced by tokens."""
     if entry.get("input_cost_per_token"):
         return {}
-    if kind == "transcription" and entry.get(_SECOND):
+    results = WORK_KINDS[kind].rates_of_results
+    if "audio_hour" in results and entry.get(_SECOND):
         hour = round(Decimal(entry[_SECOND]) * _SECONDS_PER_HOUR, _HOUR_PLACES)
         return {"audio_hour": hour.normalize()}
-    if kind == "image":
+    if "image" in results:
         rate = next((entry[name] for name in _IMAGE if entry.get(name)), None)
         return {} if rate is None else {"image": Decimal(rate).normalize()}
     return {}
@@ -258,7 +261,7 @@ def _rates(entry: Mapping[str, Any], names: Mapping[str, str] = _RATES) -> dict[
 
 
 def _sizes(entry: Mapping[str, Any]) -> Iterator[PublishedOverride]:
-    """Yield the rates of prompts above a size, which the map has as keys of their own."""
+    """Yield overrides for prompts above a size, which the map states in separate keys."""
     by_size: dict[int, dict[str, Any]] = {}
     for key, amount in entry.items():
         tier = _TIER.fullmatch(key)
@@ -277,7 +280,7 @@ def _ranges(tiers: Any) -> Iterator[PublishedOverride]:
 
 
 def _hours(off_peak: Any) -> Iterator[PublishedOverride]:
-    """Yield the rates of hours off the peak; the map's weeks begin with Monday as 1."""
+    """Yield overrides for off-peak hours; the map counts weekdays from Monday as 1."""
     for window in (off_peak or {}).get("windows", ()):
         hours = window["hours_utc"]
         days = [WEEKDAYS[day - 1] for day in window.get("weekdays", ())]

@@ -1,4 +1,4 @@
-"""`tollgate catalog refresh`: bring a routing file up to what is published, for review."""
+"""`tollgate catalog refresh`: update a routing file to published prices, for review."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -53,7 +53,7 @@ _RATE_ORDER: Final = (
 
 @click.group("catalog")
 def catalog_commands() -> None:
-    """Keep a routing file true to published prices, limits and days."""
+    """Keep a routing file in step with published prices, limits and days."""
 
 
 @catalog_commands.command()
@@ -61,8 +61,8 @@ def catalog_commands() -> None:
 @click.option(
     "--price-map",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A wheel of litellm, whose price map is read; by default what is kept of an earlier one. "
-    "`python -m pip download --no-deps litellm` fetches it.",
+    help="A wheel of litellm, whose price map is read; by default the stored evidence of an "
+    "earlier one. `python -m pip download --no-deps litellm` fetches it.",
 )
 @click.option(
     "--evidence",
@@ -70,9 +70,9 @@ def catalog_commands() -> None:
     default=EVIDENCE,
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file that keeps what the publishers state.",
+    help="The file that stores the publishers' statements.",
 )
-@click.option("--provider", help="Only this provider of the file.")
+@click.option("--provider", help="Check only this provider of the file.")
 @click.option("--model", "slug", help="Only this model.")
 @click.option("--write", is_flag=True, help="Write the change and the evidence.")
 def refresh(
@@ -86,9 +86,10 @@ def refresh(
 ) -> None:
     """Compare FILE with genai-prices and litellm's price map, and show the change it needs.
 
-    A price is changed where all publishers that have it state another. Where they disagree the file
-    stays, and its `source` says so. Last days are added. Limits and abilities are
-    listed for a person. Exit status 1 if there is a change and it was not written.
+    A price changes if all publishers that state one agree on another. If they disagree, the price
+    stays, and its `source` says so. Retirement days are added. Differing limits and capabilities
+    are listed for a person to decide. The exit status is 1 if there is a change and it was not
+    written.
     """
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     inspection = inspect(file, dev=False, variables=Settings().variables)
@@ -108,7 +109,7 @@ def refresh(
         if slug in (None, it.model) and provider in (None, it.endpoint.provider)
     ]
     if not verdicts:
-        raise click.UsageError("no endpoint of the file is of that model and provider")
+        raise click.UsageError("the file has no endpoint of that model and provider")
     changed, by_hand = _edited(inspection.files, verdicts, today)
     click.echo("\n".join(render_verdicts(verdicts, evidence, by_hand)))
     for path, (before, after) in changed.items():
@@ -124,13 +125,13 @@ def refresh(
 def render_verdicts(
     verdicts: Sequence[Verdict], evidence: Evidence, by_hand: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the findings for people: what has to be decided, what changes, what stays, the sums."""
+    """Yield a report for people: what must be decided, what changes, what stays, and the totals."""
     for it in verdicts:
         if it.undecided:
             yield f"! {it.place}: no publisher has its price, and they disagree"
             yield from _differences(it)
     for place, reason in by_hand.items():
-        yield f"! {place}: to be edited by hand, {reason}"
+        yield f"! {place}: edit by hand, {reason}"
     for it in verdicts:
         if it.price is not None:
             rates = ", ".join(f"{name} {exact(rate)}" for name, rate in it.price.rates.items())
@@ -143,12 +144,12 @@ def render_verdicts(
             continue
         if it.differing and not it.undecided:
             first = it.source.partition(";")[0]
-            yield f"? {it.place}: publishers disagree; ours is that of {first}"
+            yield f"? {it.place}: publishers disagree; the file has the price of {first}"
             yield from _differences(it)
         elif not it.agreeing and not it.differing:
             price = it.endpoint.price
             ours = f"{price.source}, {price.checked}"
-            yield f"? {it.place}: nobody publishes its price; ours is of {ours}"
+            yield f"? {it.place}: nobody publishes its price; the file's price is from {ours}"
     for it in verdicts:
         if it.notes:
             yield f"? {it.place}: {'; '.join(it.notes)}"
@@ -180,7 +181,7 @@ def _differences(verdict: Verdict) -> Iterator[str]:
 def _edited(
     files: Sequence[Path], verdicts: Sequence[Verdict], today: date
 ) -> tuple[dict[Path, tuple[str, str]], dict[str, str]]:
-    """Return each file that changes, before and after, and what cannot be edited, with reasons."""
+    """Return the text of each changed file before and after, and the reasons why places stay."""
     changed: dict[Path, tuple[str, str]] = {}
     by_hand: dict[str, str] = {}
     for path in files:
@@ -221,17 +222,18 @@ def _edit_price(edits: FileEdits, where: Where, verdict: Verdict, price: Publish
             value = yaml_dollars(price.rates[name])
             edits.set_value((*where, "price"), name, value, after=_RATE_ORDER[:place] or ("input",))
         elif name in ours:
-            # A rate that nobody states stays: a class is never billed at less than it was.
+            # A rate that no publisher states stays, so that the refresh never lowers the bill of a
+            # class.
             continue
     if price.overrides or verdict.endpoint.overrides:
         lines = list(render_overrides([each.section for each in price.overrides]))
         if not lines:
-            raise NotEditable("its overrides are published no more")
+            raise NotEditable("its overrides are not published any more")
         edits.set_block(where, "overrides", lines, after="price")
 
 
 def _write(main: Path, contents: Mapping[Path, str]) -> None:
-    """Write files, or none of them if the result would have errors."""
+    """Write the files, or restore them all if the result has errors."""
     before = {path: path.read_bytes() for path in contents}
     for path, content in contents.items():
         path.write_text(content, encoding="utf-8", newline="")

@@ -1,7 +1,7 @@
-"""Find the price of a host at the router of Hugging Face, which passes prices on without a markup.
+"""Prices of a host at Hugging Face's router, which passes prices on without a markup.
 
-So says huggingface.co/docs/inference-providers/pricing (2026-11-22). genai-prices has the router's
-prices by host, and none of its own for some of these hosts.
+Source: huggingface.co/docs/inference-providers/pricing (2026-11-22). genai-prices has the router's
+prices for each host, but lacks some of these hosts' own prices.
 """
 
 import re
@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 from genai_prices import data
 
 from tollgate.cli.routing.published_prices import Published, Unpublished, convert_price
-from tollgate.core.request import WorkKind
+from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.schema import ProviderSection
 
 ROUTER: Final = "Hugging Face router"
 _ROUTER: Final = "router.huggingface.co"
-# By the host of a row: the router's name of that host.
+# By the host in a provider's row: the router's name of the host.
 _HOSTS: Final[Mapping[str, str]] = {
     "api.cerebras.ai": "cerebras",
     "api.fireworks.ai": "fireworks-ai",
@@ -31,12 +31,12 @@ _HOSTS: Final[Mapping[str, str]] = {
     "inference.api.nscale.com": "nscale",
     "oai.endpoints.kepler.ai.cloud.ovh.net": "ovhcloud",
 }
-# The router has the names of weights; hosts add how they are served.
+# The router uses the names of weights; hosts append how the weights are served.
 _SERVED_AS: Final = re.compile(r"-fp[48]$")
 
 
 def is_routed(row: ProviderSection) -> bool:
-    """Return True if the router passes on the prices of a provider, or is the provider."""
+    """Return True if the router passes on a provider's prices, or is the provider itself."""
     host = urlsplit(row.base_url or "").hostname or ""
     return host == _ROUTER or host in _HOSTS
 
@@ -44,7 +44,7 @@ def is_routed(row: ProviderSection) -> bool:
 def find_routed_price(
     row: ProviderSection, upstream: str, day: date, *, kind: WorkKind
 ) -> Published:
-    """Find the router's price of a host's model from a day on; Unpublished if there is none."""
+    """Return the router's price of a host's model from a day on; raise Unpublished without one."""
     host = urlsplit(row.base_url or "").hostname or ""
     name, _, routed = upstream.partition(":")
     at = routed if host == _ROUTER else _HOSTS.get(host, "")
@@ -58,6 +58,6 @@ def find_routed_price(
 
 
 def _weights(name: str) -> str:
-    """Return the name of a model's weights, without its author and how it is served."""
+    """Return the name of a model's weights, without author and suffix."""
     bare = name.lower().rpartition("/")[2]
     return _SERVED_AS.sub("", bare)

@@ -1,4 +1,4 @@
-"""Judge each endpoint of a routing file by what the publishers state about it."""
+"""Verdicts on the endpoints of a routing file, by what the publishers state about each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -15,40 +15,40 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 
 _SENTENCE_CHARACTERS_MAX: Final = 500
 _SHOWN_DIFFERENCES: Final = 6
-# What a context that is rounded down still has of the stated one.
+# The least share of the stated context that counts as the same context, rounded down.
 _ROUNDED_PERCENT: Final = 95
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """One endpoint: who agrees with its price, who does not, and what follows."""
+    """The verdict on one endpoint: which publishers agree with its price, and what follows."""
 
     model: str
     index: int
-    """Of the endpoint in its model."""
+    """Position of the endpoint in its model."""
     endpoint: EndpointSection
     agreeing: tuple[str, ...]
-    """Labels of publishers whose every rate is ours."""
+    """Labels of publishers whose every rate equals the file's."""
     differing: Mapping[str, tuple[PriceDifference, ...]]
     price: PublishedFacts | None
-    """The price to write; None where ours stays."""
+    """The price to write; None if the file's price stays."""
     undecided: bool
-    """True if no publisher has our price, and none can take its place by itself."""
+    """True if no publisher states the file's price, and none has one to replace it with."""
     source: str
-    """The source that the price has to state."""
+    """The text of `source` that the price must have."""
     retires: date | None
-    """The last day that a publisher states, where the file has none or another."""
+    """The retirement day that a publisher states, unless the file has the same."""
     retires_source: str
     notes: tuple[str, ...]
-    """Limits and abilities that differ, for a person to judge."""
+    """Differences in limits and capabilities, for a person to decide."""
 
     @property
     def place(self) -> str:
-        """The endpoint as reports name it."""
+        """The name of the endpoint in reports."""
         return f"{self.model} @ {self.endpoint.provider}"
 
     @property
     def is_edited(self) -> bool:
-        """True if the file is to change."""
+        """True if the verdict changes the file."""
         stale = self.source != self.endpoint.price.source
         return stale or self.price is not None or self.retires is not None
 
@@ -89,13 +89,13 @@ def _judge(slug: str, model: ModelSection, *, index: int, evidence: Evidence) ->
 
 
 def _page(source: str, evidence: Evidence) -> str:
-    """Return the page that a person took a price from; nothing if it is from a publisher."""
+    """Return the page that a person took a price from, or "" for a price from a publisher."""
     page = source.partition(";")[0].partition(" and ")[0]
     return "" if page.startswith(tuple(evidence.publishers)) else page
 
 
 def _successor_of(stated: Sequence[PublishedFacts], day: date) -> PublishedFacts | None:
-    """Return the price of the only publisher, or the one on which both agree."""
+    """Return the price of the only publisher, or the price that both publishers agree on."""
     match stated:
         case [only]:
             return only
@@ -113,7 +113,7 @@ def _source(
     agreeing: Sequence[str],
     differing: Mapping[str, Sequence[PriceDifference]],
 ) -> str:
-    """Write who states the price, and what those state who differ."""
+    """Return the text of `source`: who states the price, and what other publishers state."""
     if not agreeing and not differing:
         return current
     first = " and ".join((page, *agreeing) if page else agreeing)
@@ -136,7 +136,7 @@ def _words(differences: Sequence[PriceDifference]) -> str:
 def _end(
     model: ModelSection, endpoint: EndpointSection, stated: Mapping[str, PublishedFacts]
 ) -> tuple[date | None, str]:
-    """Return the first last day that a publisher states, unless the file has it."""
+    """Return the earliest retirement day that a publisher states, unless the file has the same."""
     days = {facts.retires: label for label, facts in stated.items() if facts.retires is not None}
     day = min(days, default=None)
     if day is None or day in (endpoint.retires, model.retires):
@@ -165,9 +165,9 @@ def _notes(
 
 
 def _is_context(ours: int, facts: PublishedFacts) -> bool:
-    """Return whether a context is what a publisher states.
+    """Return whether a model's context agrees with the one that a publisher states.
 
-    Some count the prompt alone, and 1,048,576 tokens are also written as a million.
+    Some publishers count the prompt alone, and some write 1,048,576 tokens as a million.
     """
     stated = facts.context or 0
     is_rounded = stated * _ROUNDED_PERCENT <= ours * 100 and ours <= stated

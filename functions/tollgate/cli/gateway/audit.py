@@ -17,11 +17,13 @@ _PAGE: Final = 1000
 
 
 @click.command()
-@click.option("--since", metavar="AGO", help="7d, 12h, a day or a moment; by default 30d.")
-@click.option("--until", metavar="AGO", help="The same; now by default.")
+@click.option("--since", metavar="AGO", help="7d, 12h, a day or a moment; 30d by default.")
+@click.option("--until", metavar="AGO", help="Same forms as --since; now by default.")
 @click.option("--actor", metavar="WHO", help="Id or name of a key, member, ARN, or process.")
 @click.option("--target", metavar="WHAT", help="Key, team, member, entry, workspace or sha.")
-@click.option("--workspace", metavar="ID", help="Workspace, for the operator; all by default.")
+@click.option(
+    "--workspace", metavar="ID", help="Workspace, for the operator; all workspaces by default."
+)
 @calls_gateway
 def audit(api: Api, style: OutputStyle, **selection: str | None) -> None:
     """List changes of keys, people, credit, workspaces and catalogs, latest first."""
@@ -43,9 +45,9 @@ def _row(entry: Any) -> dict[str, str]:
 
 
 def _actor(entry: Any) -> str:
-    """Return the member that made a change, with the key unless the member was signed in."""
+    """Return the member that made a change, followed by the key unless the member was signed in."""
     key: str = entry["actor_name"] or entry["actor"]
-    # A gateway from before members has no such field.
+    # A gateway older than members does not send this field.
     member: str | None = entry.get("actor_member_id")
     if member is None:
         return key
@@ -53,7 +55,7 @@ def _actor(entry: Any) -> str:
 
 
 def _explain(before: dict[str, str], after: dict[str, str]) -> str:
-    """Return the fields that changed: `limits.day 5 → 10`, without a value `–`."""
+    """Return the changed fields, such as `limits.day 5 → 10`; `–` stands for no value."""
     names = sorted({*before, *after})
     if not before:
         return ", ".join(f"{name} {after[name]}" for name in names)

@@ -1,4 +1,4 @@
-"""Explanation of a bill: its lines, failed attempts, cache savings and unusual quantities."""
+"""Explanation of a bill: cost lines, failed attempts, cache savings and unusual quantities."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -25,26 +25,27 @@ _NAMES: Final = {
     "unpriced_web_search": "provider search",
     "audio_second": "seconds of sound",
 }
-# Tokens are priced per million; pieces such as searches read better per thousand.
+# Tokens are priced per million; units such as searches read better per thousand.
 _TOKENS: Final = {*_TOKEN_NAMES, "output"}
-# The ids with which the platforms' own logs are searched.
+# Ids that find the request in the logs of AWS services.
 _PLATFORMS: Final = {"api_gateway_request_id": "API Gateway", "lambda_request_id": "Lambda"}
-# A median of fewer bills means little, and less than twice the median is no surprise.
+# A median of fewer bills means little, and a quantity below twice the median is not unusual.
 _OTHERS_MIN: Final = 10
 _SURPRISING_TIMES: Final = 2
 
 
-def explain_bill(record: Any, others: Sequence[Any]) -> list[str]:
-    """Return the lines of an explained bill: a headline, then each line with notes beside it.
+def explain_bill(record: Any, earlier: Sequence[Any]) -> list[str]:
+    """Return an explained bill: a headline, then each cost line with a note next to it.
 
-    `record` is a generation as the api shows it, `others` are earlier ones of the same key.
+    `record` is a generation as the API returns it; `earlier` are its key's
+    generations before this one.
     """
     lines = [_headline(record)]
     notes = [
         *_explain_attempts(record),
         *_explain_runs(record),
         *_explain_figures(record),
-        *_explain_surprise(record, others),
+        *_explain_surprise(record, earlier),
     ]
     width = max((len(_amounts(line)) for line in record["cost_lines"]), default=0)
     for index, line in enumerate(record["cost_lines"]):
@@ -80,7 +81,7 @@ def _headline(record: Any) -> str:
 
 
 def _explain_attempts(record: Any) -> Iterator[str]:
-    """Yield the requested model if another one served, and each failed attempt."""
+    """Yield the requested model if another model served, then each failed attempt."""
     if record["requested_model"] != record["model"]:
         rule = f", rule {record['rule']}" if record.get("rule") else ""
         yield f"asked for {record['requested_model']}{rule}"
@@ -98,9 +99,9 @@ def _explain_attempts(record: Any) -> Iterator[str]:
 
 
 def _explain_runs(record: Any) -> Iterator[str]:
-    """Yield the number of rounds, and each run of a tool of the gateway's."""
+    """Yield the number of rounds, then each run of a server tool."""
     if rounds := record.get("rounds"):
-        yield f"{len(rounds)} rounds, the number before each line"
+        yield f"{len(rounds)} rounds; each line begins with its round"
     for run in record.get("server_tool_runs", ()):
         engine = f" by {run['engine']}" if run["engine"] else ""
         outcome = f": {run['error']}" if run["error"] else ""
@@ -108,23 +109,26 @@ def _explain_runs(record: Any) -> Iterator[str]:
 
 
 def _explain_figures(record: Any) -> Iterator[str]:
-    """Yield cache savings, the reasoning share, unpriced searches, and a doubtful usage."""
+    """Yield cache savings, the reasoning share, unpriced searches and doubts about the usage."""
     if (saved := _cache_saved_usd(record)) > 0:
         yield f"cache saved {dollars(saved)}"
     if record["tokens_reasoning"]:
-        yield f"of the output, {record['tokens_reasoning']:,} are reasoning"
+        yield f"{record['tokens_reasoning']:,} of the output tokens are reasoning"
     if _quantity(record, "unpriced_web_search"):
-        yield "the provider searched the web, and the catalog has no price for that"
+        yield "the provider searched the web, but the catalog has no price for searches"
     if withheld := record.get("withheld_tool_calls"):
-        yield f"{withheld} tool calls were billed and withheld: the caller wanted one at most"
+        yield f"{withheld} tool calls were billed but withheld: the caller allowed only one"
     if record["usage_source"] == "estimated":
-        yield "the provider did not count; this is an estimate"
+        yield "the provider reported no usage; this is an estimate"
     if record["usage_source"] == "bounded":
-        yield "the provider counted more than the answer can have used; its bound is billed"
+        yield (
+            "the provider reported more usage than the answer can have had; the upper bound "
+            "is billed"
+        )
 
 
 def _cache_saved_usd(record: Any) -> Decimal:
-    """Return how much more the cached tokens would have cost as fresh input."""
+    """Return how much more the cached tokens would have cost as uncached input."""
     rates = {
         (line.get("round"), line["item"]): Decimal(line["usd_per_million"])
         for line in record["cost_lines"]
@@ -137,12 +141,12 @@ def _cache_saved_usd(record: Any) -> Decimal:
     return saved / 1_000_000
 
 
-def _explain_surprise(record: Any, others: Sequence[Any]) -> Iterator[str]:
-    """Yield the dearest line if its quantity is at least twice this key's median."""
-    if len(others) < _OTHERS_MIN or not record["cost_lines"]:
+def _explain_surprise(record: Any, earlier: Sequence[Any]) -> Iterator[str]:
+    """Yield a note on the dearest line if its quantity is at least twice this key's median."""
+    if len(earlier) < _OTHERS_MIN or not record["cost_lines"]:
         return
     item = max(record["cost_lines"], key=lambda line: Decimal(line["cost"]))["item"]
-    usual = median(_quantity(other, item) for other in others)
+    usual = median(_quantity(other, item) for other in earlier)
     quantity = Decimal(_quantity(record, item))
     if usual and (times := quantity / Decimal(usual)) >= _SURPRISING_TIMES:
         name = _NAMES.get(item, item)

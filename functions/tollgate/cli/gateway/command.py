@@ -1,4 +1,4 @@
-"""Options that every command of a running gateway accepts."""
+"""Options that every command for a running gateway accepts."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -9,7 +9,7 @@ import click
 from tollgate.cli.gateway.http import Api, gateway
 from tollgate.core.dotted_names import DottedName
 
-# Callers with a key need none of it.
+# Imported only for callers without a key.
 _SESSION_TOKEN: Final = DottedName[Callable[[str], str | None]](
     "tollgate.cli.gateway.login:session_token"
 )
@@ -18,7 +18,7 @@ _Params = ParamSpec("_Params")
 
 
 def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
-    """Pass a command its gateway as `api` and its output style as `style`."""
+    """Call a command with its gateway as `api` and its output style as `style`."""
 
     @click.option(
         "--url",
@@ -31,7 +31,8 @@ def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
     @click.option("--json", "style", flag_value="json", help="Print JSON.")
     @click.option("--csv", "style", flag_value="csv", help="Print CSV.")
     @click.option("--auto", "style", flag_value="auto", default="auto", hidden=True)
-    # Hidden, so that keys are set in the environment: a shell stores command lines in its history.
+    # Hidden so that keys are set in the environment, because shells store command lines in their
+    # history.
     @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
     @wraps(command)
     def call_with_gateway(*args: _Params.args, **kwargs: _Params.kwargs) -> None:
@@ -43,5 +44,5 @@ def calls_gateway(command: Callable[_Params, None]) -> Callable[..., None]:
 
 
 def open_gateway(url: str, secret: str | None) -> Api:
-    """Return the client of a gateway by a key, or by the user's own session without one."""
+    """Return a client that uses the key if there is one, and the user's session otherwise."""
     return gateway(url, secret or _SESSION_TOKEN()(url))

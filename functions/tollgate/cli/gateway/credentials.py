@@ -1,4 +1,4 @@
-"""The sign-ins of this machine's user, in a file that nobody else may read."""
+"""The user's sign-ins on this machine, in a file that only the user may read."""
 
 import fcntl
 import json
@@ -18,32 +18,33 @@ _LOCK: Final = "credentials.lock"
 
 
 class Credential(Struct, frozen=True, kw_only=True):
-    """A session with a gateway, and what opens the next one."""
+    """A session with a gateway, and the refresh token that starts the next session."""
 
     access_token: str
-    # Unix second at which the session ends, and the seconds that it lasts in all.
     expires_s: int
+    """Unix second at which the access token expires."""
     lifetime_s: int
+    """Seconds that the access token was valid for when it was issued."""
     refresh_token: str | None = None
 
 
 class CredentialFile:
-    """The file of credentials by the address of their gateway, locked while it is in use."""
+    """The file of credentials, keyed by the address of the gateway; locked while it is in use."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / _FILE
 
     def find(self, gateway: str) -> Credential | None:
-        """Return the credential of a gateway, None without one."""
+        """Return the credential of a gateway, or None."""
         return self._read().get(gateway)
 
     def put(self, gateway: str, credential: Credential) -> None:
-        """Keep the credential of a gateway in place of an older one."""
+        """Store the credential of a gateway, replacing an older one."""
         self._write({**self._read(), gateway: credential})
 
     def drop(self, gateway: str) -> None:
-        """Forget the credential of a gateway."""
-        self._write({name: it for name, it in self._read().items() if name != gateway})
+        """Delete the credential of a gateway."""
+        self._write({name: kept for name, kept in self._read().items() if name != gateway})
 
     def _read(self) -> dict[str, Credential]:
         try:
@@ -55,14 +56,14 @@ class CredentialFile:
         with open(handle, "rb") as file:
             if stat.S_IMODE(os.fstat(handle).st_mode) & 0o077:
                 raise click.ClickException(
-                    f"{self._file} may be read by others: `chmod 600 {self._file}`, and sign in "
-                    "again, because somebody may have copied it."
+                    f"{self._file} may be read by others: run `chmod 600 {self._file}`, then "
+                    "sign in again, because somebody may have copied it."
                 )
             try:
                 return msgspec.json.decode(file.read(), type=dict[str, Credential])
             except msgspec.DecodeError as broken:
                 raise click.ClickException(
-                    f"{self._file} is not readable; delete it, and sign in again."
+                    f"{self._file} is not valid; delete it, then sign in again."
                 ) from broken
 
     def _write(self, credentials: dict[str, Credential]) -> None:
@@ -76,15 +77,15 @@ class CredentialFile:
 
 @contextmanager
 def open_credentials() -> Iterator[CredentialFile]:
-    """Lock the user's credentials: agents run their helpers in parallel, and a token works once."""
+    """Yield the user's credentials, locked: parallel helpers would use one refresh token twice."""
     folder = Path(click.get_app_dir("tollgate"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as failed:
         raise click.ClickException(
-            f"{folder} cannot keep a sign-in: {failed.strerror}. Set TOLLGATE_KEY, or "
-            "XDG_CONFIG_HOME to a folder that you may write."
+            f"A sign-in cannot be stored in {folder}: {failed.strerror}. Set TOLLGATE_KEY, or "
+            "set XDG_CONFIG_HOME to a folder that you may write."
         ) from failed
     with open(handle, "rb+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

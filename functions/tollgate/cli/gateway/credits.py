@@ -14,7 +14,7 @@ from tollgate.core.dotted_names import DottedName
 _ENTRY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.money.credit_routes:EntryObject")
 _BALANCE: Final = ("available", "held", "total_usage", "total_credits")
 _OWED: Final = ("credit_limit", "owed")
-# Scripts read columns by their place: a new one comes last.
+# Scripts select columns by position, so a new column goes last.
 _ENTRIES: Final = ("created_at", "type", "amount", "id", "generation_id", "note", "expires_at")
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -22,26 +22,26 @@ _workspace = click.option(
     "--workspace",
     "workspace_id",
     metavar="ID",
-    help="Workspace, for its operator; that of the key by default.",
+    help="Workspace, for the operator; by default the workspace of the key.",
 )
 _note = click.option("--note", default="", help="Reason, which the ledger shows.")
 
 
 def _entry_id(described: str) -> Callable[[_Command], _Command]:
-    """Return the option that names an entry, which is entered once for each name."""
+    """Return the option `--id`, by which an entry is made only once."""
     return click.option("--id", "entry_id", required=True, help=described)
 
 
 @click.group("credits")
 def credit() -> None:
-    """Show and change credit of the workspace; changes need the operator's management key."""
+    """Show and change the credit of a workspace; changes need the operator's management key."""
 
 
 @credit.command("show")
 @_workspace
 @calls_gateway
 def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None:
-    """Show granted, spent, held, available, owed and expiring credit."""
+    """Show credit that is granted, spent, held, available, owed and about to expire."""
     path = f"/workspaces/{workspace_id}/credits" if workspace_id else "/credits"
     balance = api.get(path)["data"]
     _show_balance(balance, style, data=balance)
@@ -56,12 +56,12 @@ def show_credits(api: Api, style: OutputStyle, workspace_id: str | None) -> None
 
 @credit.command("add")
 @click.argument("amount", metavar="USD")
-@_entry_id("Name of the grant, such as an invoice's: a repeated name adds nothing.")
+@_entry_id("Name of the grant, such as an invoice's number: a repeated name adds nothing.")
 @click.option(
     "--expires",
     "expires_at",
     metavar="MOMENT",
-    help="Day or moment to take the rest back, as 2027-01-01; spent before other credit.",
+    help="Day or moment at which the rest expires, such as 2027-01-01; spent before other credit.",
 )
 @_note
 @_workspace
@@ -78,7 +78,7 @@ def add_credits(
 
 @credit.command("pay")
 @click.argument("amount", metavar="USD")
-@_entry_id("Name of the payment, such as a transfer's: a repeated name adds nothing.")
+@_entry_id("Name of the payment, such as a transfer's number: a repeated name adds nothing.")
 @_note
 @_workspace
 @calls_gateway
@@ -88,7 +88,7 @@ def book_payment(api: Api, style: OutputStyle, entry_id: str, **body: str | None
     _show_entered(reply, style, f"{entry_id} was booked before; nothing was added.")
 
 
-# An amount that is taken back begins with a dash, like an option.
+# A negative amount begins with a dash, as an option does.
 @credit.command("adjust", context_settings={"ignore_unknown_options": True})
 @click.argument("amount", metavar="USD")
 @_entry_id("Name of the adjustment: a repeated name changes nothing.")
@@ -96,32 +96,32 @@ def book_payment(api: Api, style: OutputStyle, entry_id: str, **body: str | None
 @_workspace
 @calls_gateway
 def adjust_credits(api: Api, style: OutputStyle, entry_id: str, **body: str | None) -> None:
-    """Add USD, or take it back if it is negative, once for each --id."""
+    """Add USD, or take it back if USD is negative, once for each --id."""
     reply = api.post("/credits/adjustments", {"id": entry_id, **body})
     _show_entered(reply, style, f"{entry_id} was entered before; nothing was changed.")
 
 
 @credit.command("refund")
 @click.argument("generation_id", metavar="GENERATION")
-@click.option("--amount", metavar="USD", help="Part of the cost; all of it by default.")
+@click.option("--amount", metavar="USD", help="Part of the cost to refund; all of it by default.")
 @_note
 @_workspace
 @calls_gateway
 def refund_generation(api: Api, style: OutputStyle, **body: str | None) -> None:
-    """Give back what a generation cost, once for each GENERATION."""
+    """Refund the cost of a generation, once for each GENERATION."""
     reply = api.post("/credits/refunds", body)
     _show_entered(reply, style, f"{body['generation_id']} was refunded before; nothing was added.")
 
 
 def _show_entered(reply: Any, style: OutputStyle, repeated: str) -> None:
-    """Show the balance after an entry, and the remark `repeated` if the entry was there before."""
+    """Show the balance after an entry, with the remark `repeated` if the entry existed before."""
     if not reply["granted"]:
         click.echo(repeated, err=True)
     _show_balance(reply["data"], style, data=reply)
 
 
 def _show_balance(balance: Any, style: OutputStyle, *, data: object) -> None:
-    """Show the amounts of a balance; what is owed only where anything is lent."""
+    """Show the amounts of a balance, with the debt only if the workspace has a credit limit."""
     columns = (*_BALANCE, *_OWED) if balance["credit_limit"] or style == "csv" else _BALANCE
     show([{name: exact(balance[name]) for name in columns}], columns, style, data=data)
 
@@ -133,7 +133,7 @@ def show_ledger(api: Api, style: OutputStyle) -> None:
     found = list(api.pages("/credits/ledger", {}, "cursor"))
     rows = [
         {name: exact(entry[name]) if name == "amount" else entry[name] or "" for name in _ENTRIES}
-        # A table leaves out years, which say most of an end.
+        # A table omits the year of a moment, which an expiry needs: midnight is shown as a day.
         | {"expires_at": (entry["expires_at"] or "").removesuffix("T00:00:00Z")}
         for entry in found
     ]

@@ -23,7 +23,7 @@ _TAIL_EVERY_S: Final = 2.0
 _TAIL_PAGE: Final = 200
 # Longer than any generation runs.
 _TAIL_BACK: Final = "1h"
-# The width of each column: the rows to come are not known when the first one is printed.
+# Columns have fixed widths, because the first row is printed before the others are known.
 _TAIL_WIDTHS: Final = {
     "id": 19,
     "created_at": 14,
@@ -48,14 +48,16 @@ def generations() -> None:
 @click.option(
     "--since",
     metavar="AGO",
-    help="7d, 12h, 2026-11-21, 2026-11-21T12:00:00Z; by default a day before --until.",
+    help="7d, 12h, 2026-11-21 or 2026-11-21T12:00:00Z; by default a day before --until.",
 )
-@click.option("--until", metavar="AGO", help="As --since; now by default.")
-@click.option("--model", help="Model that served, or that was requested, as a route or alias too.")
+@click.option("--until", metavar="AGO", help="Same forms as --since; now by default.")
+@click.option(
+    "--model", help="Model that served or was requested; a requested route or alias works too."
+)
 @click.option("--provider")
 @click.option("--key", help="Name or id of a key.")
-@click.option("--team", metavar="ID", help="Team that the key had.")
-@click.option("--member", metavar="ID", help="Member that the key had.")
+@click.option("--team", metavar="ID", help="Team that the key belonged to.")
+@click.option("--member", metavar="ID", help="Member that the key belonged to.")
 @click.option("--outcome", type=click.Choice(["ok", "error", "cancelled", "lost"]))
 @click.option("--cost-min", metavar="USD")
 @click.option("--label", multiple=True, metavar="NAME:VALUE")
@@ -73,12 +75,14 @@ def list_generations(api: Api, style: OutputStyle, *, limit: int, **query: Any) 
 
 
 @generations.command("export")
-@click.option("--since", default="7d", show_default=True, metavar="AGO", help="7d, 12h, a moment.")
+@click.option(
+    "--since", default="7d", show_default=True, metavar="AGO", help="7d, 12h or a moment."
+)
 @calls_gateway
 def export_generations(api: Api, style: OutputStyle, since: str) -> None:
     """Write generations as JSON lines, newest first, for `tollgate plan --traffic`."""
     if style == "csv":
-        raise click.UsageError("--csv: an export is JSON lines.")
+        raise click.UsageError("--csv does not apply: an export is JSON lines.")
     selection: Query = {"since": since_moment(since, SystemClock().now_s()), "limit": _EXPORT_PAGE}
     for record in api.pages("/generations", selection, "cursor"):
         click.echo(as_json(record, indent=None))
@@ -101,9 +105,11 @@ def show_generation(api: Api, style: OutputStyle, generation_id: str) -> None:
 @generations.command("tail")
 @calls_gateway
 def tail_generations(api: Api, style: OutputStyle) -> None:
-    """Follow generations as they end, until Ctrl-C: a table, TSV in a pipe, or JSON lines."""
+    """Print generations as they end, until Ctrl-C: a table, TSV in a pipe, or JSON lines."""
     if style == "csv":
-        raise click.UsageError("--csv: a tail is TSV in a pipe, or JSON lines by --json.")
+        raise click.UsageError(
+            "--csv does not apply: a tail is TSV in a pipe, or JSON lines with --json."
+        )
     table = None if style == "json" else GrowingTable(_TAIL_WIDTHS)
 
     async def follow() -> None:
@@ -113,16 +119,16 @@ def tail_generations(api: Api, style: OutputStyle) -> None:
             else:
                 table.add(_row(record))
 
-    # Ctrl-C is how a tail ends; it is no failure. One loop for all of it: a loop interrupted
-    # while it is made complains of what it leaves.
+    # Ctrl-C is the normal way to end a tail. One event loop runs the whole tail, because a loop
+    # that is interrupted while it is being created warns about unclosed resources.
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(follow())
 
 
 async def _follow(api: Api) -> AsyncIterator[Any]:
-    """Yield each generation that ends from now on, and never end."""
+    """Yield each generation that ends from now on; never return."""
     clock = SystemClock()
-    # A generation that began before may end later, and is listed by when it began.
+    # Generations are listed by their start, so one that ends now may have begun before.
     since = since_moment(_TAIL_BACK, clock.now_s())
     seen: set[str] = set()
     first = True
@@ -150,12 +156,12 @@ async def _follow(api: Api) -> AsyncIterator[Any]:
 def show_content(api: Api, style: OutputStyle, generation_id: str) -> None:
     """Print request and answer as JSON, if the key stores content."""
     if style == "csv":
-        raise click.UsageError("--csv: content is JSON.")
+        raise click.UsageError("--csv does not apply: content is JSON.")
     click.echo(as_json(api.get("/generation/content", {"id": generation_id})["data"]))
 
 
 def _others_of_its_key(api: Api, record: Any) -> Sequence[Any]:
-    """Return earlier generations of the record's key; none if this key may not list them."""
+    """Return earlier generations of the record's key; return none if this key may not list them."""
     selection = {
         "key": record["key_id"],
         "until": record["created_at"],
@@ -176,7 +182,7 @@ def _row(record: Any) -> dict[str, str]:
         "id": record["id"],
         "created_at": record["created_at"],
         "status": record["error_code"] or record["status"],
-        # Nothing served a failed generation.
+        # A failed generation has no model that served.
         "model": record["model"] or record["requested_model"],
         "provider": record["provider_name"] or "",
         "key": record["key_name"] or record["key_id"],

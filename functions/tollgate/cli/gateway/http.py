@@ -1,4 +1,4 @@
-"""Client of a running gateway's api: JSON over HTTP, with exact numbers."""
+"""Client of a running gateway's API: JSON over HTTP, with exact numbers."""
 
 import json
 import urllib.error
@@ -18,9 +18,9 @@ _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 _PAGES_MAX: Final = 1000
 Query = Mapping[str, str | int | Sequence[str] | None]
 
-# The next step after an error, by its status.
+# The user's next step after an error, by HTTP status.
 _NEXT_STEPS: Final = {
-    401: "Set TOLLGATE_KEY to a key that works (`tollgate dev` prints one for a local gateway), or "
+    401: "Set TOLLGATE_KEY to a valid key (`tollgate dev` prints one for a local gateway), or "
     "run `tollgate login`.",
     403: "Set TOLLGATE_KEY to a management key (`tollgate dev` prints one for a local gateway), or "
     "ask an admin of the workspace.",
@@ -31,7 +31,7 @@ _NEXT_STEPS: Final = {
 
 
 class Refused(click.ClickException):
-    """An answer of the gateway with an error status."""
+    """An error answer of the gateway, by its HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class Refused(click.ClickException):
 
 
 class Api(Struct, frozen=True):
-    """One gateway and one of its keys."""
+    """Client of one gateway, with one key."""
 
     url: str
     key: str
@@ -53,7 +53,7 @@ class Api(Struct, frozen=True):
         return self._send("GET", path, query or {}, None)
 
     def text(self, path: str, query: Query) -> str:
-        """Send GET and return a reply that is no JSON, such as CSV, as it is."""
+        """Send GET and return the text of a reply that is not JSON, such as CSV."""
         return self._exchange("GET", path, query, None).decode()
 
     def post(self, path: str, body: Mapping[str, object], query: Query | None = None) -> Any:
@@ -79,7 +79,7 @@ class Api(Struct, frozen=True):
                 click.echo(f"Skipped, because it is corrupt: {name}", err=True)
 
     def read_pages(self, path: str, query: Query, cursor: str) -> Iterator[Any]:
-        """Yield each page of a list as it was answered; raise ClickException after 1,000."""
+        """Yield each page of a list unchanged; raise ClickException after 1,000 pages."""
         at: str | None = None
         for _ in range(_PAGES_MAX):
             reply = self.get(path, {**query, cursor: at})
@@ -87,7 +87,9 @@ class Api(Struct, frozen=True):
             at = reply.get("next_cursor")
             if at is None:
                 return
-        raise click.ClickException(f"{path} has more than {_PAGES_MAX} pages: narrow the request.")
+        raise click.ClickException(
+            f"{path} has more than {_PAGES_MAX} pages: narrow the selection."
+        )
 
     def _send(self, method: str, path: str, query: Query, body: Mapping[str, object] | None) -> Any:
         content = self._exchange(method, path, query, body)
@@ -128,10 +130,10 @@ def gateway(url: str, key: str | None) -> Api:
     """Return the client of the gateway that the options name."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise click.ClickException(
-            f"{url} is no http or https URL.\nSet TOLLGATE_URL to the gateway's base URL."
+            f"{url} is not an http or https URL.\nSet TOLLGATE_URL to the gateway's base URL."
         )
     if not key:
-        raise click.ClickException(f"There is no key.\n{_NEXT_STEPS[401]}")
+        raise click.ClickException(f"No key is set.\n{_NEXT_STEPS[401]}")
     return Api(url.rstrip("/"), key)
 
 

@@ -22,7 +22,7 @@ from tollgate.stores.rules.periods import PERIODS
 _KEY_SHAPE: Final = DottedName[type[Any]]("tollgate.web.keys.key_shapes:KeyObject")
 _LISTED: Final = ("name", "id", "state", "role", "usage", "limits", "held", "secret", "created")
 _BELONGS: Final = ("team", "member")
-# What one key's rights and limits are, in the order in which one asks.
+# Cells of one key: rights first, then limits, in the order of a reader's questions.
 _SHOWN: Final = (
     *_LISTED,
     *_BELONGS,
@@ -37,11 +37,15 @@ _SHOWN: Final = (
     "last_used",
     "old_secret",
 )
-# Settings that `--no` takes away, by their names there.
+# Settings that `--no` removes, by the names that `--no` accepts.
 _REMOVABLE: Final = {
     "models": "models",
     "expires": "expires_at",
-    **{it.offer.option: name for name, it in PLAIN_SETTINGS.items() if it.is_optional},
+    **{
+        setting.offer.option: name
+        for name, setting in PLAIN_SETTINGS.items()
+        if setting.is_optional
+    },
 }
 _LABELS: Final = ("team", "member", "environment")
 _HOUR_S: Final = 3_600
@@ -59,8 +63,8 @@ def keys() -> None:
 
 
 @keys.command("ls")
-@click.option("--team", metavar="ID", help="Keys that name this team.")
-@click.option("--member", metavar="ID", help="Keys of this member.")
+@click.option("--team", metavar="ID", help="Only keys of this team.")
+@click.option("--member", metavar="ID", help="Only keys of this member.")
 @_workspace
 @calls_gateway
 def list_keys(
@@ -86,7 +90,7 @@ def show_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> 
 @keys.command("whoami")
 @calls_gateway
 def show_own_key(api: Api, style: OutputStyle) -> None:
-    """Show the key of TOLLGATE_KEY, and what is left of each limit above it."""
+    """Show the key in TOLLGATE_KEY, and what is left of each limit above it."""
     key = api.get("/key")["data"]
     show_one(_row(key), _SHOWN, style, data=key, shape=_KEY_SHAPE)
     draw_limits(key, style)
@@ -94,7 +98,7 @@ def show_own_key(api: Api, style: OutputStyle) -> None:
 
 
 def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each plain setting."""
+    """Give a command one option for each plain setting."""
     # `--help` lists the option that is added last first.
     for name, setting in reversed(list(PLAIN_SETTINGS.items())):
         is_number = setting.type in (int, int | None)
@@ -108,7 +112,7 @@ def _plain_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command what may be chosen of a key, as the `settings` that the api takes."""
+    """Give a command the options of a key's settings, passed on as the API's `settings`."""
 
     @click.option(
         "--limit",
@@ -117,7 +121,7 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
         metavar="PERIOD=USD",
         help="Spending limit per day, week, month or in total.",
     )
-    @click.option("--model", "models", multiple=True, help="Glob of models it may use.")
+    @click.option("--model", "models", multiple=True, help="Glob of models that the key may use.")
     @_plain_options
     @click.option("--expires", "expires_at", metavar="MOMENT", help="2027-01-01T00:00:00Z.")
     @click.option(
@@ -125,25 +129,25 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
         "labels",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Label to group spending by: team, member, environment.",
+        help="Label to group spending by, such as team, member or environment.",
     )
     @wraps(command)
     def called(
-        *, limits: tuple[str, ...], models: tuple[str, ...], labels: tuple[str, ...], **given: Any
+        *, limits: tuple[str, ...], models: tuple[str, ...], labels: tuple[str, ...], **passed: Any
     ) -> None:
         pairs = {
             "limits": dict(split_pair(text, "--limit") for text in limits),
             "models": list(models),
             "labels": dict(split_pair(text, "--label") for text in labels),
         }
-        chosen = {name: given.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
-        # Zero is a value, which the api judges; an option that is not given is None or empty.
+        chosen = {name: passed.pop(name) for name in (*PLAIN_SETTINGS, "expires_at")}
+        # Zero is a value, which the API validates; an option that is not given is None or empty.
         settings = {
             name: value
             for name, value in {**chosen, **pairs}.items()
             if value is not None and value not in ({}, [])
         }
-        command(settings=settings, **given)
+        command(settings=settings, **passed)
 
     return called
 
@@ -169,14 +173,14 @@ def create_key(
     workspace: str | None,
     settings: dict[str, Any],
 ) -> None:
-    """Create a key; its secret is shown this once."""
+    """Create a key; its secret is shown only this once."""
     _tell_secret(api.post(_path(workspace), {"name": name, "role": role, **settings}), style)
 
 
 @keys.command("update")
 @click.argument("name")
 @click.option("--rename", metavar="NAME")
-@click.option("--no", "without", multiple=True, metavar="SETTING", help="Take a setting away.")
+@click.option("--no", "without", multiple=True, metavar="SETTING", help="Remove a setting.")
 @_settings
 @calls_gateway
 def update_key(
@@ -188,13 +192,15 @@ def update_key(
     without: tuple[str, ...],
     settings: dict[str, Any],
 ) -> None:
-    """Change what is given of a key; --no tier takes its tier away, --no day its daily limit."""
+    """Change the given settings of a key; --no tier removes its tier, --no day its daily limit."""
     key = _find_key(api, name)
     _take_away(settings, without, key)
     if rename:
         settings["name"] = rename
     if not settings:
-        raise click.UsageError("Say what to change; `tollgate keys update --help` lists it.")
+        raise click.UsageError(
+            "Give at least one change; `tollgate keys update --help` lists them."
+        )
     reply = api.patch(f"/keys/{key['id']}", settings)
     show_one(_row(reply["data"]), _SHOWN, style, data=reply["data"], shape=_KEY_SHAPE)
 
@@ -206,7 +212,7 @@ def update_key(
     default="24h",
     show_default=True,
     metavar="DURATION",
-    help="How long the old secret still works: 30m, 24h, 7d, 0h.",
+    help="How long the old secret still works, such as 30m, 24h, 7d or 0h.",
 )
 @calls_gateway
 def rotate_key(api: Api, style: OutputStyle, *, name: str, grace: str) -> None:
@@ -223,7 +229,7 @@ def rotate_key(api: Api, style: OutputStyle, *, name: str, grace: str) -> None:
 @_workspace
 @calls_gateway
 def disable_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> None:
-    """Stop a key: it is refused everywhere within five seconds."""
+    """Disable a key: it is refused everywhere within five seconds."""
     _switch(api, style, name, workspace, disabled=True)
 
 
@@ -232,7 +238,7 @@ def disable_key(api: Api, style: OutputStyle, name: str, workspace: str | None) 
 @_workspace
 @calls_gateway
 def enable_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -> None:
-    """Let a key work again."""
+    """Enable a disabled key."""
     _switch(api, style, name, workspace, disabled=False)
 
 
@@ -240,22 +246,22 @@ def enable_key(api: Api, style: OutputStyle, name: str, workspace: str | None) -
 @click.argument("name")
 @calls_gateway
 def delete_key(api: Api, style: OutputStyle, name: str) -> None:
-    """Refuse a key for good; what it has spent stays on record."""
+    """Delete a key for good; its spending stays on record."""
     key = _find_key(api, name)
     reply = api.delete(f"/keys/{key['id']}")
     if style == "json":
         click.echo(as_json(reply))
     elif reply["deleted"]:
-        click.echo(f"Key {key['name']} ({key['id']}) is gone.")
+        click.echo(f"Key {key['name']} ({key['id']}) is deleted.")
     else:
         raise click.ClickException(
             f"Key {key['name']} ({key['id']}) is refused from now on, but one of its requests "
-            "still runs.\nRepeat the command to delete it once that has ended."
+            "still runs.\nRepeat the command once that request has ended, to delete the key."
         )
 
 
 def _path(workspace: str | None) -> str:
-    """Return the path of the keys of a workspace, or of those of the caller's own."""
+    """Return the path of the keys of `workspace`, or of the caller's own workspace."""
     return f"/workspaces/{workspace}/keys" if workspace else "/keys"
 
 
@@ -268,9 +274,10 @@ def _switch(
 
 
 def _take_away(settings: dict[str, Any], without: tuple[str, ...], key: Any) -> None:
-    """Set to null what `--no` names; periods and labels are inside their own settings.
+    """Set each setting that `--no` names to null, also nested ones: periods and labels.
 
-    A key that names a team loses it before its label of that name; the same holds for a member.
+    If the key belongs to a team, `--no team` removes the team, otherwise a label called `team`; the
+    same holds for `member`.
     """
     for name in without:
         if name in PERIODS:
@@ -283,11 +290,11 @@ def _take_away(settings: dict[str, Any], without: tuple[str, ...], key: Any) -> 
             settings[_REMOVABLE[name]] = None
         else:
             known = ", ".join([*PERIODS, *_LABELS, *_REMOVABLE])
-            raise click.UsageError(f"--no: {name!r} is none of {known}.")
+            raise click.UsageError(f"--no: {name!r} is not one of {known}.")
 
 
 def _find_key(api: Api, name: str, workspace: str | None = None) -> Any:
-    """Return the key with this id or name; raise ClickException unless there is exactly one."""
+    """Return the key with this id or name; raise ClickException unless exactly one matches."""
     listed = {key["id"]: key for key in api.pages(_path(workspace), {}, "cursor")}
     try:
         return listed[
@@ -316,7 +323,7 @@ def _row(key: Any) -> dict[str, str]:
         "held": exact(key["held"]),
         "limits": ", ".join(limits),
         "created": key["created_at"],
-        # A gateway from before teams has neither.
+        # A gateway older than teams sends neither field.
         "team": key.get("team_id") or "",
         "member": key.get("member_id") or "",
         "left": ", ".join(_explain_left(key)),
@@ -333,14 +340,14 @@ def _row(key: Any) -> dict[str, str]:
 
 
 def _explain_left(key: Any) -> Iterator[str]:
-    """Yield what is left of each limit, and when the limit starts anew."""
+    """Yield what is left of each limit, and when the limit resets."""
     for period, left in key["limits_remaining"].items():
         reset = key["limits_reset_at"][period]
         yield f"{period} {exact(left)}" + (f" until {reset}" if reset else "")
 
 
 def _explain_rates(key: Any) -> Iterator[str]:
-    """Yield the key's own rates; those of its tier count beside them."""
+    """Yield the key's own rates, which apply in addition to the rates of its tier."""
     yield f"{key['requests_per_minute']} requests/min"
     yield f"burst {key['burst']}"
     if key["tokens_per_minute"] is not None:
@@ -350,7 +357,7 @@ def _explain_rates(key: Any) -> Iterator[str]:
 
 
 def _state(key: Any) -> str:
-    """Return `on`, or the reason for which a key is refused."""
+    """Return `on`, or the reason why the key is refused."""
     if key["disabled"]:
         return "disabled"
     ends = key["expires_at"]
@@ -362,13 +369,13 @@ def _tell_secret(reply: Any, style: OutputStyle) -> None:
     if style == "json":
         click.echo(as_json(reply))
         return
-    # The secret alone on standard output: `TOLLGATE_KEY=$(tollgate keys create ci)`.
+    # Only the secret goes to standard output, for `TOLLGATE_KEY=$(tollgate keys create ci)`.
     key = reply["data"]
-    click.echo(f"Key {key['name']} ({key['id']}). Its secret is shown this once:", err=True)
+    click.echo(f"Key {key['name']} ({key['id']}). Its secret is shown only this once:", err=True)
     click.echo(reply["key"])
 
 
 def _seconds(text: str) -> int:
     if text[-1:] not in _UNITS_S or not text[:-1].isdigit():
-        raise click.UsageError(f"--grace: write {text!r} as a number of m, h or d.")
+        raise click.UsageError(f"--grace: write {text!r} as a number followed by m, h or d.")
     return int(text[:-1]) * _UNITS_S[text[-1]]

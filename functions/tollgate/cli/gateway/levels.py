@@ -1,4 +1,4 @@
-"""`tollgate teams` and `tollgate members`: one set of commands for the levels of a workspace."""
+"""`tollgate teams` and `tollgate members`: the same commands for both kinds of level."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
@@ -21,22 +21,25 @@ class _Level(Struct, frozen=True, kw_only=True):
     """The differences between the commands for teams and those for members."""
 
     name: str
-    # Command that ends a level, and the word for its end.
     end: str
+    """Name of the command that deletes or removes a level."""
     gone: str
-    # Class of a reply, imported only for output that names its fields.
+    """Word for a deleted or removed level, also the name of the option that lists them."""
     shape: DottedName[type[Any]]
+    """Model of a reply, imported only for output that needs the names of its fields."""
     listed: tuple[str, ...]
     shown: tuple[str, ...]
     cells: Callable[[Any], dict[str, str]]
-    # Help of each command, and of the group under "".
     help: Mapping[str, str]
-    # Fields by the names that `--no` takes away besides the settings of every level.
+    """Help text of each command; the key "" holds the help of the group."""
     removable: Mapping[str, str] = {}
-    # Options of commands that list, that name a workspace, and that set what a level is.
+    """Fields by the names that `--no` accepts, besides the settings of every level."""
     filters: tuple[_Option, ...] = ()
+    """Options of `ls` that select levels."""
     places: tuple[_Option, ...] = ()
+    """Options that name the workspace of the levels."""
     settings: tuple[_Option, ...] = ()
+    """Options of `create` and `update`, besides the settings that all levels have."""
 
     def add(self, *options: _Option) -> _Option:
         """Return a decorator that gives a command these options."""
@@ -49,24 +52,24 @@ class _Level(Struct, frozen=True, kw_only=True):
         return decorate
 
     def path(self, workspace: str | None) -> str:
-        """Return the path of the levels of a workspace, or of the caller's own."""
+        """Return the path of the levels of `workspace`, or of the caller's own workspace."""
         return f"/workspaces/{workspace}/{self.name}s" if workspace else f"/{self.name}s"
 
     def row(self, level: Any) -> dict[str, str]:
-        """Return the cells of a level."""
+        """Return the table cells of a level."""
         end = level[f"{self.gone}_at"]
         state = "there" if end is None else f"{self.gone} {end}"
         return {**level_cells(level), "state": state, **self.cells(level)}
 
     def show(self, reply: Any, style: OutputStyle) -> None:
-        """Print one level, with a bar of each limit."""
+        """Print one level, with a bar for each limit."""
         data = reply["data"]
         show_one(self.row(data), self.shown, style, data=data, shape=self.shape)
         draw_limits(data, style)
 
 
 def _commands(level: _Level) -> click.Group:
-    """Return the commands for one kind of level."""
+    """Return the group of commands for one kind of level."""
     group = click.Group(f"{level.name}s", help=level.help[""])
     _add_reading(group, level)
     _add_writing(group, level)
@@ -77,7 +80,7 @@ def _add_reading(group: click.Group, level: _Level) -> None:
     @group.command("ls", help=level.help["ls"])
     @level.add(*level.filters)
     @click.option(
-        f"--{level.gone}", "gone", is_flag=True, help=f"List {level.gone} {group.name} too."
+        f"--{level.gone}", "gone", is_flag=True, help=f"Also list {level.gone} {group.name}."
     )
     @level.add(*level.places)
     @calls_gateway
@@ -92,7 +95,7 @@ def _add_reading(group: click.Group, level: _Level) -> None:
         query = {**only, level.gone: "true" if gone else None}
         found = list(api.pages(level.path(workspace), query, "cursor"))
         columns = (*level.listed, "state") if gone else level.listed
-        show([level.row(it) for it in found], columns, style, data=found, shape=level.shape)
+        show([level.row(each) for each in found], columns, style, data=found, shape=level.shape)
 
     @group.command("show", help=level.help["show"])
     @_LEVEL_ID
@@ -121,7 +124,7 @@ def _add_writing(group: click.Group, level: _Level) -> None:
 
     @group.command("update", help=level.help["update"])
     @_LEVEL_ID
-    @click.option("--no", "without", multiple=True, metavar="SETTING", help="Take a setting away.")
+    @click.option("--no", "without", multiple=True, metavar="SETTING", help="Remove a setting.")
     @level.add(*level.places, *level.settings)
     @level_settings
     @calls_gateway
@@ -139,7 +142,7 @@ def _add_writing(group: click.Group, level: _Level) -> None:
         take_away(changes, without, level.removable)
         if not changes:
             usage = f"`tollgate {group.name} update --help` lists it."
-            raise click.UsageError(f"Say what to change; {usage}")
+            raise click.UsageError(f"Give at least one change; {usage}")
         level.show(api.patch(f"{level.path(workspace)}/{level_id}", changes), style)
 
     @group.command(level.end, help=level.help[level.end])
@@ -179,11 +182,11 @@ teams: Final = _commands(
         help={
             "": "List, create, limit and delete teams of the workspace.",
             "ls": "List the teams by id, with what is left of their limits.",
-            "show": "Show rights and limits of a team, and what is spent, held and left of them.",
-            "create": "Create a team: small letters, digits, dots, dashes and underscores, at most "
-            "64.",
-            "update": "Change what is given of a team; --no day takes its daily limit away.",
-            "delete": "Delete a team without keys and members; what it has spent stays on record.",
+            "show": "Show rights and limits of a team, with what is spent, held and left.",
+            "create": "Create a team. ID: lower-case letters, digits, dots, dashes, "
+            "underscores; at most 64.",
+            "update": "Change the given settings of a team; --no day removes its daily limit.",
+            "delete": "Delete a team that has no keys and members; its spending stays on record.",
         },
     )
 )
@@ -199,15 +202,15 @@ members: Final = _commands(
         help={
             "": "List, add, limit and remove members of the workspace.",
             "ls": "List the members by id, with what is left of their limits.",
-            "show": "Show role and limits of a member, and what is spent, held and left of them.",
-            "create": "Add a member: letters, digits and .-_@+, at most 128, such as an e-mail "
-            "address.",
-            "update": "Change what is given of a member; --no team leaves the team.",
-            "remove": "Remove a member: all keys and sessions are refused everywhere within five "
-            "seconds.",
+            "show": "Show role and limits of a member, with what is spent, held and left.",
+            "create": "Add a member. ID: letters, digits and .-_@+, at most 128, such as an "
+            "e-mail address.",
+            "update": "Change the given settings of a member; --no team removes the team.",
+            "remove": "Remove a member, whose keys and sessions are refused everywhere within "
+            "five seconds.",
         },
         removable={"team": "team_id", "email": "email"},
-        filters=(click.option("--team", metavar="ID", help="Members of this team."),),
+        filters=(click.option("--team", metavar="ID", help="Only members of this team."),),
         places=(
             click.option(
                 "--workspace", metavar="ID", help="Workspace of the member, for the operator."
@@ -217,12 +220,17 @@ members: Final = _commands(
             click.option(
                 "--role",
                 type=click.Choice(get_args(MemberRole)),
-                help="What a member who signs in may do; a new one is a developer.",
+                help="Rights of the member after sign-in; developer by default.",
             ),
             click.option(
-                "--team", "team_id", metavar="ID", help="Team of the keys that name none."
+                "--team",
+                "team_id",
+                metavar="ID",
+                help="Team of the member's keys that name no team.",
             ),
-            click.option("--email", help="Address that sign-in may know the member by."),
+            click.option(
+                "--email", help="E-mail address by which sign-in may recognise the member."
+            ),
         ),
     )
 )

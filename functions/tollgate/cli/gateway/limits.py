@@ -1,4 +1,4 @@
-"""Limits of teams and members on the command line: their options, their cells and their bars."""
+"""Command-line options, table cells and bars for the limits of teams and members."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -15,45 +15,47 @@ from tollgate.stores.rules.periods import PERIODS
 
 _BAR: Final = 20
 _SPENT, _HELD, _LEFT = "█", "▒", "░"
-# Settings of keys that levels have too, as the options of `tollgate keys` call them.
+# Settings that keys and levels share, by the names of their options in `tollgate keys`.
 _PLAIN: Final = {
-    it.offer.option: name
-    for name, it in PLAIN_SETTINGS.items()
+    setting.offer.option: name
+    for name, setting in PLAIN_SETTINGS.items()
     if name in LevelSettings.__struct_fields__
 }
 _REMOVABLE: Final = {"models": "models", "display-name": "display_name", **_PLAIN}
 
 
 def level_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command what may be chosen of a team or a member, as the `settings` of the api."""
+    """Give a command the options of a level's settings, passed on as the API's `settings`."""
 
     @click.option(
         "--limit",
         "limits",
         multiple=True,
         metavar="PERIOD=USD",
-        help="Spending limit of all keys together per day, week, month or in total.",
+        help="Spending limit of all keys together, per day, week, month or in total.",
     )
-    @click.option("--model", "models", multiple=True, help="Glob of models its keys may use.")
+    @click.option("--model", "models", multiple=True, help="Glob of models that the keys may use.")
     @click.option("--rpm", type=int, help="Requests per minute of all keys together.")
-    @click.option("--burst", type=int, help="Requests at once after a pause; twice --rpm without.")
+    @click.option(
+        "--burst", type=int, help="Requests at once after a pause; twice --rpm by default."
+    )
     @click.option("--tpm", type=int, help="Tokens per minute of all keys together.")
-    @click.option("--concurrency", type=int, help="Requests at the same time.")
+    @click.option("--concurrency", type=int, help="Requests in flight at the same time.")
     @click.option("--tier", help="Tier of routing.yaml, for keys that name none.")
     @click.option("--display-name", metavar="NAME", help="Name that people see.")
     @wraps(command)
-    def called(*, limits: tuple[str, ...], models: tuple[str, ...], **given: Any) -> None:
+    def called(*, limits: tuple[str, ...], models: tuple[str, ...], **passed: Any) -> None:
         chosen = {
-            name: given.pop(option.replace("-", "_"))
+            name: passed.pop(option.replace("-", "_"))
             for option, name in {**_PLAIN, "display-name": "display_name"}.items()
         }
-        # Zero is a value, which the api judges; an option that is not given is None or empty.
+        # Zero is a value, which the API validates; an option that is not given is None or empty.
         settings = {name: value for name, value in chosen.items() if value is not None}
         if models:
             settings["models"] = list(models)
         if limits:
             settings["limits"] = dict(split_pair(text, "--limit") for text in limits)
-        command(settings=settings, **given)
+        command(settings=settings, **passed)
 
     return called
 
@@ -61,9 +63,9 @@ def level_settings(command: Callable[..., None]) -> Callable[..., None]:
 def take_away(
     settings: dict[str, Any], without: tuple[str, ...], more: Mapping[str, str] = {}
 ) -> None:
-    """Set to null what `--no` names; periods are inside the limits.
+    """Set each setting that `--no` names to null; periods are nested in the limits.
 
-    `more` are further names with their fields.
+    `more` maps further names that `--no` accepts to their fields.
     """
     removable = {**_REMOVABLE, **more}
     for name in without:
@@ -73,7 +75,7 @@ def take_away(
             settings[removable[name]] = None
         else:
             known = ", ".join([*PERIODS, *removable])
-            raise click.UsageError(f"--no: {name!r} is none of {known}.")
+            raise click.UsageError(f"--no: {name!r} is not one of {known}.")
 
 
 def level_cells(level: Any) -> dict[str, str]:
@@ -95,13 +97,13 @@ def level_cells(level: Any) -> dict[str, str]:
 
 
 def draw_limits(level: Any, style: OutputStyle) -> None:
-    """Print a bar of each limit on a terminal: spent, held and left, and when it starts anew."""
+    """Print a bar for each limit on a terminal: spent, held, left, and when the limit resets."""
     if style != "auto" or not sys.stdout.isatty():
         return
     for period, limit in level["limits"].items():
         left, spent = level["limits_remaining"].get(period), level["limits_usage"].get(period, 0)
         if left is None:
-            # A limit that was set a moment ago may not be counted yet.
+            # The gateway may not have begun to count a limit that was just set.
             continue
         held = max(Decimal(limit) - Decimal(left) - Decimal(spent), Decimal(0))
         reset = level["limits_reset_at"][period]
@@ -125,7 +127,7 @@ def draw_levels(key: Any, style: OutputStyle) -> None:
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
-    """Return name and value of an option; raise UsageError unless it is `name=value`."""
+    """Return the name and value of an option; raise UsageError unless the text is `name=value`."""
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise click.UsageError(f"{option}: write {text!r} as name=value.")
@@ -133,14 +135,14 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
 
 
 def _amount(usd: Any) -> str:
-    """Return an amount with its sign before the dollar: one answer may pass a limit."""
+    """Return an amount in dollars, which is negative if a last answer overshot the limit."""
     sign = "-" if Decimal(usd) < 0 else ""
     return f"{sign}{dollars(abs(Decimal(usd)), 2)}"
 
 
 def _bar(spent: Any, held: Decimal, limit: Any) -> str:
-    """Return a bar of a fixed width; whatever was spent or held shows at least a cell."""
-    cells = [_cells(Decimal(it), Decimal(limit)) for it in (spent, held)]
+    """Return a bar of fixed width; any amount above zero fills at least one cell."""
+    cells = [_cells(Decimal(amount), Decimal(limit)) for amount in (spent, held)]
     filled = (_SPENT * cells[0] + _HELD * cells[1])[:_BAR]
     return filled + _LEFT * (_BAR - len(filled))
 

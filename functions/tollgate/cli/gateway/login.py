@@ -1,4 +1,4 @@
-"""`tollgate login`, `token` and `logout`: a person's own session in place of a stored key."""
+"""`tollgate login`, `token` and `logout`: a personal session in place of a stored key."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -21,12 +21,12 @@ from tollgate.cli.gateway.sign_in import (
 from tollgate.core.clock import Clock, SystemClock
 from tollgate.core.ids import IdSource
 
-# Agents keep a token for five minutes before they ask again.
+# A printed token must outlast the five minutes for which agents cache it.
 _LEFT_S_MIN: Final = 420
 
 
 def _at_gateway(command: Callable[..., None]) -> Callable[..., None]:
-    """Pass a command the address of its gateway as `url`."""
+    """Call a command with the address of its gateway as `url`."""
 
     @click.option(
         "--url",
@@ -37,8 +37,8 @@ def _at_gateway(command: Callable[..., None]) -> Callable[..., None]:
         help="Base URL of the gateway.",
     )
     @wraps(command)
-    def called(*, url: str, **given: Any) -> None:
-        command(url=url.rstrip("/"), **given)
+    def called(*, url: str, **passed: Any) -> None:
+        command(url=url.rstrip("/"), **passed)
 
     return called
 
@@ -47,7 +47,7 @@ def _at_gateway(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--device", is_flag=True, help="Confirm a code in a browser on any machine.")
 @_at_gateway
 def login(url: str, *, device: bool) -> None:
-    """Sign in by your identity provider."""
+    """Sign in with your identity provider."""
     clock, root = SystemClock(), gateway_root(url)
     endpoints = find_endpoints(root)
     if device or not has_browser():
@@ -61,15 +61,15 @@ def login(url: str, *, device: bool) -> None:
         f"Signed in as {session['member_id']} ({session['role']} of {session['workspace_id']})."
     )
     if credential.refresh_token is None:
-        click.echo("The session ends in an hour at most, and cannot be renewed.", err=True)
+        click.echo("The session ends after an hour at most, and cannot be renewed.", err=True)
 
 
 @click.command()
 @_at_gateway
 def token(url: str) -> None:
-    """Print a token of your session, renewed if it ends soon, and nothing else.
+    """Print an access token of your session, renewed if it expires soon, and nothing else.
 
-    It is what an agent's helper prints: apiKeyHelper of Claude Code, auth.command of Codex.
+    Agents call it as their helper: apiKeyHelper of Claude Code, auth.command of Codex.
     """
     found = session_token(url)
     if found is None:
@@ -93,12 +93,14 @@ def logout(url: str) -> None:
             revoke(find_endpoints(root), credential.refresh_token)
         gateway(f"{root}/v1", credential.access_token).delete("/session")
     except click.ClickException as failed:
-        click.echo(f"The gateway still knows the session for an hour: {failed.message}", err=True)
+        click.echo(
+            f"The gateway still accepts the session for up to an hour: {failed.message}", err=True
+        )
     click.echo(f"Signed out of {url}.")
 
 
 def session_token(url: str) -> str | None:
-    """Return a token of the user's session that lasts for some minutes, None without a sign-in."""
+    """Return an access token that is valid for some minutes, or None without a sign-in."""
     clock, root = SystemClock(), gateway_root(url)
     with open_credentials() as credentials:
         credential = credentials.find(root)
@@ -110,7 +112,7 @@ def session_token(url: str) -> str | None:
 def _renew(
     credentials: CredentialFile, root: str, credential: Credential, clock: Clock
 ) -> Credential:
-    """Return a credential that lasts; raise ClickException if the person has to sign in again."""
+    """Return a renewed credential; raise ClickException if the person has to sign in again."""
     left_s = credential.expires_s - clock.now_s()
     if left_s >= min(_LEFT_S_MIN, credential.lifetime_s / 2):
         return credential

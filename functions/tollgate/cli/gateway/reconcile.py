@@ -1,4 +1,4 @@
-"""`tollgate reconcile`: a provider's invoice beside the gateway's records, by day and model."""
+"""`tollgate reconcile`: a provider's invoice against the gateway's records, by day and model."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -46,7 +46,7 @@ _DAYS_AT_ONCE: Final = 4
     multiple=True,
     required=True,
     metavar="NAME",
-    help="Provider of routing.yaml whose invoice it is; may be repeated.",
+    help="Provider in routing.yaml that sent the invoice; may be repeated.",
 )
 @click.option(
     "--routing",
@@ -61,7 +61,7 @@ _DAYS_AT_ONCE: Final = 4
     default=1.0,
     show_default=True,
     metavar="PERCENT",
-    help="Difference that is none.",
+    help="Difference to ignore, in percent.",
 )
 @click.option(
     "--tolerance-usd",
@@ -69,9 +69,9 @@ _DAYS_AT_ONCE: Final = 4
     default=0.01,
     show_default=True,
     metavar="USD",
-    help="Difference that is none, of one model on one day.",
+    help="Difference to ignore, for one model on one day.",
 )
-@click.option("--all", "shows_all", is_flag=True, help="Show what agrees, too.")
+@click.option("--all", "shows_all", is_flag=True, help="Also show rows that agree.")
 @calls_gateway
 def reconcile(
     api: Api,
@@ -84,11 +84,11 @@ def reconcile(
     tolerance_usd: float,
     shows_all: bool,
 ) -> None:
-    """List where a provider's invoice differs from our records; exit with 1 if it does.
+    """List where a provider's invoice differs from the gateway's records; exit with 1 if it does.
 
     FILE is a report of OpenAI's, Anthropic's or AWS's cost API as JSON, or AWS's Cost and Usage
-    Report 2.0 as CSV. Days are UTC, as those of these reports are. Records are those of all
-    workspaces with a key of the operator's workspace, else those of the key's.
+    Report 2.0 as CSV. Days are UTC, as in these reports. With a key of the operator's workspace,
+    the records of all workspaces are compared; with any other key, those of its own workspace.
     """
     try:
         invoice = read_invoices(files)
@@ -100,8 +100,8 @@ def reconcile(
     rows = list(_recorded(api, providers, first, last))
     compared = compare(invoice, rows, _billed_models(routing, providers))
     bounds = (Decimal(str(tolerance)), Decimal(str(tolerance_usd)))
-    differing = [it for it in compared if it.differs(*bounds)]
-    show([_row(it) for it in (compared if shows_all else differing)], _COLUMNS, style)
+    differing = [row for row in compared if row.differs(*bounds)]
+    show([_row(row) for row in (compared if shows_all else differing)], _COLUMNS, style)
     if style == "auto":
         click.echo(_summary(compared, differing, first, last), err=True)
     if differing:
@@ -109,13 +109,14 @@ def reconcile(
 
 
 def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iterator[Any]:
-    """Yield the activity of these days at these providers, of every workspace that is readable."""
+    """Yield the activity of these days and providers in every workspace that the key may read."""
     end = date.fromisoformat(last) + timedelta(days=1)
     if (end - date.fromisoformat(first)).days > _DAYS_MAX:
         raise click.ClickException(f"The invoice has more than {_DAYS_MAX} days.")
     try:
         paths = [
-            f"/workspaces/{it['id']}/activity" for it in api.pages("/workspaces", {}, "cursor")
+            f"/workspaces/{workspace['id']}/activity"
+            for workspace in api.pages("/workspaces", {}, "cursor")
         ]
     except Refused as refused:
         if refused.status != 403:
@@ -132,7 +133,7 @@ def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iter
                     "by": ("day", "model"),
                 }
                 for page in api.read_pages(path, query, "cursor"):
-                    # Days and models of a few days fit into one page, so that this is printed once.
+                    # The tested days and models fit into one page, so each path prints this once.
                     for name in ("partial_days", "missing_days"):
                         if page[name]:
                             click.echo(f"{path}: {name}: {', '.join(page[name])}", err=True)
@@ -140,7 +141,7 @@ def _recorded(api: Api, providers: Sequence[str], first: str, last: str) -> Iter
 
 
 def _windows(start: date, end: date) -> Iterator[tuple[date, date]]:
-    """Yield spans of days whose rows of activity one request may read."""
+    """Yield spans of days short enough for one request to read their rows of activity."""
     while start < end:
         until = min(start + timedelta(days=_DAYS_AT_ONCE), end)
         yield start, until
@@ -150,7 +151,8 @@ def _windows(start: date, end: date) -> Iterator[tuple[date, date]]:
 def _billed_models(routing: Path, providers: Sequence[str]) -> list[BilledModel]:
     """Return the models of these providers; raise ClickException for an unknown provider.
 
-    Any file that `tollgate dev` serves will do, since nothing is sent to its addresses.
+    A file that only `tollgate dev` can serve is accepted too, since nothing is sent to its
+    addresses.
     """
     try:
         loaded = load(routing, dev=True)
@@ -167,33 +169,35 @@ def _billed_models(routing: Path, providers: Sequence[str]) -> list[BilledModel]
     ]
 
 
-def _row(it: Compared) -> dict[str, str]:
-    difference = None if it.invoiced_usd is None else it.invoiced_usd - it.recorded_usd
-    percent = f"{difference * 100 / it.recorded_usd:+.2f}" if difference and it.recorded_usd else ""
+def _row(row: Compared) -> dict[str, str]:
+    difference = None if row.invoiced_usd is None else row.invoiced_usd - row.recorded_usd
+    percent = (
+        f"{difference * 100 / row.recorded_usd:+.2f}" if difference and row.recorded_usd else ""
+    )
     return {
-        "day": it.day,
-        "model": it.model if it.is_known else f"? {it.model}",
-        "invoiced": "" if it.invoiced_usd is None else exact(it.invoiced_usd),
-        "recorded": exact(it.recorded_usd),
+        "day": row.day,
+        "model": row.model if row.is_known else f"? {row.model}",
+        "invoiced": "" if row.invoiced_usd is None else exact(row.invoiced_usd),
+        "recorded": exact(row.recorded_usd),
         "difference": "" if difference is None else exact(difference),
         "percent": percent,
-        "invoiced_tokens": "" if it.invoiced_tokens is None else str(it.invoiced_tokens),
-        "recorded_tokens": str(it.recorded_tokens),
-        "failed": str(it.failed),
+        "invoiced_tokens": "" if row.invoiced_tokens is None else str(row.invoiced_tokens),
+        "recorded_tokens": str(row.recorded_tokens),
+        "failed": str(row.failed),
     }
 
 
 def _summary(
     compared: Sequence[Compared], differing: Sequence[Compared], first: str, last: str
 ) -> str:
-    invoiced = sum((it.invoiced_usd or Decimal(0) for it in compared), Decimal(0))
-    recorded = sum((it.recorded_usd for it in compared), Decimal(0))
+    invoiced = sum((row.invoiced_usd or Decimal(0) for row in compared), Decimal(0))
+    recorded = sum((row.recorded_usd for row in compared), Decimal(0))
     totals = f"invoiced ${exact(invoiced)}, recorded ${exact(recorded)}"
     lines = [f"{first} to {last} UTC: {totals}; {len(differing)} of {len(compared)} differ."]
-    if any(not it.is_known for it in differing):
-        lines.append("Names with ? are of no model: `billed_as` of an endpoint may name them.")
-    if any(it.failed for it in differing):
+    if any(not row.is_known for row in differing):
+        lines.append("Names with ? match no model: list them under `billed_as` of an endpoint.")
+    if any(row.failed for row in differing):
         lines.append(
-            "Callers pay nothing for failed requests, whose attempts a provider may have billed."
+            "Failed requests are free for callers, but the provider may have billed their attempts."
         )
     return "\n".join(lines)

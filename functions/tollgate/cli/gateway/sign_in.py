@@ -1,4 +1,4 @@
-"""Signs a person in at a gateway, from a terminal: by a browser here, or one elsewhere."""
+"""Sign-in of a person at a gateway from a terminal, in a browser on this or another machine."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ _REQUESTS_MAX: Final = 50
 
 
 class Declined(click.ClickException):
-    """A request for tokens that the gateway refuses, by OAuth's code."""
+    """The OAuth error with which the gateway refused a token request."""
 
     def __init__(self, code: str, description: str, status: int) -> None:
         super().__init__(description)
@@ -39,7 +39,7 @@ class Declined(click.ClickException):
 
 
 class Endpoints(Struct, frozen=True):
-    """The endpoints of a gateway that signs people in."""
+    """The OAuth endpoints of a gateway that signs people in."""
 
     authorize: str
     device: str
@@ -48,7 +48,7 @@ class Endpoints(Struct, frozen=True):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: a token goes to the gateway that was named, or nowhere."""
+    """Rejects redirects, so that a token goes only to the gateway that was named."""
 
     @override
     def redirect_request(self, *_: Any, **__: Any) -> None:
@@ -59,12 +59,12 @@ _OPENER: Final = urllib.request.build_opener(_NoRedirects)
 
 
 def gateway_root(url: str) -> str:
-    """Return a gateway's address without the version of its api."""
+    """Return a gateway's address without the version of its API."""
     return url.rstrip("/").removesuffix("/v1")
 
 
 def find_endpoints(root: str) -> Endpoints:
-    """Return the endpoints of a gateway; raise ClickException if it signs nobody in."""
+    """Return the endpoints of a gateway; raise ClickException if the gateway has no sign-in."""
     described = _send(f"{root}/.well-known/oauth-authorization-server", None)
     names = (
         "authorization_endpoint",
@@ -78,14 +78,14 @@ def find_endpoints(root: str) -> Endpoints:
         there = urlsplit(address)
         if (there.scheme, there.netloc) != (here.scheme, here.netloc):
             raise click.ClickException(
-                f"{root} signs people in at {there.scheme}://{there.netloc}: set TOLLGATE_URL to "
-                "an address there, if you trust it."
+                f"{root} signs people in at {there.scheme}://{there.netloc}: if you trust that "
+                "address, set TOLLGATE_URL to it."
             )
     return Endpoints(*found)
 
 
 def sign_in_by_listener(endpoints: Endpoints, *, clock: Clock, ids: IdSource) -> Credential:
-    """Sign in by this machine's browser, which comes back to a port of this process."""
+    """Sign in with a browser on this machine, which sends the code to a local port."""
     verifier, state = (_random_text(ids) for _ in range(2))
     with _Listener(state) as listener:
         address = f"http://127.0.0.1:{listener.server_port}/callback"
@@ -98,7 +98,7 @@ def sign_in_by_listener(endpoints: Endpoints, *, clock: Clock, ids: IdSource) ->
             "state": state,
         }
         url = f"{endpoints.authorize}?{urlencode(query)}"
-        click.echo(f"Sign in in your browser. If it did not open, visit\n\n  {url}\n", err=True)
+        click.echo(f"Sign in with your browser. If it did not open, visit\n\n  {url}\n", err=True)
         webbrowser.open(url)
         code = listener.wait(clock)
     form = {
@@ -112,7 +112,7 @@ def sign_in_by_listener(endpoints: Endpoints, *, clock: Clock, ids: IdSource) ->
 
 
 def sign_in_by_device(endpoints: Endpoints, *, clock: Clock) -> Credential:
-    """Sign in by a browser anywhere, in which a person confirms a code."""
+    """Sign in with a browser on any machine, where a person confirms a code."""
     waiting = _send(endpoints.device, {})
     click.echo(
         f"Visit\n\n  {waiting['verification_uri_complete']}\n\n"
@@ -140,12 +140,12 @@ def renew_session(endpoints: Endpoints, token: str, *, clock: Clock) -> Credenti
 
 
 def revoke(endpoints: Endpoints, token: str) -> None:
-    """End the sign-in that a refresh token is of."""
+    """End the sign-in that a refresh token belongs to."""
     _send(endpoints.revoke, {"token": token})
 
 
 def has_browser() -> bool:
-    """Return whether this machine shows browsers, and not in the terminal itself."""
+    """Return whether this machine can open a browser outside the terminal."""
     try:
         found = webbrowser.get()
     except webbrowser.Error:
@@ -155,7 +155,7 @@ def has_browser() -> bool:
 
 
 class _Listener(HTTPServer):
-    """Waits for a browser to come back with a code."""
+    """Local HTTP server that waits for the browser to return with a code."""
 
     def __init__(self, state: str) -> None:
         self.state = state
@@ -164,7 +164,7 @@ class _Listener(HTTPServer):
         super().__init__(("127.0.0.1", 0), _Callback)
 
     def wait(self, clock: Clock) -> str:
-        """Return the code; raise ClickException if none comes in time."""
+        """Return the code; raise ClickException if none arrives in time."""
         until_s = clock.monotonic_s() + _WAIT_S
         for _ in range(_REQUESTS_MAX):
             self.timeout = until_s - clock.monotonic_s()
@@ -175,14 +175,14 @@ class _Listener(HTTPServer):
                 raise click.ClickException(f"The sign-in was refused: {self.error}.")
             if self.code is not None:
                 return self.code
-        raise click.ClickException("No browser came back in time. Run the command again.")
+        raise click.ClickException("The browser did not return in time. Run the command again.")
 
 
 class _Callback(BaseHTTPRequestHandler):
     timeout = 5.0
 
     def do_GET(self) -> None:
-        """Take the code of a browser that names the state; answer any other with 404."""
+        """Accept the code of a request that names the expected state; answer any other with 404."""
         server = self.server
         parts = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -191,14 +191,14 @@ class _Callback(BaseHTTPRequestHandler):
             or parts.path != "/callback"
             or query.get("state") != server.state
         ):
-            self._answer(404, "This is not what the terminal waits for.")
+            self._answer(404, "The terminal does not expect this request.")
             return
         server.error, server.code = query.get("error"), query.get("code")
         self._answer(200, "Return to your terminal; you may close this page.")
 
     @override
     def log_message(self, format: str, *args: Any) -> None:
-        """Write nothing: the path has the code."""
+        """Log nothing, because the path contains the code."""
 
     def _answer(self, status: int, text: str) -> None:
         body = f"<!doctype html><title>Tollgate</title><p>{text}</p>".encode()

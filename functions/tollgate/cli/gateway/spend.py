@@ -1,4 +1,4 @@
-"""`tollgate spend`: the cost of some days, grouped by model, key, day or label."""
+"""`tollgate spend`: the cost of a range of days, grouped by model, key, day or label."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from tollgate.cli.gateway.http import Api, Refused
 from tollgate.cli.tables import OutputStyle, exact, show
 from tollgate.core.clock import SystemClock
 
-# Keys are distinguished by their ids: a name may change, and keys made long ago may share one.
+# Keys are grouped by id, because a name may change and old keys may share one.
 _FIELDS: Final = {"model": "model", "provider": "provider_name", "key": "key_id", "day": "date"}
 _FIGURES: Final = ("requests", "prompt_tokens", "completion_tokens")
 # Stands for a missing label, and for the model of a request that no model served.
@@ -32,8 +32,10 @@ _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
     help="model, provider, key, day, or the name of a label such as team.",
 )
 @click.option("--month", metavar="YYYY-MM", help="The UTC month; the current one by default.")
-@click.option("--since", metavar="DAY", help="First UTC day: 2026-11-01, or 30d for 30 days ago.")
-@click.option("--until", metavar="DAY", help="First UTC day after; tomorrow by default.")
+@click.option(
+    "--since", metavar="DAY", help="First UTC day, such as 2026-11-01, or 30d for 30 days ago."
+)
+@click.option("--until", metavar="DAY", help="UTC day after the last one; tomorrow by default.")
 @calls_gateway
 def spend(
     api: Api,
@@ -44,23 +46,23 @@ def spend(
     since: str | None,
     until: str | None,
 ) -> None:
-    """Show the cost of a month or of some days, dearest first."""
+    """Show the cost of a month or a range of days, dearest first."""
     names = [name for part in by.split(",") if (name := part.strip())]
     if not names:
         raise click.UsageError("--by: give names to group by, such as team,model.")
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     days = _days(today, month, since, until)
     query = {"since": f"{days[0]}T00:00:00Z", "until": f"{days[1]}T00:00:00Z", "by": names}
-    # The first has the sum of all pages.
-    reply, *others = api.read_pages("/activity", query, "cursor")
+    # The totals of the first page cover all pages.
+    reply, *later_pages = api.read_pages("/activity", query, "cursor")
     refunds = _refunds(api, *days)
-    # Sums already, but of a gateway from before `by`.
-    rows = group_activity([row for page in (reply, *others) for row in page["data"]], names)
+    # A gateway older than `by` ignores it and returns single rows, which are grouped here.
+    rows = group_activity([row for page in (reply, *later_pages) for row in page["data"]], names)
     ids = ("key_id",) if "key" in names else ()
     whole = {
         "since": f"{days[0]}",
         "until": f"{days[1]}",
-        **{name: it for name, it in reply.items() if name != "next_cursor"},
+        **{name: content for name, content in reply.items() if name != "next_cursor"},
         "data": rows,
         "refunds": refunds,
         "net": None if refunds is None else Decimal(reply["total"]) - refunds,
@@ -69,7 +71,7 @@ def spend(
     if style == "auto":
         for name in names:
             if name not in _FIELDS and rows and all(row[name] == _NONE for row in rows):
-                click.echo(f"No used key has a label {name}.", err=True)
+                click.echo(f"No key with usage has a label {name}.", err=True)
         sums = f"{days[0]} to {days[1] - timedelta(days=1)}: ${exact(reply['total'])}"
         if refunds is not None:
             sums += f", refunds in these days ${exact(refunds)}, net ${exact(whole['net'])}"
@@ -79,7 +81,7 @@ def spend(
 
 
 def _refunds(api: Api, since: date, until: date) -> Decimal | None:
-    """Return the refunds of some days, None for a developer, who sees no credit."""
+    """Return the refunds in a range of days, or None for a developer, who may not read credit."""
     try:
         return add_refunds(api.pages("/credits/ledger", {}, "cursor"), since, until)
     except Refused as refused:
@@ -89,7 +91,7 @@ def _refunds(api: Api, since: date, until: date) -> Decimal | None:
 
 
 def explain_freshness(activity: Any) -> Iterator[str]:
-    """Yield which days of activity are final, live, incomplete or lost, a line for each kind."""
+    """Yield which days of activity are final, live, incomplete or lost, one line for each state."""
     if activity["closed_days"]:
         yield f"Final: {_ranges(activity['closed_days'])}."
     if activity["live_days"]:
@@ -102,8 +104,8 @@ def explain_freshness(activity: Any) -> Iterator[str]:
         )
     if activity["missing_days"]:
         yield (
-            f"Unknown: {_ranges(activity['missing_days'])}; no sums are stored of these days, and "
-            "their records have expired."
+            f"Unknown: {_ranges(activity['missing_days'])}; no sums of these days are stored, "
+            "and their records have expired."
         )
 
 
@@ -121,14 +123,15 @@ def _ranges(days: Sequence[str]) -> str:
 
 
 def add_refunds(entries: Iterable[Any], since: date, until: date) -> Decimal:
-    """Return the sum of the refunds that were entered on these days, whenever the cost was.
+    """Return the sum of the refunds entered on these days, whenever the refunded cost arose.
 
-    `entries` are latest first; the rest is not read once they are older.
+    `entries` come latest first; reading stops at the first entries before `since`.
     """
     total = Decimal(0)
     for entry in entries:
         day = datetime.fromisoformat(entry["created_at"]).date()
-        # Their order is that of their writes, which come a moment after the time they show.
+        # Entries are ordered by when they were written, a moment after `created_at`: a day of
+        # margin makes sure that none is missed.
         if day < since - timedelta(days=1):
             break
         if day < since:
@@ -139,9 +142,9 @@ def add_refunds(entries: Iterable[Any], since: date, until: date) -> Decimal:
 
 
 def group_activity(activity: Sequence[Any], names: Sequence[str]) -> list[dict[str, str]]:
-    """Return the sums of activity, as the api shows it, over each combination of `names`.
+    """Return the sums of activity rows of the API for each combination of `names`.
 
-    The dearest comes first.
+    The dearest combination comes first.
     """
     sums: dict[tuple[str, ...], dict[str, Decimal]] = {}
     for row in activity:
@@ -166,7 +169,7 @@ def group_activity(activity: Sequence[Any], names: Sequence[str]) -> list[dict[s
 
 
 def _name_key(key_id: str | None, names: Mapping[str, str]) -> dict[str, str]:
-    """Return the cells that name a key: the latest name, with the id if other keys share it."""
+    """Return the cells of a key: its latest name, and its id if several keys share the name."""
     if key_id is None:
         return {}
     name = names.get(key_id) or key_id
@@ -177,7 +180,7 @@ def _name_key(key_id: str | None, names: Mapping[str, str]) -> dict[str, str]:
 def _days(
     today: date, month: str | None, since: str | None, until: str | None
 ) -> tuple[date, date]:
-    """Return the first day and the day after the last one; raise UsageError for other text."""
+    """Return the first day and the day after the last one; raise UsageError for invalid options."""
     if since is None and until is None:
         first, end = _month(month or f"{today:%Y-%m}")
         if first > today:
@@ -208,4 +211,4 @@ def _month(text: str) -> tuple[date, date]:
     try:
         return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
     except ValueError as wrong:
-        raise click.UsageError(f"--month: {text} is no month of a calendar.") from wrong
+        raise click.UsageError(f"--month: {text} is not a month of the calendar.") from wrong

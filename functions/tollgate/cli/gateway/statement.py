@@ -1,4 +1,4 @@
-"""`tollgate statement`: the money of a workspace in a month, to read, to print or to import."""
+"""`tollgate statement`: a workspace's monthly statement, to be read, printed or imported."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -19,7 +19,7 @@ _MOVES: Final = (
     "usage",
     "closing_balance",
 )
-# Shown even if they are 0.
+# Fields that are shown even if they are 0.
 _ALWAYS: Final = ("opening_balance", "usage", "closing_balance")
 _GROUPS: Final = ("team", "member", "model", "provider_name")
 _AMOUNTS: Final = ("net", "cost", "refunded")
@@ -32,21 +32,21 @@ _COUNTS: Final = ("requests", "failed", "prompt_tokens", "completion_tokens")
     "--workspace",
     "workspace_id",
     metavar="ID",
-    help="Workspace, for its operator; that of the key by default.",
+    help="Workspace, for the operator; by default the workspace of the key.",
 )
-@click.option("--html", is_flag=True, help="Print a page to print or to send.")
+@click.option("--html", is_flag=True, help="Print an HTML page to be printed or sent.")
 @calls_gateway
 def statement(
     api: Api, style: OutputStyle, *, month: str | None, workspace_id: str | None, html: bool
 ) -> None:
     """Show the balances, entries and usage of a month, net of refunds.
 
-    In CSV, the amounts of all rows but the last add up to the last.
+    In CSV, the last amount is the sum of the amounts above it.
     """
     path = f"/workspaces/{workspace_id}/statement" if workspace_id else "/statement"
     if html or style == "csv":
         text = api.text(path, {"month": month, "format": "html" if html else "csv"})
-        # As bytes: text would get the newlines of the platform in place of those of CSV.
+        # Written as bytes, because text output would replace the newlines of CSV by the platform's.
         click.echo(text.encode(), nl=False)
         return
     found = api.get(path, {"month": month})["data"]
@@ -72,7 +72,7 @@ def _balance(found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_told_apart(found: Mapping[str, Any], name: str) -> bool:
-    """Return whether any line has a value of this field, or there are no lines."""
+    """Return whether any line has a value in this field, or there are no lines."""
     return not found["lines"] or any(line[name] for line in found["lines"])
 
 
@@ -85,12 +85,12 @@ def _line(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _remarks(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is not final about a statement, a line for each remark."""
+    """Yield what is not final about a statement, one line for each remark."""
     if found["status"] == "open":
         yield f"{found['month']} is not closed: figures may still change."
     if found["partial_days"]:
-        yield f"Not every record is counted of {', '.join(found['partial_days'])}."
+        yield f"Some records of {', '.join(found['partial_days'])} are not counted."
     if found["missing_days"]:
-        yield f"Nothing is known of {', '.join(found['missing_days'])}."
+        yield f"Nothing is known about {', '.join(found['missing_days'])}."
     if found["summed"]:
-        yield f"Summed over {', '.join(found['summed'])}, because of too many lines."
+        yield f"Summed over {', '.join(found['summed'])}, because there are too many lines."

@@ -1,4 +1,4 @@
-"""`tollgate webhooks`: the endpoints that get the events of a workspace."""
+"""`tollgate webhooks`: the addresses that receive the events of a workspace."""
 
 from typing import Any, Final
 
@@ -34,9 +34,9 @@ def webhooks() -> None:
 @webhooks.command("ls")
 @calls_gateway
 def list_webhooks(api: Api, style: OutputStyle) -> None:
-    """List the webhooks, and whether they take events."""
+    """List the webhooks, and whether they accept events."""
     found = api.get("/webhooks")["data"]
-    show([_row(it) for it in found], _COLUMNS, style, data=found, shape=_WEBHOOK_SHAPE)
+    show([_row(each) for each in found], _COLUMNS, style, data=found, shape=_WEBHOOK_SHAPE)
 
 
 @webhooks.command("create")
@@ -47,7 +47,7 @@ def list_webhooks(api: Api, style: OutputStyle) -> None:
 def create_webhook(
     api: Api, style: OutputStyle, *, address: str, events: tuple[str, ...], description: str | None
 ) -> None:
-    """Create a webhook; its secret is shown this once. Without --event it gets all events."""
+    """Create a webhook; its secret is shown only this once. Without --event it gets all events."""
     body: dict[str, object] = {"url": address, **_given(events, description)}
     _tell_secret(api.post("/webhooks", body), style)
 
@@ -58,7 +58,10 @@ def create_webhook(
 @_events
 @_description
 @click.option(
-    "--enable/--disable", "enabled", default=None, help="Whether it gets events from now on."
+    "--enable/--disable",
+    "enabled",
+    default=None,
+    help="Whether the webhook gets events from now on.",
 )
 @calls_gateway
 def update_webhook(
@@ -71,14 +74,16 @@ def update_webhook(
     address: str | None,
     enabled: bool | None,
 ) -> None:
-    """Change what is given of a webhook."""
+    """Change the given settings of a webhook."""
     settings = {"url": address, "enabled": enabled}
     changes: dict[str, object] = {
         name: value for name, value in settings.items() if value is not None
     }
     changes |= _given(events, description)
     if not changes:
-        raise click.UsageError("Give a change; `tollgate webhooks update --help` lists them.")
+        raise click.UsageError(
+            "Give at least one change; `tollgate webhooks update --help` lists them."
+        )
     changed = api.patch(f"/webhooks/{webhook_id}", changes)["data"]
     show_one(_row(changed), _COLUMNS, style, data=changed, shape=_WEBHOOK_SHAPE)
 
@@ -90,11 +95,11 @@ def update_webhook(
     type=click.IntRange(0, 168),
     default=24,
     show_default=True,
-    help="Hours for which the old secret signs too.",
+    help="Hours during which events are signed with the old secret as well.",
 )
 @calls_gateway
 def rotate_webhook(api: Api, style: OutputStyle, *, webhook_id: str, grace_hours: int) -> None:
-    """Give a webhook a new secret, which is shown this once."""
+    """Give a webhook a new secret, which is shown only this once."""
     _tell_secret(api.post(f"/webhooks/{webhook_id}/rotate", {"grace_hours": grace_hours}), style)
 
 
@@ -102,7 +107,7 @@ def rotate_webhook(api: Api, style: OutputStyle, *, webhook_id: str, grace_hours
 @click.argument("webhook_id", metavar="ID")
 @calls_gateway
 def delete_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
-    """Delete a webhook; what is pending is not sent any more."""
+    """Delete a webhook; pending events are not sent any more."""
     api.delete(f"/webhooks/{webhook_id}")
     if style == "auto":
         click.echo(f"{webhook_id} is deleted.", err=True)
@@ -112,7 +117,7 @@ def delete_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
 @click.argument("webhook_id", metavar="ID")
 @calls_gateway
 def test_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
-    """Send an event of the type webhook.test now; the exit status is 1 if it is not taken."""
+    """Send an event of the type webhook.test now; exit with 1 if the delivery fails."""
     sent = api.post(f"/webhooks/{webhook_id}/test", {})["data"]
     show_one(_sent_row(sent), _SENT, style, data=sent, shape=_DELIVERY_SHAPE)
     if sent["status"] != "delivered":
@@ -125,7 +130,7 @@ def test_webhook(api: Api, style: OutputStyle, webhook_id: str) -> None:
 def list_deliveries(api: Api, style: OutputStyle, webhook_id: str) -> None:
     """List the latest deliveries of a webhook, latest first."""
     found = api.get(f"/webhooks/{webhook_id}/deliveries")["data"]
-    show([_sent_row(it) for it in found], _SENT, style, data=found, shape=_DELIVERY_SHAPE)
+    show([_sent_row(each) for each in found], _SENT, style, data=found, shape=_DELIVERY_SHAPE)
 
 
 @webhooks.command("redeliver")
@@ -133,23 +138,25 @@ def list_deliveries(api: Api, style: OutputStyle, webhook_id: str) -> None:
 @click.argument("event_id", metavar="EVENT")
 @calls_gateway
 def redeliver_event(api: Api, style: OutputStyle, webhook_id: str, event_id: str) -> None:
-    """Send an event again within the next minutes, with the same id."""
+    """Send an event again within the next minutes, under the same id."""
     again = api.post(f"/webhooks/{webhook_id}/deliveries/{event_id}/redeliver", {})["data"]
     show_one(_sent_row(again), _SENT, style, data=again, shape=_DELIVERY_SHAPE)
 
 
 def _given(events: tuple[str, ...], description: str | None) -> dict[str, object]:
-    given: dict[str, object] = {"events": list(events)} if events else {}
-    return given if description is None else {**given, "description": description}
+    settings: dict[str, object] = {"events": list(events)} if events else {}
+    return settings if description is None else {**settings, "description": description}
 
 
 def _tell_secret(reply: Any, style: OutputStyle) -> None:
-    """Print a new secret alone, so that a script can keep it; the rest goes to the terminal."""
+    """Print a secret alone to standard output, for scripts, and the rest to standard error."""
     if style == "json":
         click.echo(as_json(reply["data"]))
         return
     click.echo(reply["data"]["secret"])
-    click.echo(f"It signs the events of {reply['data']['id']}, and is not shown again.", err=True)
+    click.echo(
+        f"The secret signs the events of {reply['data']['id']}, and is not shown again.", err=True
+    )
 
 
 def _row(webhook: Any) -> dict[str, str]:

@@ -25,19 +25,20 @@ _COLUMNS: Final = (
     "created_at",
     "credit_limit",
 )
-# Settings that `--no` takes away.
+# Settings that `--no` removes.
 _REMOVABLE: Final = ("admission", "budget", "credit-limit", "response-days", "file-days")
 
 _admission = click.option(
     "--admission",
     type=click.Choice(get_args(Admission)),
-    help="Whom to admit: positive admits any balance above 0, covered one that covers the request.",
+    help="Which balance admits a request: any above 0 (positive), or one that covers its "
+    "highest cost (covered).",
 )
-_budget = click.option("--budget", metavar="USD", help="Highest cost of a UTC month.")
+_budget = click.option("--budget", metavar="USD", help="Highest cost in a UTC month.")
 _pause = click.option(
     "--pause-at-budget/--no-pause-at-budget",
     default=None,
-    help="Whether a spent budget locks the workspace until the month ends.",
+    help="Whether a used-up budget locks the workspace until the month ends.",
 )
 _days = click.option(
     "--response-days",
@@ -47,7 +48,7 @@ _days = click.option(
 _file_days = click.option(
     "--file-days",
     type=click.IntRange(1, 30),
-    help="Days after which its uploaded files expire, unless their uploads say otherwise.",
+    help="Days after which uploaded files expire, unless the upload states another time.",
 )
 
 
@@ -61,7 +62,7 @@ def workspaces() -> None:
 def list_workspaces(api: Api, style: OutputStyle) -> None:
     """List the workspaces by name."""
     found = list(api.pages("/workspaces", {}, "cursor"))
-    show([_row(it) for it in found], _COLUMNS, style, data=found, shape=_WORKSPACE_SHAPE)
+    show([_row(each) for each in found], _COLUMNS, style, data=found, shape=_WORKSPACE_SHAPE)
 
 
 @workspaces.command("show")
@@ -95,19 +96,22 @@ def create_workspace(api: Api, style: OutputStyle, *, workspace_id: str, **setti
 @click.option(
     "--credit-limit",
     metavar="USD",
-    help="What it may spend before it pays; what is used of it cannot be taken away.",
+    help="Credit line: what the workspace may spend before it pays. The used part cannot be "
+    "taken away.",
 )
 @click.option(
-    "--no", "without", multiple=True, type=click.Choice(_REMOVABLE), help="Take a setting away."
+    "--no", "without", multiple=True, type=click.Choice(_REMOVABLE), help="Remove a setting."
 )
 @calls_gateway
 def update_workspace(
     api: Api, style: OutputStyle, *, workspace_id: str, without: tuple[str, ...], **settings: Any
 ) -> None:
-    """Change what is given of a workspace."""
+    """Change the given settings of a workspace."""
     changes = {**_given(settings), **{name.replace("-", "_"): None for name in without}}
     if not changes:
-        raise click.UsageError("Give a change; `tollgate workspaces update --help` lists them.")
+        raise click.UsageError(
+            "Give at least one change; `tollgate workspaces update --help` lists them."
+        )
     _show(api.patch(f"/workspaces/{workspace_id}", changes), style)
 
 
@@ -115,7 +119,7 @@ def update_workspace(
 @click.argument("workspace_id", metavar="ID")
 @calls_gateway
 def lock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
-    """Refuse every request of a workspace, from its next one on."""
+    """Refuse every further request of a workspace."""
     _show(api.patch(f"/workspaces/{workspace_id}", {"locked": True}), style)
 
 
@@ -123,7 +127,7 @@ def lock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
 @click.argument("workspace_id", metavar="ID")
 @calls_gateway
 def unlock_workspace(api: Api, style: OutputStyle, workspace_id: str) -> None:
-    """Admit requests of a workspace again."""
+    """Admit requests of a locked workspace again."""
     _show(api.patch(f"/workspaces/{workspace_id}", {"locked": False}), style)
 
 

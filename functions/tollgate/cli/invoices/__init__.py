@@ -1,1 +1,1 @@
-"""Invoices of providers: their formats, and their comparison with our records."""
+"""Providers' invoices: their formats, and their comparison with the gateway's records."""

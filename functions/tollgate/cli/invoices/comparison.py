@@ -1,4 +1,4 @@
-"""Compare an invoice with what the gateway recorded, by UTC day and model; pure."""
+"""Comparison of an invoice with the gateway's records, by UTC day and model; pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tollgate.cli.invoices.lines import InvoiceLine
 
-# Behind the name of a model: its date, and a class of tokens.
+# Text that may follow the name of a model: a date, then a class of tokens.
 _BEHIND: Final = r"(?:-\d{4}-?\d{2}-?\d{2})?(?:[, ].*)?"
 
 
@@ -23,31 +23,33 @@ class BilledModel(Struct, frozen=True, kw_only=True):
     billed_as: tuple[str, ...] = ()
 
     def is_named(self, name: str) -> bool:
-        """Return whether a line of an invoice is of this model."""
+        """Return whether a line of an invoice is about this model."""
         if self.billed_as:
             return any(fnmatchcase(name, pattern) for pattern in self.billed_as)
         return re.fullmatch(re.escape(self.upstream) + _BEHIND, name) is not None
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """One model on one UTC day: what was invoiced beside what was recorded."""
+    """One model on one UTC day: invoiced and recorded amounts."""
 
     day: str
-    # A slug, or the invoice's own name where no model of routing.yaml has it.
     model: str
+    """The slug of a model, or the name on the invoice if no model of routing.yaml matches."""
     is_known: bool = True
-    # None where the invoice states none.
     invoiced_usd: Decimal | None = None
+    """None if the invoice states no amount."""
     invoiced_tokens: int | None = None
+    """None if the invoice states no tokens."""
     recorded_usd: Decimal = Decimal(0)
     recorded_tokens: int = 0
-    # Requests that failed: callers paid nothing, the provider may have billed their attempts.
     failed: int = 0
+    """Requests that failed: callers paid nothing, but the provider may have billed their attempts.
+    """
 
     def differs(self, percent: Decimal, usd: Decimal) -> bool:
-        """Return whether amounts, or tokens without amounts, differ by more than both bounds.
+        """Return whether amounts, or tokens if no amount is stated, differ by more than the bounds.
 
-        A name that no model has differs by itself, unless nothing is billed under it.
+        A name that matches no model has no records, so its whole amount counts as a difference.
         """
         if self.invoiced_usd is not None:
             difference = abs(self.invoiced_usd - self.recorded_usd)
@@ -64,9 +66,9 @@ def compare(
     recorded: Iterable[Mapping[str, object]],
     models: Sequence[BilledModel],
 ) -> list[Compared]:
-    """Return every model and day of an invoice or of the activity, in their order.
+    """Return every model and day of the invoice or the activity, in order.
 
-    `recorded` are rows of activity of the same days, as the api shows them.
+    `recorded` are rows of activity of the same days, as the API returns them.
     """
     found: dict[tuple[str, str], Compared] = {}
     has_amounts = any(line.usd is not None for line in invoice)
@@ -95,13 +97,13 @@ def compare(
         )
     return [
         replace(
-            it,
-            invoiced_usd=it.invoiced_usd
-            if it.invoiced_usd is not None or not has_amounts
+            compared,
+            invoiced_usd=compared.invoiced_usd
+            if compared.invoiced_usd is not None or not has_amounts
             else Decimal(0),
-            invoiced_tokens=it.invoiced_tokens
-            if it.invoiced_tokens is not None or not has_tokens
+            invoiced_tokens=compared.invoiced_tokens
+            if compared.invoiced_tokens is not None or not has_tokens
             else 0,
         )
-        for _, it in sorted(found.items())
+        for _, compared in sorted(found.items())
     ]

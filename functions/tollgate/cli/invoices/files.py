@@ -1,4 +1,4 @@
-"""Reads files of invoices; their content says in which format they are."""
+"""Reading of invoice files, whose content tells the format."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 
 def read_invoices(paths: Sequence[Path]) -> list[InvoiceLine]:
-    """Return the sums of all files by day and name; raise InvoiceRefused, with the file's name."""
+    """Return the sums of all files by day and name; raise InvoiceRefused, naming the file."""
     lines: list[InvoiceLine] = []
     for path in paths:
         try:

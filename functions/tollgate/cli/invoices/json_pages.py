@@ -1,8 +1,9 @@
-"""Pages of costs and usage as the administration APIs of OpenAI, Anthropic and AWS answer them.
+"""Pages of costs and usage as the administration APIs of OpenAI, Anthropic and AWS return them.
 
 OpenAI: `GET /organization/costs?group_by=line_item` and `/organization/usage/completions?group_by=
 model` with days as buckets (developers.openai.com/api/reference, organization usage, seen
-2026-11-22). The text of a line item is not documented: it begins with the name of a model.
+2026-11-22). The text of a line item is not documented; in practice, it begins with the name of a
+model.
 
 Anthropic: `GET /v1/organizations/cost_report?group_by[]=description`, whose amounts are cents, and
 `/usage_report/messages?group_by[]=model&bucket_width=1d` (platform.claude.com/docs/en/api/admin,
@@ -11,7 +12,7 @@ cost_report and usage_report, seen 2026-11-22).
 AWS: `aws ce get-cost-and-usage --granularity DAILY --metrics UnblendedCost --group-by
 Type=DIMENSION,Key=USAGE_TYPE` (AWS Cost Management, API reference, GetCostAndUsage).
 
-All of their days are UTC.
+Days of all three are UTC.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,23 +28,23 @@ from tollgate.cli.invoices.lines import (
 )
 
 _CENT: Final = Decimal("0.01")
-# Shown for a line without a name: a report that is not grouped cannot be compared.
-_UNGROUPED: Final = "The report is not grouped by {}: ask for it with group_by."
+# Raised for a line without a name, because only a grouped report can be compared.
+_UNGROUPED: Final = "The report is not grouped by {}: request it with group_by."
 _DAY_S: Final = 86_400
 
 
 def read_json_page(page: Any, *, alone: bool) -> Iterator[InvoiceLine]:
-    """Yield the lines of a page; raise InvoiceRefused for another one.
+    """Yield the lines of a page; raise InvoiceRefused for an unknown format.
 
-    A page that stands `alone` must be the only one.
+    With `alone`, the page must be the only one of its report.
     """
     if isinstance(page, dict) and alone and (page.get("has_more") or page.get("NextPageToken")):
-        raise InvoiceRefused("There are more pages: give a file for each of them.")
+        raise InvoiceRefused("There are more pages: give one file for each page.")
     if isinstance(page, dict) and isinstance(page.get("ResultsByTime"), list):
         yield from _cost_explorer(page["ResultsByTime"])
         return
     if not isinstance(page, dict) or not isinstance(page.get("data"), list):
-        raise InvoiceRefused("This is none of the reports that are known.")
+        raise InvoiceRefused("This is not a report of a known format.")
     for bucket in page["data"]:
         day = _bucket_day(bucket)
         for result in bucket["results"]:
@@ -62,7 +63,7 @@ def _read_result(result: Mapping[str, Any]) -> Callable[[str, Mapping[str, Any]]
         return _cost_in_cents
     if "uncached_input_tokens" in result:
         return _messages
-    raise InvoiceRefused("This is none of the reports that are known.")
+    raise InvoiceRefused("This is not a report of a known format.")
 
 
 def _line_item(day: str, result: Mapping[str, Any]) -> InvoiceLine:
@@ -101,9 +102,11 @@ def _messages(day: str, result: Mapping[str, Any]) -> InvoiceLine:
 
 def _cost_explorer(periods: list[Any]) -> Iterator[InvoiceLine]:
     for period in periods:
-        start, end = (datetime.fromisoformat(period["TimePeriod"][it]) for it in ("Start", "End"))
+        start, end = (
+            datetime.fromisoformat(period["TimePeriod"][edge]) for edge in ("Start", "End")
+        )
         if (end - start).total_seconds() != _DAY_S:
-            raise InvoiceRefused("The report is not by day: ask for --granularity DAILY.")
+            raise InvoiceRefused("The report is not by day: request it with --granularity DAILY.")
         for group in period["Groups"]:
             cost = group["Metrics"]["UnblendedCost"]
             check_currency(cost["Unit"])
@@ -115,18 +118,18 @@ def _cost_explorer(periods: list[Any]) -> Iterator[InvoiceLine]:
 
 
 def _bucket_day(bucket: Mapping[str, Any]) -> str:
-    """Return the UTC day of a bucket; raise InvoiceRefused for one of another length."""
+    """Return the UTC day of a bucket; raise InvoiceRefused for any other span."""
     if "start_time" in bucket:
         start, end = (
-            datetime.fromtimestamp(int(bucket[it]), UTC) for it in ("start_time", "end_time")
+            datetime.fromtimestamp(int(bucket[edge]), UTC) for edge in ("start_time", "end_time")
         )
     else:
         start, end = (
-            datetime.fromisoformat(bucket[it]).astimezone(UTC)
-            for it in ("starting_at", "ending_at")
+            datetime.fromisoformat(bucket[edge]).astimezone(UTC)
+            for edge in ("starting_at", "ending_at")
         )
     if (end - start).total_seconds() != _DAY_S or start.hour or start.minute:
-        raise InvoiceRefused("The report is not by UTC day: ask for buckets of a day.")
+        raise InvoiceRefused("The report is not by UTC day: request buckets of one day.")
     return f"{start:%Y-%m-%d}"
 
 

@@ -1,4 +1,4 @@
-"""The lines of an invoice, whatever its format: a name, a UTC day, an amount, tokens."""
+"""The lines of an invoice in any format: name, UTC day, amount, tokens."""
 
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
@@ -6,45 +6,45 @@ from typing import Final
 
 from msgspec import Struct
 
-# Amounts are in US dollars alone: no rate of exchange is known here.
+# Only US dollars are accepted, because no exchange rate is known here.
 CURRENCY: Final = "USD"
 
 
 class InvoiceRefused(Exception):
-    """A file that is not read: its format, currency or a field is another one."""
+    """A file that cannot be compared: unknown format, another currency, or an invalid field."""
 
 
 class InvoiceLine(Struct, frozen=True, kw_only=True):
-    """The bill of a provider under one name for one UTC day; None is not stated."""
+    """The amount that a provider billed under one name for one UTC day; None if not stated."""
 
-    # As `2026-11-21`.
     day: str
-    # The provider's name of the model, or of what it bills.
+    """ISO date, such as `2026-11-21`."""
     name: str
+    """The provider's name for the model, or for whatever else the line bills."""
     usd: Decimal | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
 
 
 def read_amount(value: object, what: str) -> Decimal:
-    """Return a stated amount; raise InvoiceRefused for what is no finite number."""
+    """Return a stated amount; raise InvoiceRefused unless the value is a finite number."""
     try:
         amount = Decimal(str(value))
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite():
-        raise InvoiceRefused(f"{what} is no amount: {str(value)[:40]!r}.")
+        raise InvoiceRefused(f"{what} is not an amount: {str(value)[:40]!r}.")
     return amount
 
 
 def check_currency(stated: object) -> None:
-    """Raise InvoiceRefused for amounts in another currency."""
+    """Raise InvoiceRefused if amounts are in another currency than US dollars."""
     if str(stated).upper() != CURRENCY:
         raise InvoiceRefused(f"Amounts are in {str(stated)[:10]!r}, not in {CURRENCY}.")
 
 
 def sum_lines(lines: Iterable[InvoiceLine]) -> list[InvoiceLine]:
-    """Sum the lines of the same day and name, in their order."""
+    """Return the lines with those of the same day and name summed, in order."""
     sums: dict[tuple[str, str], InvoiceLine] = {}
     for line in lines:
         place = (line.day, line.name)
@@ -59,9 +59,9 @@ def sum_lines(lines: Iterable[InvoiceLine]) -> list[InvoiceLine]:
     return [sums[place] for place in sorted(sums)]
 
 
-def _plus(one: Decimal | None, other: Decimal | None) -> Decimal | None:
-    return other if one is None else one if other is None else one + other
+def _plus(first: Decimal | None, second: Decimal | None) -> Decimal | None:
+    return second if first is None else first if second is None else first + second
 
 
-def _plus_count(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else one + other
+def _plus_count(first: int | None, second: int | None) -> int | None:
+    return second if first is None else first if second is None else first + second

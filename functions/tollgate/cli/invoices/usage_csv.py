@@ -1,8 +1,8 @@
-"""AWS's Cost and Usage Report 2.0 as CSV: the lines that are tokens.
+"""Lines about tokens in AWS's Cost and Usage Report 2.0, as CSV.
 
 Columns as in docs.aws.amazon.com/cur/latest/userguide/table-dictionary-cur2-line-item.html, usage
 types as in docs.aws.amazon.com/bedrock/latest/userguide/cost-mgmt-understanding-cur-data.html (seen
-2026-11-22). Its times are UTC; a usage type names a model, a region and a class of tokens.
+2026-11-22). Times are UTC; a usage type names a model, a region and a class of tokens.
 """
 
 import csv
@@ -22,13 +22,13 @@ _KIND: Final = "line_item_line_item_type"
 _COST: Final = "line_item_unblended_cost"
 _CURRENCY: Final = "line_item_currency_code"
 _COLUMNS: Final = frozenset({_START, _TYPE, _KIND, _COST, _CURRENCY})
-# Taxes, credits and fees are of no day's usage.
+# Taxes, credits and fees do not belong to the usage of a day.
 _KINDS: Final = frozenset({"Usage", "DiscountedUsage"})
 _TOKENS: Final = "token"
 
 
 def read_usage_csv(file: TextIO) -> Iterator[InvoiceLine]:
-    """Yield the lines of a report that are tokens; raise InvoiceRefused for another table."""
+    """Yield the report's lines about tokens; raise InvoiceRefused for another table."""
     rows = csv.DictReader(file)
     missing = _COLUMNS - set(rows.fieldnames or ())
     if missing:

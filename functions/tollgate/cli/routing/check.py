@@ -1,4 +1,4 @@
-"""`tollgate check`: the problems of a routing file, for people, for GitHub and for programs."""
+"""`tollgate check`: problems of a routing file, as text, GitHub annotations or JSON."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -27,17 +27,17 @@ from tollgate.settings import Settings
     default="text",
     show_default=True,
     type=click.Choice(["text", "github", "json"]),
-    help="For people, as annotations of a GitHub workflow, or for programs.",
+    help="As text, as annotations of a GitHub workflow, or as JSON.",
 )
 @click.option(
     "--template",
     default=Path("infra/template.yaml"),
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The template that pins which secret goes to which host, if it is there.",
+    help="The template that pins which host gets which secret; ignored if missing.",
 )
 def check(file: Path, style: str, template: Path) -> None:
-    """Check FILE and what it includes for development: exit status 1 if there are errors."""
+    """Check FILE and what it includes for development; the exit status is 1 if there are errors."""
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     inspection = inspect(
         file, dev=True, today=today, variables=Settings().variables, pinned=read_pins(template)
@@ -62,7 +62,7 @@ def _as_line(problem: Problem) -> str:
 
 
 def _summary(file: Path, routing: Routing, warnings: int) -> str:
-    """Sum up in one line what production would serve."""
+    """Return one line that sums up what production would serve."""
     counts = ", ".join(
         _count(len(entries), kind)
         for kind, entries in (
@@ -79,9 +79,9 @@ def _summary(file: Path, routing: Routing, warnings: int) -> str:
 
 
 def _as_github(file: Path, inspection: Inspection) -> str:
-    """Write workflow commands.
+    """Return the problems as workflow commands.
 
-    docs.github.com, "Workflow commands for GitHub Actions", 2026-11.
+    Format: docs.github.com, "Workflow commands for GitHub Actions", 2026-11.
     """
     return "\n".join(_annotation(problem) for problem in inspection.problems)
 

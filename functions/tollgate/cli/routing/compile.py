@@ -1,4 +1,4 @@
-"""`tollgate compile`: write the JSON of a routing file that functions read."""
+"""`tollgate compile`: write a routing file as the JSON that functions read."""
 
 from pathlib import Path
 
@@ -26,12 +26,12 @@ from tollgate.settings import Settings
     help="Leave out what FILE includes for development, or keep it.",
 )
 def compile_file(file: Path, output: Path, production: bool) -> None:
-    """Check FILE and write its compiled form; nothing is written if there are errors."""
+    """Check FILE and write its compiled form; write nothing if there are errors."""
     try:
         compiled = compile_catalog(file, dev=not production, variables=Settings().variables)
     except InvalidRouting as invalid:
         raise click.ClickException(f"{file.as_posix()} must not be used.\n{invalid}") from invalid
-    # Renamed when it is complete: a reader never sees half a catalog.
+    # The file is renamed when complete, so that no reader sees half a catalog.
     written = output.with_name(f"{output.name}.part")
     try:
         written.write_bytes(compiled.content)

@@ -1,4 +1,4 @@
-"""`tollgate explain`: the route of a request and its reasons, by a file or a running gateway."""
+"""`tollgate explain`: the route of a request with the reasons, by a file or a running gateway."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,7 +34,7 @@ _KEEP_DEV: Final = "\nWhat the file includes for development is left out; --dev 
 
 
 class _LocalKey(Struct, frozen=True, kw_only=True):
-    """An imagined key for an explanation by a file, and the moment whose prices hold."""
+    """An imaginary key for an explanation by a file, and the moment whose prices apply."""
 
     production: bool
     tier: str | None
@@ -44,7 +44,9 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
 
 @click.command()
 @click.argument("model", required=False)
-@click.option("--request", "given", type=click.File("rb"), help="A request in JSON; - reads it.")
+@click.option(
+    "--request", "given", type=click.File("rb"), help="A request in JSON; - reads standard input."
+)
 @click.option(
     "--format",
     "format_name",
@@ -53,7 +55,9 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
     type=click.Choice([each.name for each in FORMATS]),
     help="The client format of the request.",
 )
-@click.option("--prompt-tokens", type=click.IntRange(0, 10_000_000), help="Size of the prompt.")
+@click.option(
+    "--prompt-tokens", type=click.IntRange(0, 10_000_000), help="Size of the prompt in tokens."
+)
 @click.option("--output-tokens", type=click.IntRange(1), help="The request's max_tokens.")
 @click.option(
     "--has",
@@ -62,27 +66,30 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
     help="A part or a feature of the request.",
 )
 @click.option("--metadata", multiple=True, metavar="NAME=VALUE", help="Metadata of the request.")
-@click.option("--session", help="Its session_id, which decides the draws.")
+@click.option("--session", help="Session_id of the request, which decides weighted draws.")
 @click.option("--simulate", multiple=True, metavar="KIND@WHERE", help="A failure: 429@openai.")
 @click.option(
     "--file",
     default=Path("routing.yaml"),
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The routing file to explain by, unless a gateway is named.",
+    help="The routing file that explains, unless a gateway is named.",
 )
 @click.option(
     "--production/--dev",
     default=True,
     help="Leave out what FILE includes for development, or keep it.",
 )
-@click.option("--tier", help="By a file: the tier of the key.")
+@click.option("--tier", help="With a file: the tier of the key.")
 @click.option(
-    "--key-models", multiple=True, metavar="GLOB", help="By a file: the models of the key."
+    "--key-models", multiple=True, metavar="GLOB", help="With a file: the models of the key."
 )
-@click.option("--at", type=click.DateTime(), help="By a file: the moment in UTC; now otherwise.")
+@click.option("--at", type=click.DateTime(), help="With a file: the moment in UTC; now by default.")
 @click.option(
-    "--url", envvar="TOLLGATE_URL", show_envvar=True, help="Base URL of a gateway to ask instead."
+    "--url",
+    envvar="TOLLGATE_URL",
+    show_envvar=True,
+    help="Base URL of a gateway that explains instead of a file.",
 )
 @click.option("--secret", envvar="TOLLGATE_KEY", hidden=True)
 @click.option("--json", "as_data", is_flag=True, help="Print JSON.")
@@ -90,7 +97,7 @@ class _LocalKey(Struct, frozen=True, kw_only=True):
 def explain(ctx: click.Context, /, **options: Any) -> None:
     """Explain where a request for MODEL would go; nothing is sent to a provider.
 
-    Exit status 1 if it is refused, or if no endpoint serves it in the simulation.
+    The exit status is 1 if the request is refused, or if no endpoint serves it in the simulation.
     """
     described = Described(
         model=options["model"],
@@ -121,14 +128,14 @@ def explain(ctx: click.Context, /, **options: Any) -> None:
 
 
 def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
-    """Return True if a gateway explains: a URL of the environment yields to options of a file."""
+    """Return True if a gateway explains; options for a file override a URL from the environment."""
     stated = {
         name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
     local = sorted(stated & {"file", "production", "tier", "key_models", "at"})
     if "url" in stated and local:
         raise click.UsageError(
-            f"--{local[0].replace('_', '-')} belongs to a file, not to a gateway."
+            f"--{local[0].replace('_', '-')} applies to a file, not to a gateway."
         )
     return url is not None and not local
 
@@ -136,12 +143,12 @@ def _asks_gateway(ctx: click.Context, url: str | None) -> bool:
 def _body(
     ctx: click.Context, described: Described, file: BinaryIO | None, format_name: str
 ) -> bytes:
-    """Return the body to explain; options describe chat requests, and names in any format."""
+    """Return the body to explain. Descriptive options need a chat request; names fit any format."""
     given = _given(file, described.model)
     if format_name == CHAT_COMPLETIONS.name:
         return described.body(given)
     if file is None:
-        raise click.UsageError(f"--format {format_name} is the format of a --request.")
+        raise click.UsageError(f"--format {format_name} needs a --request of that format.")
     for name in ("prompt_tokens", "output_tokens", "has", "metadata"):
         if ctx.params[name]:
             option = name.replace("_", "-")
@@ -152,7 +159,7 @@ def _body(
 def _given(file: BinaryIO | None, model: str | None) -> dict[str, JsonValue]:
     if file is None:
         if model is None:
-            raise click.UsageError("Name a model, or give a request with --request.")
+            raise click.UsageError("Give a model, or a request with --request.")
         return {}
     try:
         given = from_json(file.read())
@@ -182,9 +189,9 @@ def _catalog(file: Path, *, production: bool) -> Catalog:
 def _by_file(
     catalog: Catalog, request: tuple[str, bytes], faults: tuple[str, ...], key: _LocalKey
 ) -> Any:
-    """Explain a request, its format and its body, as a gateway of this catalog would.
+    """Return the explanation that a gateway with this catalog would give for a request.
 
-    No endpoint rests, and none is measured.
+    The explanation assumes that no endpoint rests and that none has been measured.
     """
     clock = SystemClock()
     ids = IdSource(clock)

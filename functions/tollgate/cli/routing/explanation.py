@@ -1,4 +1,4 @@
-"""Render an explained plan for people: the route, its candidates, the simulated attempts."""
+"""Text of an explained plan: the route, its candidates, the simulated attempts."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -13,7 +13,7 @@ _GAP: Final = "  "
 
 
 def render_explanation(answer: Any) -> list[str]:
-    """Render the answer of `POST /v1/route/explain` as lines."""
+    """Return the answer of `POST /v1/route/explain` as lines."""
     lines = [_headline(answer), _sizes(answer), ""]
     lines += _aligned([_HEADS, *(_row(each) for each in _in_order(answer["candidates"]))])
     lines.append("")
@@ -25,7 +25,9 @@ def render_explanation(answer: Any) -> list[str]:
             lines.append(_rounds(rounds))
             lines += map(_tool, rounds["tools"])
         if any(each["reads"] and each["attempt"] for each in answer["candidates"]):
-            lines.append("Documents are not read here: a request holds their text and pages, too.")
+            lines.append(
+                "Documents are not read here: the real request also holds their text and pages."
+            )
     else:
         lines.append(f"Refused: {answer['error']['message']} ({answer['error']['code']})")
     if answer["simulation"] is not None:
@@ -46,8 +48,8 @@ def _headline(answer: Any) -> str:
 def _rounds(rounds: Any) -> str:
     results, fees = rounds["result_tokens"], _dollars(rounds["fees"])
     return (
-        f"That is for {rounds['rounds_max']} rounds with {results:,} tokens of results, and {fees} "
-        "for the tools that run."
+        f"That covers {rounds['rounds_max']} rounds with {results:,} tokens of results, and "
+        f"{fees} for the tools that run."
     )
 
 
@@ -65,7 +67,7 @@ def _sizes(answer: Any) -> str:
 
 
 def _in_order(candidates: Sequence[Any]) -> list[Any]:
-    """Sort the candidates of the plan by their attempt, and the others behind them."""
+    """Return the candidates of the plan in the order of their attempts, followed by the others."""
     return sorted(candidates, key=lambda each: each["attempt"] or len(candidates) + 1)
 
 
@@ -86,7 +88,7 @@ def _row(candidate: Any) -> tuple[str, ...]:
 
 
 def _remark(candidate: Any) -> str:
-    """Return what else is to be known of an endpoint that is tried."""
+    """Return the remarks on an endpoint that is tried."""
     resting = candidate["resting_until"]
     remarks = [
         "documents are read for it" if candidate["reads"] else "",
@@ -109,7 +111,7 @@ def _simulation(simulation: Any) -> Iterator[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align the rows in columns, without columns that are empty in all of them."""
+    """Return the rows aligned in columns, without columns that are empty in all rows."""
     heads, *body = rows
     used = [index for index in range(len(heads)) if any(row[index] for row in body)]
     widths = {index: max(len(row[index]) for row in rows) for index in used}
@@ -128,7 +130,7 @@ def _score(draw: Any) -> str:
 
 
 def _dollars(amount: Any) -> str:
-    """Write dollars with three digits after the point, or two significant ones if smaller."""
+    """Return dollars with three decimals, or two significant digits if the amount is smaller."""
     exact = Decimal(str(amount))
     places = max(_PLACES_MIN, 2 - exact.adjusted()) if exact else _PLACES_MIN
     return f"${exact:,.{places}f}"

@@ -1,4 +1,4 @@
-"""Insert the lines of one model into a routing file, without a change to any other line."""
+"""Insertion of one model into a routing file, without changing any other line."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,17 +16,17 @@ from tollgate.routing.price_sections import OverrideSection
 
 _CENTS_EXPONENT: Final = -2
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@()+-]*")
-# Text in YAML 1.2, something else to readers of YAML 1.1; `tollgate check` refuses them unquoted.
+# Strings in YAML 1.2 that YAML 1.1 reads as other values; `tollgate check` refuses them unquoted.
 _AMBIGUOUS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _INDENT: Final = "  "
 
 
 class Unplaceable(ValueError):
-    """A file into which the model cannot be inserted: it has errors, the model, or no models."""
+    """A file that cannot take the model: it has errors, has the model already, or has no models."""
 
 
 class ModelEntry(Struct, frozen=True, kw_only=True):
-    """A model with one endpoint, priced as it is published."""
+    """A model with one endpoint at a published price."""
 
     slug: str
     name: str
@@ -40,15 +40,15 @@ class ModelEntry(Struct, frozen=True, kw_only=True):
 
 
 def insert_model(path: Path, entry: ModelEntry) -> str:
-    """Return the file's text with the entry behind its author's models; or Unplaceable."""
+    """Return the file's text with the entry after its author's models; raise Unplaceable if not."""
     document = read_document(path, path.as_posix())
     if document.problems:
         raise Unplaceable(f"{path.as_posix()} cannot be read; `tollgate check` shows why")
     if ("models", entry.slug) in document.keys:
         place = document.place_text(("models", entry.slug))
         raise Unplaceable(
-            f"{entry.slug} is there already: {place}; another provider of it is one more of its "
-            "endpoints, written by hand"
+            f"{entry.slug} exists already: {place}; write another provider by hand, as one more "
+            "of its endpoints"
         )
     with path.open(encoding="utf-8", newline="") as file:
         lines = file.read().splitlines(keepends=True)
@@ -61,7 +61,7 @@ def insert_model(path: Path, entry: ModelEntry) -> str:
 
 
 def _position(document: YamlDocument, slug: str) -> tuple[int, str]:
-    """Return the number of lines before a new model, and the indentation of models."""
+    """Return the number of lines before the new model, and the indentation of models."""
     models = [where for where in document.keys if where[:1] == ("models",) and len(where) == 2]
     if not models or document.keys[models[0]].line == document.keys["models",].line:
         raise Unplaceable(f"{document.file} has no section models with a line for each model")
@@ -79,9 +79,9 @@ def _position(document: YamlDocument, slug: str) -> tuple[int, str]:
 
 
 def _is_between(line: str, indent: str) -> bool:
-    """Return True for an empty line, or a comment that is not indented deeper than models.
+    """Return True for an empty line, or for a comment that is not indented deeper than models.
 
-    Such a line belongs to the entry behind it.
+    Such a line belongs to the entry after it.
     """
     text = line.lstrip()
     return not text or (text.startswith("#") and len(line) - len(text) <= len(indent))
@@ -133,7 +133,7 @@ def _condition(value: object) -> str:
 
 
 def yaml_dollars(amount: Decimal) -> str:
-    """Write dollars with cents, and with all further digits."""
+    """Return dollars with two decimals, or more if the amount has more digits."""
     exact = amount.normalize()
     exponent = exact.as_tuple().exponent
     if isinstance(exponent, int) and exponent > _CENTS_EXPONENT:
@@ -142,7 +142,7 @@ def yaml_dollars(amount: Decimal) -> str:
 
 
 def yaml_text(value: str) -> str:
-    """Write a text as a YAML scalar, in quotes where it would be read as something else."""
+    """Return text as a YAML scalar, quoted if it would be read as something else."""
     plain = (
         _PLAIN.fullmatch(value)
         and ": " not in value

@@ -1,4 +1,4 @@
-"""`tollgate models`: write a model into a routing file, for a person to review and commit."""
+"""`tollgate models`: add a model to a routing file, for a person to review and commit."""
 
 import re
 from collections.abc import Iterator
@@ -36,11 +36,18 @@ def models() -> None:
 @models.command()
 @click.argument("model")
 @routing_file
-@click.option("--provider", help="Provider of the price; needed where several have it.")
-@click.option("--upstream", help="The provider's own name of it, if it differs.")
-@click.option("--name", help="Its name for people.")
-@click.option("--context", type=click.IntRange(1), help="Tokens; by default the published context.")
-@click.option("--max-output", type=click.IntRange(1), required=True, help="Tokens of an answer.")
+@click.option("--provider", help="Provider whose price is used; needed if several have one.")
+@click.option("--upstream", help="The provider's own name for the model, if it differs.")
+@click.option("--name", help="Display name of the model.")
+@click.option(
+    "--context", type=click.IntRange(1), help="Context in tokens; by default the published one."
+)
+@click.option(
+    "--max-output",
+    type=click.IntRange(1),
+    required=True,
+    help="Highest number of tokens of an answer.",
+)
 @click.option(
     "--input",
     "takes",
@@ -48,13 +55,13 @@ def models() -> None:
     default=("text",),
     show_default=True,
     type=click.Choice(get_args(Modality)),
-    help="A modality that it takes; repeat for others.",
+    help="An input modality of the model; may be repeated.",
 )
 @click.option(
     "--supports",
     multiple=True,
     type=click.Choice(get_args(Capability)),
-    help="A capability that it has; repeat for others.",
+    help="A capability of the model; may be repeated.",
 )
 def add(
     model: str,
@@ -70,12 +77,12 @@ def add(
 ) -> None:
     """Write MODEL, an author/slug, into FILE with its price from genai-prices, and show the change.
 
-    Its limits and abilities are not published there, so they are stated here. Nothing is written if
-    the file would have errors.
+    Limits and capabilities are stated as options, because genai-prices lacks them. Nothing is
+    written if the file would have errors.
     """
     today = datetime.fromtimestamp(SystemClock().now_s(), UTC).date()
     if not re.fullmatch(MODEL_SLUG, model):
-        raise click.UsageError(f"{model}: a model is named author/model, in lower case")
+        raise click.UsageError(f"{model}: write author/model, in lower case")
     try:
         routing = load(file, variables=Settings().variables)
         chosen, its_name, price = _offer(
@@ -83,7 +90,7 @@ def add(
         )
         tokens = price.context if context is None else context
         if tokens is None:
-            raise Unpublished(f"{SOURCE} has no context of {its_name}: state it with --context")
+            raise Unpublished(f"{SOURCE} has no context for {its_name}: state it with --context")
         entry = ModelEntry(
             slug=model,
             name=name or model.partition("/")[2],
@@ -102,18 +109,20 @@ def add(
         raise click.ClickException(str(refused)) from refused
     if price.unstatable:
         click.echo(
-            f"Left out, since a routing file has no rate for it: {', '.join(price.unstatable)}"
+            f"Left out, because a routing file has no rate for it: {', '.join(price.unstatable)}"
         )
-    click.echo("Review it, and commit it with what `tollgate permissions` changes.")
+    click.echo(
+        "Review the change, and commit it together with what `tollgate permissions` changes."
+    )
 
 
 def _offer(
     routing: Routing, model: str, *, provider: str | None, upstream: str | None, today: date
 ) -> tuple[str, str, Published]:
-    """Return the provider, its name of the model and its price; Unpublished unless one fits."""
+    """Return provider, upstream name and price of a model; raise Unpublished unless one fits."""
     if provider is not None and provider not in routing.providers:
         raise click.ClickException(
-            f"{provider} is no provider of the file: {', '.join(sorted(routing.providers))}"
+            f"the file has no provider {provider}: {', '.join(sorted(routing.providers))}"
         )
     chosen = [provider] if provider else list(routing.providers)
     names = (upstream,) if upstream else _likely_names(model)
@@ -129,7 +138,7 @@ def _offer(
         case [] if provider and not is_published(routing.providers[provider]):
             raise Unpublished(
                 f"{SOURCE} has no prices of {provider}: write {model} into the file by hand, "
-                "with the page that its price is from as `source`"
+                "with the page that states the price as `source`"
             )
         case []:
             raise Unpublished(
@@ -138,11 +147,11 @@ def _offer(
             )
         case _:
             places = ", ".join(f"{slug} ({its_name})" for slug, its_name, _ in offers)
-            raise Unpublished(f"{model} is priced at several providers, choose: {places}")
+            raise Unpublished(f"{model} has a price at several providers, choose one: {places}")
 
 
 def _likely_names(model: str) -> tuple[str, ...]:
-    """List the likely upstream names: with the author or without, with dots or with hyphens."""
+    """Return likely upstream names: with or without the author, with dots or hyphens."""
     short = model.partition("/")[2]
     return tuple(dict.fromkeys((model, short, short.replace(".", "-"))))
 
@@ -158,18 +167,20 @@ def _published_as(
 
 
 def _write(file: Path, content: str, today: date) -> None:
-    """Replace the file and print the change; InvalidRouting if it would have errors."""
+    """Replace the file and print the change; raise InvalidRouting if the result has errors."""
     before = file.read_text(encoding="utf-8")
     written = file.with_name(f"{file.name}.part")
     written.write_text(content, encoding="utf-8", newline="")
     try:
         inspection = inspect(written, dev=True, today=today, variables=Settings().variables)
         problems = [
-            replace(it, file=file.as_posix()) if it.file == written.as_posix() else it
-            for it in inspection.problems
+            replace(problem, file=file.as_posix())
+            if problem.file == written.as_posix()
+            else problem
+            for problem in inspection.problems
         ]
         if inspection.errors:
-            raise InvalidRouting([it for it in problems if it.severity == "error"])
+            raise InvalidRouting([problem for problem in problems if problem.severity == "error"])
         written.replace(file)
     finally:
         written.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""`tollgate permissions`: give the chat function the permissions for a routing file, and no more.
+"""`tollgate permissions`: grant the chat function what a routing file needs, and nothing more.
 
-The statements stand in the template itself, between two marks, so that a pull request that adds a
-model or a provider shows the new permissions of the chat function. Between two other marks stand
-the pairs of secrets and hosts, as metadata of the function's role: an update of a stack may change
-the metadata of a resource alone, but not that of the template ("CloudFormation template Metadata
+The statements are in the template, between two marks, so that a pull request that adds a model or a
+provider shows the new permissions of the chat function. Between two other marks are the pairs of
+secrets and hosts, as metadata of the function's role, because a stack update that changes only
+metadata works for a resource, not for the template itself ("CloudFormation template Metadata
 syntax", 2026-11).
 """
 
@@ -37,7 +37,9 @@ _PINS: Final = "KeyHosts"
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="The template whose marked lines are rewritten.",
 )
-@click.option("--check", is_flag=True, help="Change nothing; exit status 1 if lines would change.")
+@click.option(
+    "--check", is_flag=True, help="Change nothing; the exit status is 1 if lines would change."
+)
 def permissions(file: Path, template: Path, check: bool) -> None:
     """Write into the template what FILE may invoke, and which hosts may get which secrets."""
     try:
@@ -59,7 +61,7 @@ def permissions(file: Path, template: Path, check: bool) -> None:
 
 
 def read_pins(template: Path) -> frozenset[str] | None:
-    """Return the pairs that a template pins; None if it is not there or has no marks."""
+    """Return the pairs that a template pins; None if the file is missing or has no marks."""
     if not template.is_file():
         return None
     marked = re.search(
@@ -69,7 +71,7 @@ def read_pins(template: Path) -> frozenset[str] | None:
 
 
 def list_missing(template: str, needed: Permissions) -> list[str]:
-    """List the ARNs and pins that a deployed template does not name, in YAML or in JSON."""
+    """Return the ARNs and pins that a deployed template, in YAML or JSON, lacks."""
     return [name for name in needed.all_names if not _names(template, name)]
 
 
@@ -78,7 +80,7 @@ def _names(template: str, name: str) -> bool:
 
 
 def write_permissions(template: str, needed: Permissions) -> str:
-    """Return the template with these permissions between its marks; ClickException without."""
+    """Return the template with these permissions; raise ClickException if it has no marks."""
     hosts = [f"{_PINS}:", *(f"  - {pin}" for pin in needed.key_hosts)]
     if not needed.key_hosts:
         hosts = [f"{_PINS}: []"]
@@ -101,7 +103,7 @@ def _statements(needed: Permissions) -> Iterator[str]:
     yield from _statement("bedrock:CountTokens", needed.counted_models)
     yield from _statement("bedrock:InvokeModelWithResponseStream", needed.models)
     yield from _statement("bedrock:InvokeModel", needed.whole_models)
-    # By its API reference (2026-11-21) the streaming call needs this action too.
+    # According to its API reference (2026-11-21), the streaming call needs this action too.
     yield from _statement("sagemaker:InvokeEndpoint", needed.sagemaker_endpoints)
     for action in needed.actions:
         yield from ("- Effect: Allow", f"  Action: {action}", '  Resource: "*"')

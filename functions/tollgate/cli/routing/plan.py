@@ -1,4 +1,4 @@
-"""`tollgate plan`: the effects of a change of routing.yaml on cost and traffic."""
+"""`tollgate plan`: the effects of a change to routing.yaml on cost and traffic."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class _Misused(click.UsageError):
 
 
 class _Plan(click.Command):
-    """A command whose wrong use exits with 1, not with click's 2, which stands for changes."""
+    """A command that exits with 1 on wrong usage, because click's 2 means "changes" here."""
 
     @override
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
@@ -71,7 +71,7 @@ class _Plan(click.Command):
 @click.option(
     "--traffic",
     type=click.File("rb"),
-    help="Recorded traffic, as `tollgate generations export` writes it; - reads it.",
+    help="Recorded traffic, as written by `tollgate generations export`; - reads standard input.",
 )
 @click.option(
     "--url",
@@ -84,7 +84,7 @@ class _Plan(click.Command):
     "--since",
     default="7d",
     show_default=True,
-    help="Age of the oldest traffic of a gateway: 7d, 12h.",
+    help="Age of the oldest traffic read from a gateway: 7d, 12h.",
 )
 @click.option("--markdown", "style", flag_value="markdown", help="Print a comment for GitHub.")
 @click.option("--json", "style", flag_value="json", help="Print JSON.")
@@ -102,11 +102,11 @@ def plan(
 ) -> None:
     """Review a change of the routing file, and replay recorded traffic through it.
 
-    A revision is one of git or another file. HEAD is the working tree if it is left out, BASE the
-    last commit; BASE...HEAD compares with their last common commit.
+    A revision is one of git, or another file. Without HEAD, the working tree is compared; without
+    BASE, with the last commit. BASE...HEAD compares HEAD with the last common commit.
 
-    Exit status 0 if no request would notice, 2 if one would, 1 if there is no plan or HEAD must not
-    be used.
+    The exit status is 0 if no request would notice, 2 if one would, and 1 if there is no plan or
+    HEAD must not be used.
     """
     now_s = SystemClock().now_s()
     today = datetime.fromtimestamp(now_s, UTC).date()
@@ -124,7 +124,7 @@ def plan(
 
 
 def exit_status(review: Review) -> int:
-    """Return 0 for no change, 1 for an error, 2 for changes, as terraform -detailed-exitcode."""
+    """Return 0 for no change, 1 for an error, 2 for changes, like terraform -detailed-exitcode."""
     if review.errors:
         return EXIT_ERROR
     return EXIT_SAME if review.label is None else EXIT_CHANGES
@@ -158,7 +158,7 @@ def _review(
 
 
 def _revisions(names: Sequence[str], file: Path, today: date) -> tuple[Revision, Revision]:
-    """Read base and head by the names on the command line."""
+    """Return base and head by the names on the command line."""
     if len(names) > 2:
         raise click.ClickException("Name two revisions at most: BASE HEAD.")
     if len(names) == 2:
@@ -183,9 +183,10 @@ def _revision(name: str, file: Path, today: date) -> Revision:
 def _traffic(
     file: BinaryIO | None, source: Mapping[str, str | None], *, now_s: float, named: bool
 ) -> Iterator[RecordedRequest] | None:
-    """Return the traffic to replay, read as it is consumed; None if none is named.
+    """Return the traffic to replay, read while it is consumed; None if no source is named.
 
-    A URL of the environment without a key is ignored: the workflow of a fork has one.
+    A gateway URL from the environment is ignored without a key, which is the case in workflows of
+    forks.
     """
     url, secret, since = source["url"], source["secret"], source["since"]
     if file is not None:
@@ -201,4 +202,4 @@ def _recorded(generations: Iterator[Any]) -> Iterator[RecordedRequest]:
         try:
             yield msgspec.convert(generation, RecordedRequest)
         except msgspec.ValidationError as invalid:
-            raise BadTraffic("the gateway is of another version than this command") from invalid
+            raise BadTraffic("the gateway runs another version than this command") from invalid

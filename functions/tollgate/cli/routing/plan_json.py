@@ -1,4 +1,4 @@
-"""Render a review for programs; amounts are exact, as text."""
+"""JSON of a review, for programs; amounts are exact, as text."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -14,7 +14,7 @@ _Json: TypeAlias = Mapping[str, object] | None
 
 
 def as_data(review: Review) -> str:
-    """Render the whole review as JSON."""
+    """Return the whole review as JSON."""
     return to_json(
         {
             "base": review.base,

@@ -1,7 +1,7 @@
-"""Render a review as a comment on a pull request: figures, losses, and the rest folded.
+"""A review as a comment on a pull request: figures and losses first, the rest folded.
 
-All text that a pull request may contain stands in fenced blocks, in which GitHub renders no markup,
-links or mentions.
+All text that a pull request may contain is in fenced blocks, where GitHub renders no markup, links
+or mentions.
 """
 
 import re
@@ -25,9 +25,10 @@ from tollgate.routing.file.problems import Problem, render_text
 from tollgate.routing.review.replay import TrafficReplay
 from tollgate.routing.review.review import Review
 
-# The workflow finds its comment by the first line, and the label in it.
+# The workflow finds its comment by this first line, and reads the label from it.
 MARKER: Final = "<!-- tollgate-plan"
-# GitHub takes 65,536 characters, which are never more than bytes; the frame needs some of them.
+# GitHub accepts 65,536 characters. Bytes are at least as many as characters, and the frame takes
+# some of them.
 _BREAKING_BYTES_MAX: Final = 16_000
 _DEPLOY_BYTES_MAX: Final = 4_000
 _OTHER_BYTES_MAX: Final = 20_000
@@ -38,7 +39,7 @@ _NOTES_BYTES_MAX: Final = 8_000
 
 
 def as_markdown(review: Review) -> str:
-    """Render the whole comment, shorter than GitHub's limit."""
+    """Return the whole comment, shorter than GitHub's limit."""
     return "\n".join(_lines(review))
 
 
@@ -78,7 +79,7 @@ def _lines(review: Review) -> Iterator[str]:
 
 
 def _errors(review: Review) -> Iterator[str]:
-    """Yield the errors; those about secrets first, in lines that GitHub shows in red."""
+    """Yield the errors: first those about secrets, in lines that GitHub shows in red."""
     secrets = [problem for problem in review.errors if problem.endangers_secret]
     others = [problem for problem in review.errors if not problem.endangers_secret]
     if secrets:
@@ -166,5 +167,5 @@ def _fenced(lines: Sequence[str], language: str, bytes_max: int) -> Iterator[str
 
 
 def _code(name: str) -> str:
-    """Replace the characters of a name that would end its inline code."""
+    """Return a name without the characters that would end its inline code."""
     return make_printable(name).replace("`", "'")

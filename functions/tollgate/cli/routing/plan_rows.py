@@ -1,4 +1,4 @@
-"""Rows of a review for people: losses first, then the other differences."""
+"""Rows of a review: losses first, then the other differences."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -22,7 +22,7 @@ _Place = TypeVar("_Place", str, tuple[str, ...], tuple[str, str], tuple[str, str
 
 
 class ReviewRow(Struct, frozen=True):
-    """One line: a sign as in a diff, the kind of subject, its name, and the difference."""
+    """A line of a review: a sign as in a diff, kind and name of the subject, and the difference."""
 
     sign: Sign
     what: str
@@ -31,19 +31,19 @@ class ReviewRow(Struct, frozen=True):
 
 
 def secret_rows(review: Review) -> list[ReviewRow]:
-    """List the secrets that go to another host."""
+    """Return a row for each secret that would go to another host."""
     return [
         ReviewRow("-", "sends", move.secret, _secret_move(move)) for move in review.secret_moves
     ]
 
 
 def deploy_rows(review: Review) -> list[ReviewRow]:
-    """List what a stack has to know before the head can be published."""
+    """Return rows for what must be deployed before the head can be published."""
     return [ReviewRow("!", "deploy", name) for name in review.deploy_first]
 
 
 def breaking_rows(review: Review) -> list[ReviewRow]:
-    """List the removals, the refused requests and the promises that will break."""
+    """Return rows for removals, refused requests and promises that will break."""
     rows = [_changed(change, review) for change in review.removals]
     rows += [ReviewRow("!", "promise", found.route, _promise(found)) for found in review.promises]
     if review.replay is not None:
@@ -55,7 +55,7 @@ def breaking_rows(review: Review) -> list[ReviewRow]:
 
 
 def other_rows(review: Review) -> list[ReviewRow]:
-    """List the other differences, and their effects on traffic."""
+    """Return rows for the other differences, and for their effects on traffic."""
     rows = [
         _changed(change, review)
         for change in review.changes
@@ -65,12 +65,12 @@ def other_rows(review: Review) -> list[ReviewRow]:
 
 
 def note_rows(review: Review) -> list[ReviewRow]:
-    """List the differences of values for people."""
+    """Return rows for changed values that only people read."""
     return [_changed(change, review) for change in review.changes if change.what == "note"]
 
 
 def align_rows(rows: Sequence[ReviewRow]) -> list[str]:
-    """Align the rows in columns, and clip lines that are too long."""
+    """Return the rows aligned in columns; clip lines that are too long."""
     what = max((len(row.what) for row in rows), default=0)
     subject = min(max((len(row.subject) for row in rows), default=0), _SUBJECT_WIDTH_MAX)
     lines = (
@@ -82,19 +82,19 @@ def align_rows(rows: Sequence[ReviewRow]) -> list[str]:
 
 
 def make_printable(text: str) -> str:
-    """Replace characters of a file's text that would colour, hide or break a line."""
+    """Return text without the characters that would colour, hide or break a line."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def format_money(amount_nano_usd: int) -> str:
-    """Write dollars with cents, or with two significant digits if there are fewer."""
+    """Return dollars with cents, or with two significant digits if the amount is smaller."""
     exact = usd(amount_nano_usd)
     places = max(_CENTS, 1 - exact.adjusted()) if exact else _CENTS
     return f"{'-' if exact < 0 else ''}${abs(exact):,.{places}f}"
 
 
 def format_rise(before_nano_usd: int, after_nano_usd: int) -> str:
-    """Write a difference as `+$10.18, +0.2 %`."""
+    """Return a difference, such as `+$10.18, +0.2 %`."""
     more = after_nano_usd - before_nano_usd
     sign = "-" if more < 0 else "+"
     amount = f"{sign}{format_money(abs(more))}"
@@ -104,7 +104,7 @@ def format_rise(before_nano_usd: int, after_nano_usd: int) -> str:
 
 
 def format_percent(part: int, whole: int) -> str:
-    """Write a share as `1.8 %`."""
+    """Return a share, such as `1.8 %`."""
     share = Decimal(part) / Decimal(whole) * 100 if whole else Decimal(0)
     return f"{share.quantize(_TENTH)} %"
 
@@ -129,9 +129,9 @@ def _fact(fact: Fact) -> str:
 
 
 def _share(change: Change, replay: TrafficReplay | None) -> str:
-    """Write the share of traffic that the base sends to the changed model or endpoint first.
+    """Return the share of traffic whose first attempt at the base went to the changed subject.
 
-    Of a tool it is the share that ran it.
+    The share of a tool is the share of requests that ran it.
     """
     if (
         replay is None

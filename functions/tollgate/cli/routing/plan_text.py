@@ -1,4 +1,4 @@
-"""Render a review for a terminal."""
+"""Text of a review for a terminal."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -32,12 +32,12 @@ DEPLOY_FIRST: Final = (
 
 
 def as_text(review: Review) -> str:
-    """Render the review, losses first."""
+    """Return the review as text, losses first."""
     return "\n".join(_lines(review))
 
 
 def describe_span(replay: TrafficReplay) -> str:
-    """Write the extent of a replay as `412,306 requests, 2026-11-14 to 2026-11-21`."""
+    """Return the extent of a replay, such as `412,306 requests, 2026-11-14 to 2026-11-21`."""
     if not replay.requests:
         return "no requests"
     first, last = (
@@ -48,7 +48,7 @@ def describe_span(replay: TrafficReplay) -> str:
 
 
 def describe_exactness(replay: TrafficReplay) -> str:
-    """State the limits of a replay's figures."""
+    """Return a sentence on the limits of a replay's figures."""
     recorded = format_percent(replay.as_recorded, replay.requests)
     sentences = (
         f"First attempts, with no endpoint resting, at the recorded tokens and times; {recorded} "
@@ -57,7 +57,7 @@ def describe_exactness(replay: TrafficReplay) -> str:
     if replay.refused or replay.admitted:
         sentences += " Spend is of what both serve."
     if replay.unplanned:
-        sentences += f" {replay.unplanned:,} lost records say nothing of their requests."
+        sentences += f" {replay.unplanned:,} lost records do not describe their requests."
     return sentences
 
 

@@ -1,7 +1,7 @@
-"""Convert prices of genai-prices to those of a routing file, for review; no bill is made of them.
+"""Conversion of genai-prices to prices of a routing file, for review but never for bills.
 
-The package has prices by date, by hour and by size of the prompt, and needs no network. Units that
-a routing file cannot state are named.
+The package has prices by date, by hour and by size of the prompt, and needs no network. The
+conversion names units that a routing file cannot state.
 """
 
 import re
@@ -22,7 +22,7 @@ from genai_prices.types import (
 )
 from msgspec import Struct
 
-from tollgate.core.request import WorkKind
+from tollgate.core.work.kinds import WORK_KINDS, WorkKind
 from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import ProviderSection
 
@@ -46,7 +46,7 @@ _RATES: Final = {
     "web_searches_kcount": "web_search",
 }
 _PER_THOUSAND: Final = frozenset({"requests_kcount", "web_searches_kcount"})
-# The class whose rate is billed for a class without a rate of its own.
+# The class whose rate is billed for a class that has no rate.
 _BILLED_AS: Final = {
     "cache_read": "input",
     "cache_read_audio": "cache_read",
@@ -57,17 +57,9 @@ _BILLED_AS: Final = {
     "image_input": "input",
     "image_output": "output",
 }
-# Some publish rates for models that have no such tokens: those that a kind has.
-_RATES_OF_INPUTS: Final = frozenset({"input", "request"})
-_RATES_OF_KIND: Final[Mapping[WorkKind, Set[str]]] = {
-    "chat": frozenset(_RATES.values()) - {"audio_hour", "characters"},
-    "image": _RATES_OF_INPUTS | {"output", "image_input", "image_output"},
-    "speech": _RATES_OF_INPUTS | {"output", "audio_output", "characters"},
-    "transcription": _RATES_OF_INPUTS | {"output", "audio_input", "audio_hour"},
-}
 # The rates of a result that may be charged for without any tokens.
 _PIECES: Final = frozenset({"audio_hour", "characters"})
-# Published hours have a fixed offset from UTC, so that any day converts them.
+# Published hours have a fixed offset from UTC, so any day serves for their conversion.
 _ANY_DAY: Final = date(2000, 1, 1)
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 
@@ -75,17 +67,17 @@ PublishedRates: TypeAlias = dict[str, Decimal]
 
 
 class Unpublished(LookupError):
-    """Nothing is published for an endpoint, or nothing that a routing file can state."""
+    """No price is published for an endpoint, or none that a routing file can state."""
 
 
 class Published(Struct, frozen=True, kw_only=True):
     """The published price of one model from a day on."""
 
-    upstream: str  # the publisher's own name of the model
+    upstream: str  # the publisher's own name for the model
     context: int | None
     price: PriceSection
     overrides: tuple[OverrideSection, ...]
-    unstatable: tuple[str, ...]  # its units for which a routing file has no rate
+    unstatable: tuple[str, ...]  # published units for which a routing file has no rate
 
 
 def is_published(row: ProviderSection) -> bool:
@@ -100,15 +92,15 @@ def is_published(row: ProviderSection) -> bool:
 def find_published_price(
     row: ProviderSection, upstream: str, day: date, *, kind: WorkKind = "chat"
 ) -> Published:
-    """Find the price of a provider's model from a day on; Unpublished if there is none."""
+    """Return the price of a provider's model from a day on; raise Unpublished if none exists."""
     return convert_price(_model(_publisher(row), upstream), day, kind=kind)
 
 
 def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Published:
-    """Convert a published price to a routing file's; Unpublished without rates for tokens."""
+    """Return a published price in a routing file's form; raise Unpublished without token rates."""
     base, later = _from(day, model)
     rates = _plain(base)
-    known = _RATES_OF_KIND.get(kind, _RATES_OF_INPUTS)
+    known = _known_rates(kind)
     rates = {name: rate for name, rate in rates.items() if name in known}
     if not _PIECES.isdisjoint(rates):
         rates = {"input": Decimal(0), **rates}
@@ -123,6 +115,14 @@ def convert_price(model: ModelInfo, day: date, *, kind: WorkKind = "chat") -> Pu
         overrides=tuple(_overrides(base, later)),
         unstatable=tuple(sorted(units - _RATES.keys())),
     )
+
+
+def _known_rates(kind: WorkKind) -> Set[str]:
+    """Return the rates that a kind can have; some publishers state rates that no model can bill."""
+    if kind == "chat":
+        return frozenset(_RATES.values()) - _PIECES
+    # Published prices of cache reads are taken over for chat alone.
+    return WORK_KINDS[kind].rates - {"cache_read"}
 
 
 def _publisher(row: ProviderSection) -> Provider:
@@ -143,9 +143,9 @@ def _model(publisher: Provider, upstream: str) -> ModelInfo:
 
 
 def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[ConditionalPrice]]:
-    """Return the price of a day, and those that replace it at some hours or from a later day.
+    """Return the price of a day, and the prices that replace it at some hours or from a later day.
 
-    Of several that hold, the last one counts.
+    If several prices apply at once, the last one counts.
     """
     if isinstance(model.prices, ModelPrice):
         return model.prices, ()
@@ -160,7 +160,7 @@ def _from(day: date, model: ModelInfo) -> tuple[ModelPrice, Sequence[Conditional
 
 
 def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[OverrideSection]:
-    """Yield tiers and later prices; a later one states every rate, to replace the whole price."""
+    """Yield tiers and later prices, which state every rate because they replace the whole price."""
     yield from _tiers(base, {}, set())
     stated = set(_plain(base))
     for conditional in later:
@@ -173,7 +173,7 @@ def _overrides(base: ModelPrice, later: Sequence[ConditionalPrice]) -> Iterator[
 
 
 def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
-    """Return the rates billed for classes without a rate; a request without one is free."""
+    """Return the rates billed for classes without a rate; requests without a rate are free."""
     return {
         name: rates[_billed_like(name, rates)] if name in _BILLED_AS else Decimal(0)
         for name in unstated
@@ -181,7 +181,7 @@ def _billed_as(rates: PublishedRates, unstated: Set[str]) -> PublishedRates:
 
 
 def _billed_like(name: str, stated: PublishedRates) -> str:
-    """Return the class with a rate as which a class without one is billed."""
+    """Return the class whose rate is billed for a class without a rate."""
     like = _BILLED_AS[name]
     return like if like in stated else _billed_like(like, stated)
 
@@ -189,7 +189,7 @@ def _billed_like(name: str, stated: PublishedRates) -> str:
 def _tiers(
     price: ModelPrice, when: Mapping[str, object], unstated: Set[str]
 ) -> Iterator[OverrideSection]:
-    """Yield the rates of larger prompts; `unstated` classes take those they are billed as."""
+    """Yield the rates of larger prompts, with the rates at which `unstated` classes are billed."""
     stated = _plain(price)
     by_size: dict[int, PublishedRates] = {}
     for unit, amount in _units(price).items():

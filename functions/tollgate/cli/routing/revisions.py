@@ -1,4 +1,4 @@
-"""Read a routing file from the working tree, from another file, or at a revision of git."""
+"""Reading of a routing file in the working tree, in another file, or at a revision of git."""
 
 import posixpath
 import shutil
@@ -40,17 +40,17 @@ class Revision(Struct, frozen=True, kw_only=True):
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """The problems for which the file must not be used."""
+        """The problems that forbid using the file."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog as functions read it; without a routing, an empty one."""
+        """The catalog as functions read it; an empty one without a routing."""
         return Catalog.from_json(canonical_json(self.routing or Routing(version=1)))
 
 
 def read_file(file: Path, name: str, today: date) -> Revision:
-    """Read a file of this machine, with the files that it includes."""
+    """Return a file on this machine, with the files that it includes."""
     found = inspect(file, dev=False, today=today, variables=Settings().variables)
     return Revision(
         name=name, routing=found.routing, problems=found.problems, exists=file.is_file()
@@ -58,7 +58,7 @@ def read_file(file: Path, name: str, today: date) -> Revision:
 
 
 def read_commit(reference: str, file: Path, today: date) -> Revision:
-    """Read a file of a commit, with the files of the same commit that it includes."""
+    """Return a file of a commit, with the files of the same commit that it includes."""
     commit = resolve_commit(reference)
     top = Path(_git("rev-parse", "--show-toplevel").decode().strip())
     try:
@@ -84,9 +84,9 @@ def read_commit(reference: str, file: Path, today: date) -> Revision:
 def resolve_commit(reference: str) -> str:
     """Return the full hash of the commit that a reference names."""
     if not reference or reference.startswith("-"):
-        raise click.ClickException(f"{reference!r} is no revision of git.")
+        raise click.ClickException(f"{reference!r} is not a revision of git.")
     arguments = ("rev-parse", "--verify", "--end-of-options", f"{reference}^{{commit}}")
-    return _git(*arguments, refusal=f"{reference!r} is no revision of git").decode().split()[-1]
+    return _git(*arguments, refusal=f"{reference!r} is not a revision of git").decode().split()[-1]
 
 
 def find_merge_base(one: str, other: str) -> str:
@@ -95,17 +95,19 @@ def find_merge_base(one: str, other: str) -> str:
 
 
 def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
-    """Yield all files of a commit that an `include` may match; `inspect` matches exactly."""
+    """Yield every file of a commit that an `include` may match; `inspect` later matches exactly."""
     globs = read_document(root / path, path).value(("include",))
     folder = posixpath.dirname(path)
     found: set[str] = set()
     for glob in globs if isinstance(globs, tuple) else ():
         wanted = posixpath.normpath(posixpath.join(folder, str(glob)))
-        # Folders first, then `..`, could lead anywhere: `**` may stand for no folder at all.
+        # `..` is allowed only at the beginning: after a folder such as `**`, which may match no
+        # folder, it could lead anywhere.
         inside = dropwhile(lambda part: part == "..", str(glob).split("/"))
         if wanted.startswith(("/", "..")) or ".." in inside:
             raise click.ClickException(f"{path} includes {glob}, which is not in the repository.")
-        # `*` crosses folders here and `**/` may be none: more files match, never fewer.
+        # fnmatch's `*` crosses folders, and `**/` may match no folder: this matches more files,
+        # never fewer.
         loose = wanted.replace("**/", "*")
         found |= {blob for blob in blobs if fnmatchcase(blob, loose) or blob == wanted}
     if len(found) > FILES_MAX:
@@ -114,7 +116,7 @@ def _included(root: Path, path: str, blobs: dict[str, str]) -> Iterator[str]:
 
 
 def _blobs(commit: str) -> dict[str, str]:
-    """Return the regular files of a commit, up to a routing file's size: path and blob."""
+    """Return path and blob of a commit's regular files, up to the size of a routing file."""
     blobs: dict[str, str] = {}
     for row in _git("ls-tree", "-r", "-l", "-z", "--full-tree", commit).split(b"\0"):
         if row:
@@ -127,7 +129,7 @@ def _blobs(commit: str) -> dict[str, str]:
 
 def _write(root: Path, path: str, blob: str) -> None:
     if ".." in PurePosixPath(path).parts:
-        raise click.ClickException(f"{path} is no path of a file.")
+        raise click.ClickException(f"{path} is not the path of a file.")
     place = root / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(_git("cat-file", "blob", blob))
@@ -143,7 +145,7 @@ def _without_folder(problem: Problem, root: Path) -> Problem:
 
 
 def _git(*arguments: str, refusal: str = "git refuses") -> bytes:
-    """Run git and return its output; ClickException with its own words if it refuses."""
+    """Run git and return its output; raise ClickException with git's message if it fails."""
     program = shutil.which("git")
     if program is None:
         raise click.ClickException("git is not installed.")

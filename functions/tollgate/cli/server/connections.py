@@ -1,4 +1,4 @@
-"""Limit the heads of requests and the time that connections wait for one."""
+"""Limits on request heads, and on the time that connections wait for a request."""
 
 import asyncio
 import contextlib
@@ -24,22 +24,23 @@ _GONE_WITHIN_S: Final = 1.0
 
 
 class ConnectionLimits(Struct, frozen=True, kw_only=True):
-    """Limits of heads, and of connections without a request."""
+    """Limits on request heads, and on connections without a request."""
 
     head_bytes_max: int = 16_384
     """Bytes of the request line and the headers."""
     waiting_s: float = 75
-    """Seconds that a new connection, or one whose last request was answered, waits for a head.
+    """Seconds that a connection may wait for the head of its first or next request.
 
-    Load balancers close an idle connection after 60 s. With more, no load balancer sends a request
-    into a connection that is being closed (ELB user guide, "Connection idle timeout", 2026-11-21).
+    Load balancers close an idle connection after 60 s. A longer limit here makes sure that no load
+    balancer sends a request into a connection that is being closed (ELB user guide, "Connection
+    idle timeout", 2026-11-21).
     """
     waiting_max: int = 500
-    """Connections that may wait. One more, and the connection that has waited longest is closed."""
+    """Connections that may wait. One more closes the connection that has waited longest."""
 
 
 class _Connection(socket.socket):
-    """An accepted connection that reports its close."""
+    """An accepted connection that reports when it is closed."""
 
     requests = 0
 
@@ -61,8 +62,9 @@ class GuardedListener(socket.socket):
     """
 
     def __init__(self, family: int, limits: ConnectionLimits) -> None:
-        # asyncio turns Nagle's algorithm off only for sockets that name their protocol: with it,
-        # small answers on a kept connection wait 40 ms for the client's delayed acknowledgement.
+        # asyncio disables Nagle's algorithm only for sockets that name their protocol. With Nagle's
+        # algorithm, small answers on a reused connection wait 40 ms for the client's delayed
+        # acknowledgement.
         super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self.limits = limits
         self._open: dict[Any, _Connection] = {}
@@ -77,13 +79,13 @@ class GuardedListener(socket.socket):
         return connection, address
 
     def begin_request(self, client: Any) -> None:
-        """Note that the head of a request has arrived from an address."""
+        """Record that the head of a request has arrived from an address."""
         if (connection := self._open.get(client)) is not None:
             connection.requests += 1
             self._stop_waiting(connection)
 
     def end_request(self, client: Any) -> None:
-        """Note that a request has been answered; its successor may have begun before."""
+        """Record that a request has been answered; the next request may have begun before."""
         if (connection := self._open.get(client)) is not None:
             connection.requests -= 1
             if not connection.requests:
@@ -97,8 +99,8 @@ class GuardedListener(socket.socket):
 
     def _end(self, connection: _Connection) -> None:
         self._stop_waiting(connection)
-        # uvicorn reads the end of the stream, and closes the connection after its last answer. A
-        # connection that its client has reset meanwhile cannot be shut down.
+        # After this, uvicorn reads the end of the stream and closes the connection once its last
+        # answer is sent. If the client has reset the connection meanwhile, the shutdown fails.
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RD)
 
@@ -113,7 +115,7 @@ class GuardedListener(socket.socket):
 
 
 class RequestGuard:
-    """Refuses a head that is too long, and one whose body has two lengths, before any route."""
+    """An app in front of all routes that refuses long heads, and bodies that state two lengths."""
 
     def __init__(self, app: ASGIApp, listener: GuardedListener, ids: IdSource) -> None:
         self._app = app
@@ -130,7 +132,7 @@ class RequestGuard:
             try:
                 await send(message)
             except h11.LocalProtocolError as refused:
-                # uvicorn has answered 400 to a malformed body, and closes the connection.
+                # uvicorn has answered a malformed body with 400, and closes the connection.
                 if await _is_gone(receive):
                     raise ClientGone from refused
                 raise
@@ -149,8 +151,8 @@ class RequestGuard:
         if size > self._head_bytes_max:
             limit = f"{self._head_bytes_max} bytes"
             return self._refuse(f"The request line and the headers have more than {limit}.")
-        # A proxy that uses the other length sees another request in the same bytes (RFC 9112, 6.1
-        # and 11.2).
+        # A proxy that goes by the other length would see another request in the same bytes (RFC
+        # 9112, 6.1 and 11.2).
         if {_CONTENT_LENGTH, _TRANSFER_ENCODING} <= {name for name, _ in headers}:
             return self._refuse(
                 "Content-Length and Transfer-Encoding exclude each other; send one of them."
@@ -158,7 +160,7 @@ class RequestGuard:
         return None
 
     def _refuse(self, message: str) -> ASGIApp:
-        """Return the refusal as routes render one, on a connection that ends with it."""
+        """Return the refusal in the form of the routes' errors; it closes the connection."""
         request_id = self._ids.new_id()
         refusal: GatewayError = RequestError(ErrorCode.INVALID_REQUEST, message)
         reply = openai_reply(refusal, request_id)
@@ -167,7 +169,7 @@ class RequestGuard:
 
 
 async def _is_gone(receive: Receive) -> bool:
-    """Return whether the connection closes within a moment; else the refusal is a defect."""
+    """Return whether the connection closes within a second; if not, the failed send is a defect."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_GONE_WITHIN_S):
             while (await receive())["type"] != "http.disconnect":

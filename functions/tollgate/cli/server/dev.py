@@ -39,7 +39,7 @@ from tollgate.wiring.whole import wire_whole_app
 _log = logging.getLogger(__name__)
 
 _START_S: Final = 20.0
-# A stack's sweeper has rounds as often.
+# Interval of a deployed stack's sweeper.
 _ROUNDS_S: Final = 300.0
 _STOP_S: Final = 1
 _EXAMPLE: Final = "test/echo"
@@ -52,8 +52,8 @@ class DevOptions(Struct, frozen=True, kw_only=True):
     port: int
     routing: Path
     state: Path
-    # Written once the server answers, deleted when it stops.
     ready_file: Path | None
+    """File that is written once the server answers, and deleted when it stops."""
 
 
 @click.command()
@@ -81,7 +81,7 @@ class DevOptions(Struct, frozen=True, kw_only=True):
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write {base_url, key, management_key, pid} as JSON here once the server answers.",
+    help="File that gets {base_url, key, management_key, pid} as JSON once the server answers.",
 )
 def dev(port: int, routing: Path, state: Path, ready_file: Path | None) -> None:
     """Serve the gateway on this machine."""
@@ -157,7 +157,7 @@ async def _serve(
 
 
 async def _keep_up(settings: Settings, stores: Stores, clock: Clock) -> None:
-    """Run what a stack's functions run on a schedule; nothing else is there to do it."""
+    """Run the scheduled work of a stack's functions, which nothing else runs on this machine."""
     while True:
         for work in (sweep, roll_up):
             try:
@@ -199,7 +199,8 @@ def _announce(
         }
         written = options.ready_file.with_suffix(".part")
         written.unlink(missing_ok=True)
-        # It holds keys: nobody else on this machine may read it, not even for a moment.
+        # The file contains keys, so it must never be readable by others, not even while it is
+        # written.
         handle = os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with open(handle, "w", encoding="utf-8") as file:
             json.dump(ready, file)

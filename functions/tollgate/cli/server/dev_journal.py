@@ -13,7 +13,7 @@ _LOGGER: Final = logging.getLogger("tollgate.dev")
 
 
 class TerminalJournal:
-    """Writes generations to the terminal."""
+    """A journal that prints generations to the terminal."""
 
     def settled(self, record: GenerationRecord) -> None:
         """Print outcome, cost, tokens or other units, duration and attempts."""
@@ -38,11 +38,11 @@ class TerminalJournal:
         click.secho(f"unsettled gen-{record.id}: {reason}", fg="red")
 
     def endpoint_cooled_down(self, endpoint_id: str) -> None:
-        """Print the endpoint that a cooldown skips."""
+        """Print the endpoint that begins a cooldown."""
         click.secho(f"cooldown  {endpoint_id}", fg="yellow")
 
     def catalog_rejected(self, what: str, failure: Exception, *, serving: str) -> None:
-        """Print why a catalog is not served, and which one is."""
+        """Print why a catalog is not served, and which one is served."""
         click.secho(f"rejected  {what}: {failure}; {serving[:12]} is served", fg="red")
 
     def unexpected_error(self, error: Exception, request_id: str) -> None:

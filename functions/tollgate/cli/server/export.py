@@ -1,4 +1,4 @@
-"""`tollgate export`: the tables of a closed day, written again."""
+"""`tollgate export`: write the tables of a closed day again."""
 
 import asyncio
 from contextlib import aclosing
@@ -21,11 +21,11 @@ from tollgate.wiring.stores import wire_stores
     type=click.DateTime(["%Y-%m-%d"]),
     help="The UTC day, such as 2026-11-21.",
 )
-@click.option("--workspace", help="Only this workspace; without it, all of them.")
+@click.option("--workspace", help="Only this workspace; all workspaces by default.")
 def export(day: datetime, workspace: str | None) -> None:
-    """Write the tables of a closed day to the bucket or the folder, in place of what is there.
+    """Write the tables of a closed day to the bucket or folder, replacing existing ones.
 
-    The environment names the tables and the bucket, see docs/exports.md.
+    The environment names the tables and the bucket; see docs/exports.md.
     """
     try:
         asyncio.run(_export(Settings(), int(day.replace(tzinfo=UTC).timestamp()), workspace))
@@ -48,7 +48,7 @@ async def _export(settings: Settings, start_s: int, workspace: str | None) -> No
         names = await days.workspaces() if workspace is None else (workspace,)
         found = [day for name in names if (day := await days.get(name, start_s)) is not None]
         if not found:
-            raise click.ClickException("The day is not closed, or there is no such workspace.")
+            raise click.ClickException("The day is not closed, or the workspace does not exist.")
         for day in found:
             written = await exports.export.export(day)
             click.echo(f"{day.workspace_id} {day.day}: {written.generations} generations")

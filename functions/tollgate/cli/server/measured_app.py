@@ -1,4 +1,4 @@
-"""`GET /metrics` beside the whole app, whose replies it counts."""
+"""`GET /metrics` next to the whole app, whose replies are counted."""
 
 import asyncio
 import hmac
@@ -18,12 +18,12 @@ from tollgate.core.errors import ErrorCode
 from tollgate.web.http.paths import STREAMING_PATHS, canonical_path
 
 PATH: Final = "/metrics"
-# Routes that are not metered, and paths that no route has.
+# Label of routes that are not metered, and of unknown paths.
 _API: Final = "api"
-# Of a refusal; no longer body is looked into.
+# Longest error body that is searched for its code.
 _ERROR_BYTES_MAX: Final = 65_536
 _CODES: Final = frozenset(code.value for code in ErrorCode)
-# A request that came through a proxy may be anybody's.
+# Headers that proxies add: such a request may come from any machine, though it arrives by loopback.
 _FORWARDED: Final = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
@@ -31,17 +31,17 @@ class MetricsAccess(Struct, frozen=True, kw_only=True):
     """The readers of the metrics; by default there are none."""
 
     token: str | None = None
-    """The token of the header `Authorization: Bearer`."""
+    """The token in the header `Authorization: Bearer`."""
     loopback: bool = False
-    """True if every program of this machine may read them, except through a proxy."""
+    """True if every program on this machine may read the metrics, except through a proxy."""
 
     @property
     def is_open(self) -> bool:
-        """True if anybody may read them."""
+        """True if anybody may read the metrics."""
         return self.loopback or self.token is not None
 
     def admits(self, scope: Scope) -> bool:
-        """Return whether a request may read them."""
+        """Return whether a request may read the metrics."""
         headers = Headers(scope=scope)
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if self.token is not None and scheme.lower() == "bearer":
@@ -52,7 +52,7 @@ class MetricsAccess(Struct, frozen=True, kw_only=True):
 
 
 class MeasuredApp:
-    """Serves `GET /metrics`, and counts the replies of another app."""
+    """An app that serves `GET /metrics`, and counts the replies of another app."""
 
     def __init__(self, app: ASGIApp, metrics: ServerMetrics, access: MetricsAccess) -> None:
         self._app = app
@@ -111,7 +111,7 @@ def _is_of_this_machine(address: str) -> bool:
 
 
 def _code_of(body: bytes) -> str:
-    """Return the code of an error's envelope, empty if it has none that is known."""
+    """Return the error code in a reply's body, or "" if the body has no known code."""
     try:
         decoded = pydantic_core.from_json(body)
     except ValueError:

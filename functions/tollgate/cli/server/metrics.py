@@ -1,6 +1,7 @@
-"""Metrics of a server process for Prometheus, from the facts that the log lines have.
+"""Metrics of a server process for Prometheus, from the same facts as the log lines.
 
-A metric of `observability/emf.py` has the same meaning here, and a name made from its own.
+A metric of `observability/emf.py` has the same meaning here, and a name derived from its name
+there.
 """
 
 import re
@@ -33,7 +34,7 @@ from tollgate.observability.emf import (
     measure,
 )
 
-# Values of one label: those of a catalog are few, but a process may serve many catalogs.
+# Most values of one label. A catalog has few, but a process may serve many catalogs in turn.
 _VALUES_MAX: Final = 500
 _OTHER: Final = "other"
 _NONE: Final = ""
@@ -43,10 +44,10 @@ _WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ServerMetrics:
-    """The counts of this process since its start."""
+    """The counters of this process since its start."""
 
     def __init__(self) -> None:
-        # The moments of first use double the size of the reply, and nobody draws them.
+        # Series with the time of creation would double the size of the reply, and nobody uses them.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
@@ -79,11 +80,11 @@ class ServerMetrics:
         )
 
     def render(self) -> bytes:
-        """Return all counts in Prometheus's text format."""
+        """Return all metrics in Prometheus's text format."""
         return generate_latest(self._registry)
 
     def note_tasks(self, count: int) -> None:
-        """Set how many tasks the event loop has at the moment."""
+        """Set the current number of tasks in the event loop."""
         self._tasks.set(count)
 
     def begin_request(self) -> None:
@@ -128,7 +129,7 @@ class ServerMetrics:
                 self._add(ATTEMPTS_FAILED, 1, {"provider": provider, "error": attempt.error})
 
     def count(self, metric: Metric, **labels: str) -> None:
-        """Add one to a metric; values of labels are bounded."""
+        """Add one to a metric; the number of label values is bounded."""
         self._add(metric, 1, {name: self._bounded(name, value) for name, value in labels.items()})
 
     def _add(self, metric: Metric, value: int, labels: Mapping[str, str]) -> None:
@@ -152,7 +153,7 @@ class ServerMetrics:
         return Counter(name, words, labels, registry=self._registry)
 
     def _bounded(self, label: str, value: str | None) -> str:
-        """Return the value of a label, `other` for one beyond the bound."""
+        """Return the value of a label, or `other` once the label has too many values."""
         known = self._values.setdefault(label, set())
         if value is None or value in known:
             return value or _NONE
@@ -163,13 +164,13 @@ class ServerMetrics:
 
 
 def prometheus_name(metric: Metric) -> str:
-    """Return the name that a metric has here, without the suffix `_total` of a counter."""
+    """Return a metric's name in Prometheus, without the suffix `_total` of a counter."""
     words = _WORD.sub("_", metric.name).lower()
     return f"tollgate_{words}_seconds" if metric.unit == "Milliseconds" else f"tollgate_{words}"
 
 
 class MeasuringJournal:
-    """Counts what a journal logs, and passes it on."""
+    """A journal that counts each event before the log gets it."""
 
     def __init__(self, journal: Journal, metrics: ServerMetrics) -> None:
         self._journal = journal

@@ -26,16 +26,16 @@ class Ministack(Struct, frozen=True):
     log: Path
 
     def raise_if_stopped(self) -> None:
-        """Raise ClickException if the child has ended by itself."""
+        """Raise ClickException if the child process has ended by itself."""
         if self.child.poll() is not None:
             raise click.ClickException(f"ministack stopped; see {self.log}")
 
 
 @contextmanager
 def lock_folder(state: Path) -> Iterator[None]:
-    """Lock a state folder for this process; raise ClickException if another holds the lock.
+    """Lock a state folder for this process; raise ClickException if another process holds the lock.
 
-    Of two servers in one folder, the one that stops last would overwrite the other's tables.
+    Without the lock, the last of two servers to stop would overwrite the other's tables.
     """
     state.mkdir(parents=True, exist_ok=True)
     with (state / "lock").open("w") as lock:
@@ -43,8 +43,8 @@ def lock_folder(state: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as taken:
             raise click.ClickException(
-                f"Another `tollgate dev` runs on the state in {state}/; stop it,"
-                " or keep this one's elsewhere: `--state DIRECTORY` and another `--port`."
+                f"Another `tollgate dev` uses the state in {state}/; stop it, or use another "
+                "folder and port here: `--state DIRECTORY --port PORT`."
             ) from taken
         yield
 
@@ -53,12 +53,13 @@ def lock_folder(state: Path) -> Iterator[None]:
 def ministack(state: Path) -> Iterator[Ministack]:
     """Run ministack on 127.0.0.1, and stop it on exit.
 
-    It writes its tables to `state` when it stops. If it is killed, later changes are lost.
+    ministack writes its tables to `state` when it stops. If it is killed, later changes are lost.
     """
     port = _free_port()
     log = state / "ministack.log"
     with log.open("wb") as output:
-        # A session of its own: Ctrl-C reaches only this process, which stops the server first.
+        # The child gets its own session, so that Ctrl-C reaches only this process, which stops the
+        # server first.
         child = subprocess.Popen(  # noqa: S603 - our own pinned tool, no caller's words
             [_executable()],
             env=_environment(state.resolve(), port),

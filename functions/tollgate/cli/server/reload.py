@@ -1,4 +1,4 @@
-"""Reload of the routing file by `tollgate dev`: each valid version replaces the last one."""
+"""Reload of the routing file in `tollgate dev`: each valid version replaces the last one."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _Stamps = dict[Path, tuple[int, int] | None]
 
 
 class Reloaded(Generic[Made]):
-    """The latest catalog, or what `make` builds of it. Implements `Catalogs` and `Gateways`."""
+    """The latest catalog, or what `make` builds from it. Implements `Catalogs` and `Gateways`."""
 
     def __init__(self, catalog: Catalog, make: Callable[[Catalog], Made]) -> None:
         self._make = make
@@ -34,7 +34,7 @@ class Reloaded(Generic[Made]):
         return self._made
 
     async def finish_loading(self) -> None:
-        """Return at once: there is no background work."""
+        """Return immediately, because nothing loads in the background."""
 
     def replace(self, catalog: Catalog) -> None:
         """Serve later requests by this catalog; running requests keep theirs."""
@@ -42,7 +42,7 @@ class Reloaded(Generic[Made]):
 
 
 class RoutingSource:
-    """A routing file on disk and the files it includes, with those of development."""
+    """A routing file on disk and the files it includes, also those for development."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -51,7 +51,8 @@ class RoutingSource:
 
     def read(self) -> Catalog:
         """Return the catalog of the files; raise InvalidRouting with every error."""
-        # Taken before the files are read: one that is saved meanwhile counts as changed.
+        # The stamps are taken before the files are read, so that a file saved meanwhile counts as
+        # changed.
         before = self._stamps_now()
         inspection = inspect(self._path, dev=True, variables=Settings().variables)
         self._globs = inspection.globs
@@ -65,7 +66,7 @@ class RoutingSource:
         return self._stamps_now() != self._stamps
 
     async def watch(self, clock: Clock, takers: Sequence[Callable[[Catalog], None]]) -> None:
-        """Pass each valid catalog that is saved to the takers; print the errors of others."""
+        """Pass each valid catalog that is saved to the takers; print the errors of invalid ones."""
         while True:
             await clock.sleep(_EVERY_S)
             if not await asyncio.to_thread(self.has_changed):

@@ -30,13 +30,13 @@ from tollgate.sign_in.configuration import InvalidSignIn
     default=100,
     show_default=True,
     type=click.IntRange(0),
-    help="Seconds that streams have to end after SIGTERM.",
+    help="Seconds that streams may still run after SIGTERM.",
 )
 def serve(host: str, port: int, drain_s: int) -> None:
     """Serve the gateway by one process, which uses one core.
 
-    The environment names the tables. For more cores, run as many containers or systemd units behind
-    the reverse proxy, each on a port of its own: docs/container.md.
+    The environment names the tables. For more cores, run several containers or systemd units behind
+    the reverse proxy, each on its own port: docs/container.md.
     """
     configure_logging()
     with listen_on(host, port) as listener, _explain_failures():
@@ -57,7 +57,7 @@ async def _serve(settings: Settings, listener: GuardedListener, drain_s: int) ->
 
 @contextlib.contextmanager
 def _explain_failures() -> Iterator[None]:
-    """Raise ClickException with the reason why nothing can be served."""
+    """Raise ClickException with the reason if the gateway cannot be served."""
     try:
         yield
     except InvalidSignIn as invalid:
@@ -70,6 +70,6 @@ def _announce(listener: GuardedListener) -> None:
 
 
 def _tell(line: str) -> None:
-    # A full disk of logs, or a terminal that is closed, keeps no request from its answer.
+    # A full disk for logs, or a closed terminal, must not stop the server.
     with contextlib.suppress(OSError):
         click.echo(line)

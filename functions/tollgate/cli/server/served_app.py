@@ -23,9 +23,10 @@ from tollgate.wiring.whole import wire_whole_app
 
 
 def _check_catalog(file: Path) -> None:
-    """Raise ClickException if a file is no catalog that can be served.
+    """Raise ClickException unless the file is a catalog that can be served.
 
-    An operator's file may be of another version; one that this code has built is not read whole.
+    An operator's file may come from another version; a file built by this version is not read in
+    full.
     """
     try:
         Catalog.from_json(file.read_bytes())
@@ -36,13 +37,13 @@ def _check_catalog(file: Path) -> None:
         ) from missing
     except (OSError, ValueError) as failure:
         raise click.ClickException(
-            f"{file} is no catalog that can be served: {failure}. `tollgate compile` writes one."
+            f"{file} is not a catalog that can be served: {failure}. `tollgate compile` writes one."
         ) from failure
 
 
 @asynccontextmanager
 async def open_app(settings: Settings, clock: SystemClock) -> AsyncIterator[ASGIApp]:
-    """Make the app; close what it has opened afterwards."""
+    """Yield the app; close what it has opened afterwards."""
     observation, metrics = wire_observation(settings, clock), ServerMetrics()
     journal = MeasuringJournal(observation.journal, metrics)
     stores, upstream = wire_stores(settings, clock), wire_upstream(settings, clock)

@@ -23,9 +23,9 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Server(uvicorn.Server):
-    """uvicorn without its signal handlers, which would re-raise the signal and skip our clean-up.
+    """uvicorn without its signal handlers, which raise a signal again and skip the clean-up.
 
-    After `stop`, requests have `drain_s` seconds to end; those that run longer are cancelled, and
+    After `stop`, running requests have `drain_s` seconds to end; later they are cancelled, and
     settle.
     """
 
@@ -36,11 +36,13 @@ class Server(uvicorn.Server):
             RequestGuard(app, listener, ids),
             http="h11",
             h11_max_incomplete_event_size=listener.limits.head_bytes_max,
-            # The listener closes idle connections first: uvicorn spares those with a slow head.
+            # The listener must close idle connections first, because uvicorn never closes those
+            # with a slow head.
             timeout_keep_alive=int(listener.limits.waiting_s) + 1,
             lifespan="off",
             loop="asyncio",
-            # By default it takes a caller's word from this machine for any other address.
+            # By default, uvicorn believes headers from this machine that state another client
+            # address.
             proxy_headers=False,
             log_level="warning",
             access_log=False,
@@ -55,7 +57,7 @@ class Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
-        """Let running requests end, then return from `serve`."""
+        """Let running requests end, then make `serve` return."""
         self.should_exit = True
 
     async def until_settled(self) -> None:
@@ -65,19 +67,23 @@ class Server(uvicorn.Server):
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    """Filter out uvicorn's report of a request that it cancelled itself, which is no defect."""
+    """Return False for uvicorn's report of a request that uvicorn cancelled, which is no defect."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 @contextlib.contextmanager
 def stop_on_signals(server: Server) -> Iterator[None]:
-    """Let the signals that end a process stop the server instead.
+    """Make the signals that end a process stop the server instead.
 
-    SIGHUP is left alone where it is ignored: `nohup` starts what has to outlive its terminal.
+    An ignored SIGHUP stays ignored, because `nohup` starts processes that outlive their terminal.
     """
     loop = asyncio.get_running_loop()
     outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-    taken = [it for it in _ENDING if not (it is signal.SIGHUP and outlives)]
+    taken = [
+        signal_number
+        for signal_number in _ENDING
+        if not (signal_number is signal.SIGHUP and outlives)
+    ]
     for number in taken:
         loop.add_signal_handler(number, server.stop)
     try:
@@ -88,7 +94,7 @@ def stop_on_signals(server: Server) -> Iterator[None]:
 
 
 def address_text(host: str, port: int) -> str:
-    """Return an address as URLs have it, with brackets around one of IPv6."""
+    """Return an address in the form of URLs, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -101,8 +107,8 @@ def listen_on(
 ) -> GuardedListener:
     """Return a listening socket; port 0 picks a free port.
 
-    Raises ClickException if it cannot; for a port that is taken, its message offers another one as
-    `other_port`.
+    Raises ClickException if the address cannot be used; if the port is taken, the message offers
+    another one as `other_port`.
     """
     listener = GuardedListener(socket.AF_INET6 if ":" in host else socket.AF_INET, limits)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -117,6 +123,6 @@ def listen_on(
         raise click.ClickException(
             f"Port {port} is taken; {other_port.format(port + 1)} uses another."
         ) from failure
-    # From here on a connection waits in the queue instead of being refused until the server runs.
+    # From here on, connections wait in the queue until the server runs instead of being refused.
     listener.listen()
     return listener

@@ -1,4 +1,4 @@
-"""`tollgate upkeep`: the work of the scheduled functions, started by another scheduler."""
+"""`tollgate upkeep`: the work of the scheduled functions, for another scheduler."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from tollgate.wiring.stores import Stores, wire_stores
 from tollgate.wiring.upkeep import wire_upkeep
 
 Task = Literal["sweep", "rollup", "audit"]
-# A page of a scan is up to 1 MB, and no client waits for it.
+# Scanning one page reads up to 1 MB, and no client waits for the result.
 _TIMEOUT_S: Final = 10.0
 _LOGGER: Final = logging.getLogger("tollgate.upkeep")
 
@@ -63,7 +63,7 @@ async def _upkeep(task: Task, settings: Settings) -> bool:
 
 
 async def sweep(settings: Settings, stores: Stores) -> None:
-    """Run what is due every five minutes."""
+    """Run the work that is due every five minutes."""
     async with aclosing(wire_upkeep(settings, stores, SystemClock())) as wired:
         swept = await wired.sweeper.run()
         _log_done("swept", swept.counts)
@@ -73,7 +73,7 @@ async def sweep(settings: Settings, stores: Stores) -> None:
 
 
 async def roll_up(settings: Settings, stores: Stores) -> None:
-    """Close the days that are over, and export them where the settings say so."""
+    """Close the days that are over, and export them if the settings name a place."""
     activity = wire_administration(settings, stores, SystemClock()).activity
     _log_done("rolled up", {"days": await activity.close_due()})
     exports = wire_exports(settings, stores, SystemClock())

@@ -1,4 +1,4 @@
-"""The providers that can be used on this machine, and the variables that the others need."""
+"""Providers that are usable on this machine, and variables that the others need."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from typing import Final
 from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.routing.planning.catalog import Catalog
 
-# More lines would push the request to copy off the screen.
+# More lines would push the example request off the screen.
 _EXPORTS_MAX: Final = 9
 
 
 def describe_tools(places: Mapping[str, CredentialPlace]) -> str:
-    """Return a line for each server tool without its key, with the remedy."""
+    """Return a line for each server tool that lacks its key, with the remedy."""
     return "".join(
         f"\n  {name:<15} without its key: {describe_remedy((place,))}"
         for name, place in places.items()
@@ -39,7 +39,7 @@ def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Ca
         lines.append(f"  not usable      {', '.join(without_variable)}: no variable is named")
     if missing:
         lines.append("  without a key   the others; export one, then start again:")
-        # A line for each variable, also of those that are needed together.
+        # Each variable has its own line, also if a provider needs several.
         exports = [
             (f"{name}=...", ", ".join(slugs)) for names, slugs in missing.items() for name in names
         ]
@@ -47,5 +47,5 @@ def describe_providers(places: Mapping[str, CredentialPlace | None], catalog: Ca
         width = max(len(setting) for setting, _ in shown)
         lines += [f"    export {setting:<{width}}  # {slugs}" for setting, slugs in shown]
         if others:
-            lines.append(f"    and {len(others)} more, which the rows name in the routing file")
+            lines.append(f"    and {len(others)} more, named in the rows of the routing file")
     return "\n".join(lines)

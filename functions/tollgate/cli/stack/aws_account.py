@@ -16,7 +16,7 @@ from msgspec import Struct
 from tollgate.settings import Settings
 
 _NO_CREDENTIALS: Final = (
-    "there are no AWS credentials here: `aws configure`, or AWS_PROFILE, sets them"
+    "there are no AWS credentials here: set them with `aws configure` or AWS_PROFILE"
 )
 
 
@@ -57,7 +57,7 @@ class AwsAccount:
             answer = self._session.client("cloudformation").describe_stacks(StackName=name)
         except NoRegionError as error:
             raise AccountError(
-                f"stack {name}: there is no region; give --region or set AWS_REGION"
+                f"stack {name}: no region is set; give --region or set AWS_REGION"
             ) from error
         except NoCredentialsError as error:
             raise AccountError(_NO_CREDENTIALS) from error
@@ -86,7 +86,7 @@ class AwsAccount:
         except (BotoCoreError, ClientError) as error:
             raise AccountError(f"the template of stack {name}: {error}") from error
         body = answer["TemplateBody"]
-        # boto3 parses what looks like JSON.
+        # boto3 returns a JSON template parsed.
         return body if isinstance(body, str) else json.dumps(body)
 
     def caller(self) -> str:
@@ -104,7 +104,7 @@ class AwsAccount:
             raise AccountError(f"AWS does not say whose credentials these are: {error}") from error
 
     def waiting_change_sets(self, stack: str) -> frozenset[str]:
-        """Return the names of the stack's change sets that were made and not executed."""
+        """Return the names of the stack's change sets that were not executed."""
         client = self._session.client("cloudformation")
         try:
             made = client.list_change_sets(StackName=stack)["Summaries"]
@@ -115,7 +115,7 @@ class AwsAccount:
         )
 
     def discard_change_sets(self, stack: str, *, but: frozenset[str]) -> bool:
-        """Delete the stack's waiting change sets but the named ones; return if any was."""
+        """Delete the stack's waiting change sets except the named ones; return whether any was."""
         client = self._session.client("cloudformation")
         waiting = self.waiting_change_sets(stack) - but
         try:
@@ -126,7 +126,7 @@ class AwsAccount:
         return bool(waiting)
 
     def parameter(self, stack: str, name: str) -> str | None:
-        """Return a parameter of a stack; None if the stack was not made yet."""
+        """Return a parameter of a stack, or None if the stack does not exist."""
         try:
             answer = self._session.client("cloudformation").describe_stacks(StackName=stack)
         except ClientError as error:
@@ -145,7 +145,7 @@ class AwsAccount:
         return str(values[name]) if name in values else None
 
     def set_parameter(self, stack: str, name: str, value: str) -> None:
-        """Update a stack to another value of one parameter, and wait until it has it."""
+        """Update a stack to another value of one parameter, and wait until the update is done."""
         client = self._session.client("cloudformation")
         try:
             parameters = client.describe_stacks(StackName=stack)["Stacks"][0]["Parameters"]

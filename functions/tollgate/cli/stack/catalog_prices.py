@@ -1,4 +1,4 @@
-"""The prices of one catalog as rows, and the times in which a stack served it."""
+"""The prices of one catalog as rows, and the periods in which a stack served it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -18,24 +18,24 @@ from tollgate.routing.price_sections import (
 from tollgate.routing.routing_file import Routing
 from tollgate.routing.schema import EndpointSection
 
-# The rates that have a column of their own.
+# Rates that have their own column.
 _COLUMNS: Final = ("input", "output", "cache_read", "cache_write")
 _EVERY_KEY: Final = 100
 
 
 class ServedPeriod(Struct, frozen=True, kw_only=True):
-    """A time in which a catalog served all keys of a stack, or a share of them as a canary."""
+    """A period in which a catalog served all keys of a stack, or a share of them as a canary."""
 
     from_s: int
     until_s: int | None
-    """None for the catalog that serves now."""
+    """None if the catalog still serves."""
     percent: int
     revision: int
     by: str
     commit: str | None
 
     def as_object(self, text: Callable[[int], str]) -> dict[str, Any]:
-        """Return the period for JSON; `text` writes a moment."""
+        """Return the period for JSON; `text` formats a moment."""
         return {
             "from": text(self.from_s),
             "until": None if self.until_s is None else text(self.until_s),
@@ -46,7 +46,7 @@ class ServedPeriod(Struct, frozen=True, kw_only=True):
         }
 
     def describe(self, text: Callable[[int], str]) -> str:
-        """Return the period in one line; `text` writes a moment."""
+        """Return the period as one line; `text` formats a moment."""
         until = "now" if self.until_s is None else text(self.until_s)
         share = "" if self.percent == _EVERY_KEY else f", {self.percent} % of the keys"
         commit = f", commit {self.commit}" if self.commit else ""
@@ -54,7 +54,7 @@ class ServedPeriod(Struct, frozen=True, kw_only=True):
 
 
 def list_served_periods(history: Sequence[Publication], sha: str) -> tuple[ServedPeriod, ...]:
-    """Return the periods in which a catalog served, latest first, of a history latest first."""
+    """Return a catalog's periods, latest first, from a history that is sorted latest first."""
     periods = []
     until_s: int | None = None
     for each in history:
@@ -75,7 +75,7 @@ def list_served_periods(history: Sequence[Publication], sha: str) -> tuple[Serve
 
 
 def list_price_rows(routing: Routing, glob: str, at_s: float | None) -> list[dict[str, str]]:
-    """Return a row for each price of the models that match, and for each override of it."""
+    """Return a row for each price of the matching models, and for each override of a price."""
     rows = []
     for slug, endpoint in _endpoints(routing, glob):
         names = {"model": slug, "provider": endpoint.provider, "upstream": endpoint.upstream}
@@ -96,7 +96,7 @@ def list_price_rows(routing: Routing, glob: str, at_s: float | None) -> list[dic
 
 
 def describe_prices(routing: Routing, glob: str, at_s: float | None) -> list[dict[str, Any]]:
-    """Return the same for JSON, an object for each endpoint."""
+    """Return the same prices for JSON, with one object for each endpoint."""
     return [
         {
             "model": slug,
@@ -127,7 +127,7 @@ def _endpoints(routing: Routing, glob: str) -> Iterator[tuple[str, EndpointSecti
 
 
 def _overrides_on(endpoint: EndpointSection, at_s: float | None) -> Iterator[OverrideSection]:
-    """Yield the overrides whose days include a moment; all of them without one."""
+    """Yield the overrides whose days include a moment, or all of them if no moment is given."""
     for section in endpoint.overrides:
         since_s, until_s = section.override.since_s, section.override.until_s
         begun = at_s is None or since_s is None or since_s <= at_s

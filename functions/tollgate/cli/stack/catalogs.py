@@ -1,4 +1,4 @@
-"""`tollgate catalogs`: the published catalogs of a stack, and what each of them charges."""
+"""`tollgate catalogs`: the published catalogs of a stack, and the prices in each."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -53,7 +53,7 @@ _as_json = click.option("--json", "style", flag_value="json", help="Print JSON."
 def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | None) -> None:
     """List published catalogs, latest first; `show` has the prices of one."""
     if ctx.invoked_subcommand is not None:
-        # Options may stand before the subcommand as well as behind it.
+        # These options are accepted before and after the subcommand.
         given = {"stack": stack, "region": region, "style": style}
         ctx.default_map = {ctx.invoked_subcommand: given}
         return
@@ -70,13 +70,13 @@ def catalogs(ctx: click.Context, stack: str, region: str | None, style: str | No
 @catalogs.command("show")
 @click.argument("sha")
 @click.option("--model", metavar="GLOB", default="*", help="Only these models.")
-@click.option("--at", metavar="MOMENT", help="Only prices of this day: a bill's created_at, 7d.")
+@click.option("--at", metavar="MOMENT", help="Only prices of this moment: a bill's created_at, 7d.")
 @click.option(
     "--file",
     default=Path("routing.yaml"),
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Read in place of the stack if SHA is its own, as it is of a local gateway.",
+    help="Read in place of the stack if its catalog is SHA, as for a local gateway.",
 )
 @stack
 @region
@@ -93,8 +93,8 @@ def show_catalog(
 ) -> None:
     """Show the prices of the catalog SHA, which a bill names; the first characters are enough.
 
-    A row with conditions replaces the rates of the row without, rate by rate; of several that hold,
-    the last one counts. Rates are dollars per million tokens, and per piece among the others.
+    A row with conditions replaces the rates of the row without, rate by rate; if several apply, the
+    last one counts. Rates are in dollars per million tokens, and per unit under `others`.
     """
     check_length(sha)
     at_s = None if at is None else _seconds(at)
@@ -112,7 +112,7 @@ def show_catalog(
         routing = Routing.model_validate_json(content, strict=True)
     except ValueError as unreadable:
         raise click.ClickException(
-            f"{short_sha(whole)} was compiled by another version of Tollgate: ask that version."
+            f"{short_sha(whole)} was compiled by another version of Tollgate: use that version."
         ) from unreadable
     if style == "json":
         prices = describe_prices(routing, model, at_s)
@@ -126,7 +126,7 @@ def show_catalog(
 
 
 def _find(sha: str, history: Sequence[Publication]) -> str:
-    """Return the whole sha of an abbreviated one; ClickException unless exactly one matches."""
+    """Return the full form of an abbreviated sha; raise ClickException unless one matches."""
     found = {
         known
         for each in history
@@ -134,20 +134,20 @@ def _find(sha: str, history: Sequence[Publication]) -> str:
         if known is not None and known.startswith(sha)
     }
     if not found and len(sha) == _SHA_LENGTH:
-        # Older than the history that is listed, but kept as long as its bills.
+        # This catalog is older than the listed history, but stored as long as its bills.
         return sha
     if len(found) != 1:
         listed = f": {', '.join(sorted(found))}" if found else "; `tollgate catalogs` lists them"
         many = "more than one catalog" if found else "no published catalog"
         raise click.ClickException(
-            f"{sha} names {many}{listed}. One that was deployed and never published is that of "
-            "its commit's routing file: check that commit out, or give --file."
+            f"{sha} names {many}{listed}. A catalog that was deployed but never published is the "
+            "one of its commit's routing file: check that commit out, or give --file."
         )
     return found.pop()
 
 
 def _compiled_here(sha: str, file: Path) -> tuple[str, bytes, tuple[ServedPeriod, ...]] | None:
-    """Return the catalog of a file here if it has this sha, with or without those of `dev`."""
+    """Return the catalog of a local file if it has this sha, with or without files for `dev`."""
     for dev in (False, True) if file.is_file() else ():
         try:
             compiled = compile_catalog(file, dev=dev, variables=Settings().variables)

@@ -11,23 +11,23 @@ from tollgate.cli.stack.probe import Probe, Unreachable
 from tollgate.core.clock import Clock
 from tollgate.core.secret import create_secret_command
 
-# A new account may run 10 environments, others 1,000 (Lambda quotas, 2026-11).
+# New accounts may run 10 environments, others 1,000 (Lambda quotas, 2026-11).
 _CONCURRENCY_RECOMMENDED: Final = 100
 # AWS refuses signatures that are more than 5 minutes off (IAM user guide, "Troubleshoot Signature
-# Version 4", 2026-11); a minute is time to act.
+# Version 4", 2026-11); warning at one minute leaves time to act.
 _CLOCK_OFF_MAX_S: Final = 60
 _PROMPT: Final = "Write the numbers from one to forty as words."
 
 _OPEN_MODEL: Final = (
-    "use it once in Bedrock's playground, which subscribes in AWS Marketplace;"
-    " Anthropic asks for a form first"
+    "use it once in Bedrock's playground, which subscribes in AWS Marketplace; Anthropic asks "
+    "for a form first"
 )
 
 CheckSeverity = Literal["ok", "warn", "FAIL"]
 
 
 class CheckResult(Struct, frozen=True):
-    """One line of the doctor's report, with what to do about it."""
+    """One line of the doctor's report, with the remedy."""
 
     severity: CheckSeverity
     what: str
@@ -35,7 +35,7 @@ class CheckResult(Struct, frozen=True):
 
 
 class Account(Protocol):
-    """The reads of AWS that checks need. Each raises AccountError."""
+    """Reads of AWS that checks need. Each raises AccountError."""
 
     def has_secret(self, name: str) -> bool:
         """Return whether a secret exists and has a value."""
@@ -55,10 +55,10 @@ class Patient(Struct, frozen=True, kw_only=True):
     clock: Clock
     catalog_sha: str
     secrets: tuple[str, ...]
-    # Ids of the Bedrock models that the routing file names.
     bedrock_models: tuple[str, ...]
-    # The model that the streaming check calls.
+    """Ids of the Bedrock models that the routing file names."""
     model: str
+    """The model that the streaming check calls."""
     has_key: bool
 
 
@@ -72,7 +72,7 @@ def examine(patient: Patient) -> Iterator[CheckResult]:
 
 
 def readiness(patient: Patient) -> Iterator[CheckResult]:
-    """Check that the api function answers and reaches its tables."""
+    """Check that the API function answers and reaches its tables."""
     reply = patient.probe.get("/health/ready")
     if reply.status == 200:
         yield CheckResult("ok", "the gateway is ready")
@@ -99,7 +99,7 @@ def catalog(patient: Patient) -> Iterator[CheckResult]:
 
 
 def clock(patient: Patient) -> Iterator[CheckResult]:
-    """Check that this machine and AWS agree about the time, which signatures need."""
+    """Check that the clocks of this machine and AWS agree, because signatures contain the time."""
     date = patient.probe.get("/health/live").headers.get("date")
     if date is None:
         yield CheckResult("FAIL", "the gateway sends no date")
@@ -109,12 +109,12 @@ def clock(patient: Patient) -> Iterator[CheckResult]:
         yield CheckResult("ok", "the clocks agree")
     else:
         yield CheckResult(
-            "FAIL", f"this clock is {off_s:.0f} s off", "set it: AWS refuses signatures"
+            "FAIL", f"this clock is {off_s:.0f} s off", "set the clock: AWS refuses signatures"
         )
 
 
 def secrets(patient: Patient) -> Iterator[CheckResult]:
-    """Warn of each secret of the routing file that is missing: chains pass over its provider."""
+    """Warn of each missing secret of the routing file, because chains skip its provider."""
     missing = [name for name in patient.secrets if not patient.account.has_secret(name)]
     if not missing:
         yield CheckResult("ok", f"secrets: all {len(patient.secrets)} exist")
@@ -150,7 +150,7 @@ def quota(patient: Patient) -> Iterator[CheckResult]:
         yield CheckResult(
             "warn",
             f"Lambda may run only {allowed} environments at once, one per answer",
-            "ask for more: Service Quotas, Lambda, concurrent executions",
+            "request more: Service Quotas, Lambda, concurrent executions",
         )
 
 
@@ -158,7 +158,7 @@ def key(patient: Patient) -> Iterator[CheckResult]:
     """Check that the gateway accepts the key."""
     if not patient.has_key:
         yield CheckResult(
-            "FAIL", "there is no key for requests", "set TOLLGATE_API_KEY to an inference key"
+            "FAIL", "no key for requests is set", "set TOLLGATE_API_KEY to an inference key"
         )
         return
     reply = patient.probe.get("/models")
@@ -171,7 +171,7 @@ def key(patient: Patient) -> Iterator[CheckResult]:
 
 
 def stream(patient: Patient) -> Iterator[CheckResult]:
-    """Check that events arrive one by one: no proxy buffers the stream."""
+    """Check that events arrive one by one, so that no proxy buffers the stream."""
     if not patient.has_key:
         return
     seen = patient.probe.stream(patient.model, _PROMPT)

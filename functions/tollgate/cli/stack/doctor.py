@@ -19,7 +19,7 @@ from tollgate.settings import Settings
 @routing_file
 @stack
 @region
-@click.option("--url", help="Another base URL of the stack, such as that of its domain.")
+@click.option("--url", help="Another base URL of the stack, such as its own domain.")
 @click.option(
     "--model", default="fast", show_default=True, help="Model to call; the call costs a little."
 )
@@ -27,7 +27,7 @@ from tollgate.settings import Settings
     "--key", envvar="TOLLGATE_API_KEY", show_envvar=True, help="Inference key for the calls."
 )
 def doctor(file: Path, stack: str, region: str | None, **options: str | None) -> None:
-    """Check the deployed stack against FILE; exit status 1 if a check fails."""
+    """Check the deployed stack against FILE; the exit status is 1 if a check fails."""
     clock = SystemClock()
     try:
         compiled = compile_catalog(file, variables=Settings().variables)

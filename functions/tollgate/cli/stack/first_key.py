@@ -1,6 +1,6 @@
-"""`tollgate first-key`: the management key that every other key is made with.
+"""`tollgate first-key`: the management key that creates every other key.
 
-A new stack has no key. An operator who may write its tables makes the first one, once.
+A new stack has no key. An operator with write access to the tables makes the first one, once.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from tollgate.wiring.stores import wire_stores
 
 
 class NotFirst(Exception):
-    """Refusal to make a first key: the workspace has a management key already."""
+    """Refusal to make a first key, because the workspace has a management key already."""
 
 
 @click.command("first-key")
@@ -28,7 +28,7 @@ class NotFirst(Exception):
 @region
 @click.option("--workspace", default="default", show_default=True, help="Workspace of the key.")
 def first_key(stack: str, region: str | None, workspace: str) -> None:
-    """Make a workspace's first management key and show it, this once."""
+    """Make a workspace's first management key and show it, only this once."""
     try:
         account = AwsAccount(region)
         settings = account.settings(account.stack(stack))
@@ -56,8 +56,8 @@ async def make_first_key(keys: KeyStore, workspace: str, by: Actor) -> str:
         for key in page.found:
             if key.role == "management" and not key.disabled:
                 raise NotFirst(
-                    f"workspace {workspace} has the management key {key.id}; "
-                    "make more with it, or disable it first"
+                    f"workspace {workspace} has the management key {key.id}; create more keys "
+                    "with it, or disable it first"
                 )
         after = page.next
         if after is None:

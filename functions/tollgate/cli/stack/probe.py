@@ -1,4 +1,4 @@
-"""Requests to a gateway as a client sends them: plain HTTP, no SDK and no retry."""
+"""Requests to a gateway as a client sends them: plain HTTP, without SDK and retries."""
 
 import http.client
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from pydantic_core import from_json, to_json
 from tollgate.core.clock import Clock
 
 _TIMEOUT_S: Final = 60.0
-# The part of an answer's time over which its events must arrive. A proxy that buffers delivers them
-# all at the end.
+# Least share of an answer's time over which its events must arrive, because a buffering proxy
+# delivers them all at the end.
 _SPREAD_MIN: Final = 0.05
 
 
@@ -29,7 +29,7 @@ class ProbeReply(Struct, frozen=True):
     body: bytes
 
     def field(self, name: str) -> object:
-        """Return a field of the JSON body; None if there is no such field or no JSON."""
+        """Return a field of the JSON body; None without such a field or without JSON."""
         try:
             content = from_json(self.body)
         except ValueError:
@@ -47,19 +47,19 @@ class StreamSeen(Struct, frozen=True):
     """A streamed answer, read to its end."""
 
     reply: ProbeReply
-    # When each event arrived, in seconds after the request.
     arrived_s: tuple[float, ...]
+    """Arrival of each event, in seconds after the request."""
 
     @property
     def whole(self) -> bool:
-        """True for an answer that came to its end without an error."""
+        """True if the answer came to its end without an error."""
         if self.reply.status != 200 or b'"error"' in self.reply.body:
             return False
         return self.reply.body.rstrip().endswith(b"data: [DONE]")
 
     @property
     def came_apart(self) -> bool:
-        """True if no proxy kept the events until the end."""
+        """True if the events did not all arrive at the end, held back by a proxy."""
         if "content-length" in self.reply.headers or len(self.arrived_s) <= 2:
             return False
         return self.arrived_s[-1] - self.arrived_s[0] > _SPREAD_MIN * self.arrived_s[-1]

@@ -1,4 +1,4 @@
-"""`tollgate publish`, `canary` and `rollback`: the catalog that a deployed stack serves."""
+"""`tollgate publish`, `canary` and `rollback`: change the catalog that a deployed stack serves."""
 
 import subprocess
 from pathlib import Path
@@ -36,7 +36,7 @@ _FOLLOWED: Final = "Every instance follows within 30 seconds."
 @stack
 @region
 def publish(file: Path, stack: str, region: str | None) -> None:
-    """Let a stack serve FILE without a deploy; a running canary ends."""
+    """Let a stack serve FILE without a deploy; this ends a running canary."""
     catalog = _compile(file)
 
     async def move(store: Publications, account: AwsAccount) -> str:
@@ -58,13 +58,15 @@ def publish(file: Path, stack: str, region: str | None) -> None:
 @stack
 @region
 def rollback(sha: str | None, stack: str, region: str | None) -> None:
-    """Return to the catalog that was live before, or to SHA; a running canary ends."""
+    """Return to the catalog that was live before, or to SHA; this ends a running canary."""
 
     async def move(store: Publications, account: AwsAccount) -> str:
         before = await _current(store)
         wanted = before.previous if sha is None else await _resolve(store, sha)
         if wanted is None:
-            raise click.ClickException("Nothing was live before; `tollgate catalogs` lists them.")
+            raise click.ClickException(
+                "No catalog was live before; `tollgate catalogs` lists them."
+            )
         if (before.live, before.candidate) == (wanted, None):
             return f"{short_sha(wanted)} is live already."
         await _check_servable(store, account, stack, wanted)
@@ -78,14 +80,17 @@ def rollback(sha: str | None, stack: str, region: str | None) -> None:
 @click.command()
 @click.argument("sha")
 @click.option(
-    "--percent", required=True, type=click.IntRange(0, 99), help="Share of keys; 0 ends it."
+    "--percent",
+    required=True,
+    type=click.IntRange(0, 99),
+    help="Share of the keys in percent; 0 ends the canary.",
 )
 @click.option(
     "--file",
     default=Path("routing.yaml"),
     show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Uploaded if it is SHA and was never published.",
+    help="Uploaded if its catalog is SHA and was never published.",
 )
 @stack
 @region
@@ -127,14 +132,14 @@ def _compiled_if_present(file: Path) -> CompiledCatalog | None:
 async def _current(store: Publications) -> Publication:
     publication = await store.publication()
     if publication is None:
-        raise click.ClickException("Nothing is published yet; `tollgate publish` does it.")
+        raise click.ClickException("Nothing is published yet; run `tollgate publish` first.")
     return publication
 
 
 async def _move(
     store: Publications, action: str, before: Publication | None, now: Publication
 ) -> None:
-    """Make a publication the latest one, with its entry in the audit log."""
+    """Make a publication the latest one, with an entry in the audit log."""
     clock = SystemClock()
     change = AuditedChange(
         action=action,
@@ -152,7 +157,7 @@ async def _end(store: Publications, before: Publication, sha: str, signature: Si
     check_length(sha)
     if before.candidate is None or not before.candidate.startswith(sha):
         raise click.ClickException(
-            f"No canary of {sha} runs; `tollgate catalogs` shows which does."
+            f"SHA {sha} has no running canary; `tollgate catalogs` shows which catalog does."
         )
     now = publish_canary(before, before.candidate, 0, signature)
     await _move(store, "catalog.canary", before, now)
@@ -160,7 +165,7 @@ async def _end(store: Publications, before: Publication, sha: str, signature: Si
 
 
 async def _resolve(store: Publications, sha: str, file: Path | None = None) -> str:
-    """Return the whole sha of an abbreviated one, of a published catalog or of `file`.
+    """Return the full form of an abbreviated sha: of a published catalog, or of `file`.
 
     Raises ClickException unless exactly one catalog matches.
     """
@@ -202,9 +207,9 @@ def _check_allowed(account: AwsAccount, stack: str, routing: Routing) -> None:
     if missing:
         listed = "\n".join(f"  {name}" for name in missing)
         raise click.ClickException(
-            f"The stack {stack} does not know all that this catalog uses, or which secret goes to "
-            f"which host:\n{listed}\n"
-            "Deploy first: `tollgate permissions` and `make deploy` allow it, and publish."
+            f"The stack {stack} does not know all that this catalog uses, or which host gets "
+            f"which secret:\n{listed}\nDeploy first: run `tollgate permissions` and `make "
+            "deploy`, then publish."
         )
 
 
@@ -214,7 +219,7 @@ def _signature(account: AwsAccount, folder: Path | None) -> Signature:
 
 
 def _commit(folder: Path) -> str | None:
-    """Return the commit that is checked out, with a `+` if files differ; None without git."""
+    """Return the checked-out commit, with a `+` if files differ from it; None without git."""
     program = which("git")
     if program is None:
         return None

@@ -1,4 +1,4 @@
-"""The catalogs of a deployed stack, for the commands that read and move them."""
+"""The catalogs of a deployed stack, for the commands that read and change them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,7 +25,7 @@ def run_on_stack(
     region: str | None,
     work: Callable[[Publications, AwsAccount], Awaitable[_Result]],
 ) -> _Result:
-    """Run `work` with the publications of a stack; its errors become ClickException."""
+    """Call `work` with the publications of a stack; turn its errors into ClickException."""
     try:
         account = AwsAccount(region)
         return asyncio.run(_with_store(account, stack, work))
@@ -34,9 +34,9 @@ def run_on_stack(
 
 
 def check_length(sha: str) -> None:
-    """Raise UsageError for a sha that is abbreviated too much."""
+    """Raise UsageError for a sha with too few characters."""
     if len(sha) < _ABBREVIATED_MIN:
-        raise click.UsageError(f"{sha!r}: give {_ABBREVIATED_MIN} characters of the sha or more.")
+        raise click.UsageError(f"{sha!r}: give at least {_ABBREVIATED_MIN} characters of the sha.")
 
 
 def short_sha(sha: str) -> str:

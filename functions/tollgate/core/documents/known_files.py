@@ -1,6 +1,6 @@
-"""Documents as they were read: told with an answer, and taken back so that they are not read again.
+"""Documents that were read before: sent with an answer, and taken back to save reading them again.
 
-A page is a text that begins with its number; a page without text has its picture behind that.
+A page is a text that begins with its number; a page without text is followed by its picture.
 """
 
 import re
@@ -16,9 +16,9 @@ _PAGE: Final = re.compile(r"Page (\d{1,6}):\n")
 
 
 class KnownFile(Struct, frozen=True, kw_only=True):
-    """A document by the hash of its bytes, with its pages as they were read.
+    """A document by the hash of its bytes, with its pages as they were read before.
 
-    It is its caller's own word: it stands only for a file that the same request has.
+    The caller may have forged the pages, so they are only used for a file of the same request.
     """
 
     sha256: str
@@ -33,7 +33,7 @@ class KnownFile(Struct, frozen=True, kw_only=True):
 
 
 def show_pages(pages: Iterable[DocumentPage]) -> Iterator[Text | Image]:
-    """Yield the parts that tell of pages; a picture only where there is no text."""
+    """Yield each page as a text, followed by the page's picture if there is no text."""
     for page in pages:
         yield Text(text=f"Page {page.number}:\n{page.text}")
         if page.picture is not None and not page.text:
@@ -41,7 +41,7 @@ def show_pages(pages: Iterable[DocumentPage]) -> Iterator[Text | Image]:
 
 
 def parse_pages(parts: Iterable[Text | InlineMedia]) -> tuple[DocumentPage, ...]:
-    """Return the pages that parts tell of; a text without a number is the next page."""
+    """Return the pages in parts of `show_pages`; a text without a number is the next page."""
     pages: list[DocumentPage] = []
     for part in parts:
         match part:

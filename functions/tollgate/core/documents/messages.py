@@ -1,6 +1,6 @@
-"""Messages between the gateway and what reads for it: one task, and one batch of pages or a fault.
+"""Messages between the gateway and its document reader: a task, and a batch of pages or a fault.
 
-Both sides are of one version: they are installed, and deployed, together.
+Both sides have the same version, because they are installed and deployed together.
 """
 
 from msgspec import Struct
@@ -14,21 +14,21 @@ from tollgate.core.documents.reading import (
 
 
 class ReadingRequest(Struct, frozen=True, kw_only=True):
-    """A task, and the document itself or the place where it lies."""
+    """A task, with the document itself or the key of the object that holds it."""
 
     media_type: str
     task: ReadingTask
     content: bytes = b""
     key: str | None = None
-    """The key of the object that has the content, in the bucket of the function."""
+    """The key of the object with the document, in the function's bucket."""
     first: int = 1
-    """The page with which the batch begins."""
+    """The number of the first page of the batch."""
     bytes_max: int
-    """Of the pages of the batch, which has one page at least."""
+    """The most bytes of pages in the batch; a batch has at least one page, however large."""
 
 
 class ReadBatch(Struct, frozen=True, kw_only=True, tag="batch"):
-    """Pages of a document, and the first that comes in the next batch, None after the last."""
+    """Pages of a document; `next_page` is the first page of the next batch, None after the last."""
 
     pages: tuple[DocumentPage, ...]
     pages_total: int
@@ -37,7 +37,7 @@ class ReadBatch(Struct, frozen=True, kw_only=True, tag="batch"):
 
 
 class ReadFault(Struct, frozen=True, kw_only=True, tag="fault"):
-    """The cause for which the document cannot be read."""
+    """The reason why a document cannot be read."""
 
     fault: DocumentFault
     amount: int = 0
@@ -45,7 +45,7 @@ class ReadFault(Struct, frozen=True, kw_only=True, tag="fault"):
 
     @property
     def error(self) -> UnreadableDocument:
-        """The error that it stands for."""
+        """The error that the fault stands for."""
         return UnreadableDocument(self.fault, amount=self.amount, most=self.most)
 
 

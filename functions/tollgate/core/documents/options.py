@@ -1,4 +1,4 @@
-"""A caller's options of reading documents."""
+"""A caller's options for reading documents."""
 
 from typing import Literal
 
@@ -9,14 +9,15 @@ DocumentEngine = Literal["text", "images"]
 
 
 class DocumentOptions(Struct, frozen=True, kw_only=True):
-    """A caller's options of reading documents; None leaves an option to routing.yaml."""
+    """A caller's options for reading documents; None leaves an option to routing.yaml."""
 
     engine: DocumentEngine | Literal["native", "ocr"] | None = None
-    """`native` leaves documents to models that read them; others read even for such a model.
+    """`native` leaves documents to models that read them; with other engines the gateway reads them
+    even for such a model.
 
     `ocr` recognizes the text of every page, whatever text the file has.
     """
     pages_max: int | None = None
-    """The pages of each document that are read, from its first."""
+    """The number of pages that are read from the start of each document."""
     field: str = ""
     """The field of the request that has the options."""

@@ -1,7 +1,7 @@
-"""Documents that the gateway reads for a model: a caller's options, and what a reader returns.
+"""Documents that the gateway reads for a model: what to read, and what a reader returns.
 
-A reader runs apart from the gateway: a document that breaks it, or that takes too much of it,
-costs one request.
+A reader runs outside the gateway's process, so that a document that crashes it or exhausts its
+memory costs only one request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,47 +12,47 @@ from msgspec import Struct
 
 from tollgate.core.content import InlineMedia
 
-# Of one document.
+# The largest document that is read.
 DOCUMENT_BYTES_MAX: Final = 64 * 1024 * 1024
-# Of all pages of one document, as text.
+# The most text of all pages of one document.
 DOCUMENT_TEXT_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 class ReadingTask(Struct, frozen=True, kw_only=True):
-    """The part of a document that is read, and the form of its pages."""
+    """The part of a document to read, and the form in which its pages are returned."""
 
     pages_max: int = 100
     """More pages are an error, unless `cuts` is set."""
     cuts: bool = False
-    """True leaves out pages after `pages_max`."""
+    """True drops the pages after `pages_max`."""
     pictures: Literal["none", "textless", "all"] = "none"
     """The pages that come with a picture: those without text, or all."""
     address: str | None = None
-    """The URL of a web page, to which its links are relative."""
+    """The URL of a web page, against which its links are resolved."""
 
 
 class DocumentPage(Struct, frozen=True, kw_only=True):
-    """A page as it was read; of a document without pages the only one."""
+    """A page as it was read; a document without pages is returned as one page."""
 
     number: int
-    """From 1."""
+    """The number of the page, from 1."""
     text: str
-    """Of a PDF its text layer, of other documents Markdown."""
+    """The text layer of a PDF, or Markdown for other documents."""
     picture: InlineMedia | None = None
 
 
 class ReadDocument(Struct, frozen=True, kw_only=True):
-    """The pages of a document that were read."""
+    """The pages that were read from a document."""
 
     pages: tuple[DocumentPage, ...]
     pages_total: int
-    """The pages that it has; more than were read if the task cuts."""
+    """The number of pages in the document, which may be more than `pages` if the task cuts."""
     title: str = ""
 
 
 @unique
 class DocumentFault(StrEnum):
-    """The cause for which a document cannot be read."""
+    """The reason why a document cannot be read."""
 
     MALFORMED = "malformed"
     ENCRYPTED = "encrypted"
@@ -62,10 +62,10 @@ class DocumentFault(StrEnum):
     TOO_MUCH_TEXT = "too_much_text"
     TOO_LARGE_PICTURES = "too_large_pictures"
     TOO_COMPLEX = "too_complex"
-    """It unpacks, or nests, beyond every limit."""
+    """The document is compressed or nested beyond the limits."""
     TOO_SLOW = "too_slow"
     CRASHED = "crashed"
-    """It ended the process that read it, or took all its memory."""
+    """The document crashed the process that read it, or exhausted its memory."""
 
 
 class UnreadableDocument(Exception):
@@ -79,7 +79,7 @@ class UnreadableDocument(Exception):
 
 
 class ReaderUnavailable(Exception):
-    """Raised if no reader can be reached or started: nothing is known of the document."""
+    """Raised if no reader can be reached or started, which says nothing about the document."""
 
 
 class DocumentReader(Protocol):
@@ -93,7 +93,7 @@ class DocumentReader(Protocol):
 
 
 class RecognitionFailed(Exception):
-    """Raised for pages that were not recognized; its words name no key and nothing of a reply."""
+    """Raised if pages were not recognized; the message quotes neither the key nor the reply."""
 
 
 class TextRecognizer(Protocol):

@@ -1,4 +1,4 @@
-"""The media type of an uploaded file: its first bytes decide, a stated type must agree."""
+"""The media type of an uploaded file: its first bytes decide, and a stated type must agree."""
 
 import mimetypes
 from typing import Final
@@ -7,9 +7,9 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files.media_types import PDF, detect_media_type, kind_of
 from tollgate.core.files.stored import FilePurpose
 
-# So much of a file shows its type.
+# The first bytes of a file, enough to detect its type.
 HEAD_BYTES: Final = 64 * 1024
-# Types that state nothing.
+# Types that say nothing about the content.
 _ANY: Final = "application/octet-stream"
 _UNSTATED: Final = frozenset({"", _ANY, "binary/octet-stream"})
 _SAME: Final = {
@@ -25,7 +25,7 @@ _SAME: Final = {
     "image/jpg": "image/jpeg",
     "image/pjpeg": "image/jpeg",
     "application/x-pdf": PDF,
-    # The container of both is the same.
+    # Recordings and videos of these types have the same container.
     "video/mp4": "audio/mp4",
     "video/ogg": "audio/ogg",
     "video/webm": "audio/webm",
@@ -65,7 +65,7 @@ _BY_EXTENSION: Final = {
     ".yml": "application/yaml",
 }
 _TABLE: Final = mimetypes.MimeTypes()
-# A character of UTF-8 has at most four bytes, of which a head may have cut three off.
+# A UTF-8 character has at most four bytes, of which the end of the head may cut off three.
 _CUT_MAX: Final = 3
 
 
@@ -74,22 +74,22 @@ def read_media_type(
 ) -> str:
     """Return the media type of a file that begins with `head`.
 
-    Raises RequestError: mime_mismatch if the stated type, or else the name's extension, is of
-    another type; unsupported_file_type if the type is unknown, or not for this purpose.
+    Raises RequestError: mime_mismatch if the stated type, or else the file's extension, contradicts
+    the content; unsupported_file_type if the type is unknown or not allowed for this purpose.
     """
     claim = _claim(filename, stated)
     found = _detect(head, claim, is_whole=is_whole)
     if found is None:
         raise RequestError(
             ErrorCode.UNSUPPORTED_FILE_TYPE,
-            "file: its content is of no known type: a text in UTF-8, a PDF, an image, a recording, "
-            "or a document of an office program.",
+            "file: the type of its content is unknown; send UTF-8 text, a PDF, an image, a "
+            "recording, or an office document.",
             param="file",
         )
     if claim is not None and _differs(claim, found):
         raise RequestError(
             ErrorCode.MIME_MISMATCH,
-            f"file: it is sent as {claim}, but its content is {found}.",
+            f"file: it was sent as {claim}, but its content is {found}.",
             param="file",
         )
     if (purpose == "vision" and kind_of(found) != "image") or (
@@ -98,14 +98,14 @@ def read_media_type(
         wanted = "an image" if purpose == "vision" else "lines of JSON"
         raise RequestError(
             ErrorCode.UNSUPPORTED_FILE_TYPE,
-            f"file: the purpose {purpose} takes {wanted}, and this is {found}.",
+            f"file: the purpose {purpose} takes {wanted}, not {found}.",
             param="file",
         )
     return found
 
 
 def guess_media_type(filename: str) -> str:
-    """Return the media type that a name's extension stands for, or that of any bytes."""
+    """Return the media type of a name's extension; `application/octet-stream` if it is unknown."""
     return _claim(filename, None) or _ANY
 
 
@@ -126,18 +126,19 @@ def _claim(filename: str, stated: str | None) -> str | None:
 def _detect(head: bytes, claim: str | None, *, is_whole: bool) -> str | None:
     found = _sound(head) or detect_media_type(head, claim)
     if found is None and not is_whole:
-        # The head may end within a character.
+        # The head may end within a character of UTF-8.
         cuts = (detect_media_type(head[:-cut], claim) for cut in range(1, _CUT_MAX + 1))
-        found = next((it for it in cuts if it is not None), None)
+        found = next((type_ for type_ in cuts if type_ is not None), None)
     if found is not None and is_text_type(found) and claim is not None and is_text_type(claim):
         return claim
     return found
 
 
 def _sound(head: bytes) -> str | None:
-    """Return the type of a recording that models write down, and no conversation has.
+    """Return the type of a recording that can be transcribed, but is never a part of a
+    conversation.
 
-    RFC 3533, RFC 9639 and ISO/IEC 14496-12.
+    Sources: RFC 3533, RFC 9639 and ISO/IEC 14496-12.
     """
     if head.startswith(b"OggS"):
         return "audio/ogg"
@@ -147,14 +148,14 @@ def _sound(head: bytes) -> str | None:
 
 
 def _differs(claim: str, found: str) -> bool:
-    """Return whether a claim contradicts what was found; claims of unknown types do not."""
+    """Return whether a claim contradicts the detected type; undetectable types never do."""
     if claim == found or (is_text_type(claim) and is_text_type(found)):
         return False
     return is_text_type(claim) or _is_recognised(claim)
 
 
 def _is_recognised(type_: str) -> bool:
-    """Return whether content of a type would have shown itself."""
+    """Return whether content of a type would have been detected."""
     return (
         type_.partition("/")[0] in ("audio", "image", "video") or type_ == PDF or "office" in type_
     )

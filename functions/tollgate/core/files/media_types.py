@@ -1,4 +1,4 @@
-"""Detects the type of media by their first bytes, since stated types may be wrong.
+"""Detection of media types by the first bytes, since stated types may be wrong.
 
 Signatures: https://mimesniff.spec.whatwg.org/ (2026-06) and RFC 9639, RFC 8794 for audio.
 """
@@ -16,7 +16,7 @@ DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.do
 XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _ZIP: Final = b"PK\x03\x04"
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# A container's signature does not show its content: a stated type that fits the container counts.
+# A container's signature does not show its content: a stated type that fits is believed.
 _IN_CONTAINER: Final = {
     DOCX: _ZIP,
     XLSX: _ZIP,
@@ -60,7 +60,7 @@ def detect_media_type(content: bytes, claimed: str | None = None) -> str | None:
 
 
 def is_form(content_type: str) -> bool:
-    """Return whether a body of this type is a form of parts."""
+    """Return whether the type of a body is multipart/form-data."""
     return content_type.partition(";")[0].strip().lower() == FORM
 
 

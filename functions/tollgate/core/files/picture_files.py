@@ -11,17 +11,17 @@ from tollgate.core.files.media_types import detect_media_type
 
 PixelSize = tuple[int, int]
 
-# JPEG: frame headers have these markers, which leaves out DHT, JPG and DAC between them.
+# JPEG markers of frame headers: 0xC0 to 0xCF without DHT, JPG and DAC.
 _FRAMES: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
-# JPEG: markers without a length are TEM and the restarts.
+# JPEG markers without a length: TEM and the restarts.
 _BARE: Final = frozenset({0x01, *range(0xD0, 0xD8)})
 _SEGMENTS_MAX: Final = 4_096
-# A small file may state a size that fills the memory of its reader.
+# The limit exists because a small file may state a size that exhausts its reader's memory.
 PIXELS_MAX: Final = 50_000_000
 
 
 def find_picture_fault(content: bytes) -> str | None:
-    """Return what is wrong with a picture, to complete a sentence; None for a good one."""
+    """Return what is wrong with a picture, as the end of a sentence; None for a valid picture."""
     size = pixel_size(content)
     if size is None:
         return "must be a PNG, JPEG, GIF or WebP picture"
@@ -58,7 +58,7 @@ def _of_jpeg(content: bytes) -> PixelSize | None:
     for _ in range(_SEGMENTS_MAX):
         head = content[place : place + 9]
         if head[:2] == b"\xff\xff":
-            # A fill byte. A file of nothing else would be read for seconds.
+            # Skip a fill byte; _SEGMENTS_MAX bounds the time for a file of nothing but fill bytes.
             place += 1
             continue
         if len(head) < 9 or head[0] != 0xFF:

@@ -1,4 +1,4 @@
-"""Uploaded files: what is known of one, and how much a key and its workspace may keep."""
+"""Uploaded files: their metadata, and how much a key and its workspace may store."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -14,46 +14,45 @@ FilePurpose = Literal["assistants", "batch", "user_data", "vision"]
 FILE_PREFIX: Final = "file-"
 UPLOAD_PREFIX: Final = "upload_"
 PART_PREFIX: Final = "part_"
-# The path below which a host without a bucket takes contents by signed addresses.
+# The path below which a host without a bucket accepts uploads to signed addresses.
 LOCAL_UPLOADS: Final = "/v1/files/presigned/"
 FILENAME_LENGTH_MAX: Final = 255
 _UNNAMED: Final = "file"
-# Categories of Unicode that no name shows: controls, formats (which turn text around), surrogates.
+# Unicode categories of characters that are not shown: controls, formats, surrogates, separators.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 class StoredFile(Struct, frozen=True, kw_only=True):
-    """A file without its content."""
+    """The metadata of an uploaded file."""
 
-    # With the prefix `file-`; later files have higher ids.
     id: str
+    """An id with the prefix `file-`; later files have higher ids."""
     workspace_id: str
-    # The key that uploaded it, whose storage it takes.
     key_id: str
-    # The member that the key had then, None for a key that stood alone.
+    """The key that uploaded the file and whose storage the file uses."""
     member_id: str | None = None
+    """The member that the key belonged to at the upload; None for a key without a member."""
     filename: str
     purpose: FilePurpose
-    # As its first bytes show it.
     media_type: str
+    """The type that was detected from the first bytes."""
     size_bytes: int
     created_s: int
-    # The Unix second from which it is not found, None for a file that is kept until it is deleted.
     expires_s: int | None = None
-    # The Unix second until which its content may arrive, None once it has.
+    """The Unix second at which the file expires; None to keep it until it is deleted."""
     awaited_until_s: int | None = None
-    # The bytes of the parts that its upload has by now, by their ids; None if it is not uploaded in
-    # parts, or has them all.
+    """The Unix second until which the content may arrive; None once it has arrived."""
     parts: Mapping[str, int] | None = None
+    """The size of each uploaded part by its id; None unless an upload in parts is going on."""
 
     def is_expired(self, now_s: float) -> bool:
-        """Return whether the file is not found any more."""
+        """Return whether the file has expired, or its content did not arrive in time."""
         ends = (self.expires_s, self.awaited_until_s)
-        return any(it is not None and it <= now_s for it in ends)
+        return any(end_s is not None and end_s <= now_s for end_s in ends)
 
 
 class FoundFile(Struct, frozen=True, kw_only=True):
-    """A file as a request needs it: its content is there, and is read by its place."""
+    """A file whose content has arrived, as a request needs it; `place` is the content's key."""
 
     place: str
     filename: str
@@ -62,38 +61,38 @@ class FoundFile(Struct, frozen=True, kw_only=True):
 
 
 class NewFile(Struct, frozen=True, kw_only=True):
-    """A file that is to be stored, without its content."""
+    """The metadata of a file to be stored."""
 
     workspace_id: str
     key_id: str
-    # The member of the key, None for a key that stands alone.
     member_id: str | None = None
+    """The member that the key belongs to; None for a key without a member."""
     filename: str
     purpose: FilePurpose
     media_type: str
-    # Seconds after its creation at which it expires, None for a file that is kept.
     expires_after_s: int | None = None
+    """Seconds after its creation at which the file expires; None to keep it until it is deleted."""
 
 
 class FileDownload(Struct, frozen=True, kw_only=True):
-    """The place from which the content of a file is sent; one of both is given."""
+    """The place from which a file's content is sent; exactly one field is set."""
 
-    # An address that needs no key and is valid for minutes.
     url: str | None = None
-    # A file of this machine.
+    """A URL that needs no key and is valid for minutes."""
     path: Path | None = None
+    """A file on this machine."""
 
 
 class PartialUpload(Struct, frozen=True, kw_only=True):
     """The upload of a file in parts."""
 
-    # With the prefix `upload_`.
     id: str
-    # The file as it is once it is complete.
+    """An id with the prefix `upload_`."""
     file: StoredFile
+    """The file as it will be once the upload is complete."""
     status: Literal["pending", "completed", "cancelled"]
-    # The Unix second from which it takes nothing.
     expires_s: int
+    """The Unix second from which the upload accepts no parts."""
 
 
 class SignedUpload(Struct, frozen=True, kw_only=True):
@@ -101,12 +100,12 @@ class SignedUpload(Struct, frozen=True, kw_only=True):
 
     url: str
     headers: Mapping[str, str]
-    # Unix second.
     expires_s: int
+    """The Unix second at which the address expires."""
 
 
 class FileCap(Struct, frozen=True, kw_only=True):
-    """The most files, and bytes of files, that a workspace or a key may keep."""
+    """The most files, and bytes of files, that a workspace or a key may store."""
 
     files_max: int
     bytes_max: int
@@ -115,33 +114,33 @@ class FileCap(Struct, frozen=True, kw_only=True):
 class FileCaps(Struct, frozen=True, kw_only=True):
     """The limits on uploaded files."""
 
-    # Of one file.
     file_bytes_max: int
+    """The most bytes of one file."""
     workspace: FileCap
     key: FileCap
 
 
 class FileUsage(Struct, frozen=True, kw_only=True):
-    """The files that a workspace keeps, those that are being uploaded included."""
+    """The files that a workspace stores, including files that are still being uploaded."""
 
     files: int = 0
     size_bytes: int = 0
 
 
 def check_size(size_bytes: int, bytes_max: int, field: str) -> None:
-    """Raise RequestError for a file that is larger than any may be."""
+    """Raise RequestError for a file that is larger than the limit."""
     if size_bytes > bytes_max:
         raise RequestError(
             ErrorCode.FILE_TOO_LARGE,
-            f"{field}: a file of {size_bytes:,} bytes, and {bytes_max:,} are the most it may have.",
+            f"{field}: the file has {size_bytes:,} bytes, and the limit is {bytes_max:,}.",
             param=field,
         )
 
 
 def clean_filename(name: str) -> str:
-    """Return the last part of a path that a client sent, without hidden characters, at most 255."""
+    """Return the last part of a client's path without hidden characters, cut to 255 characters."""
     base = name.replace("\\", "/").rpartition("/")[2]
-    shown = "".join(it for it in base if unicodedata.category(it) not in _HIDDEN).strip()
+    shown = "".join(char for char in base if unicodedata.category(char) not in _HIDDEN).strip()
     if shown in ("", ".", ".."):
         return _UNNAMED
     if len(shown) <= FILENAME_LENGTH_MAX:

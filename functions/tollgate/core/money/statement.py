@@ -16,15 +16,16 @@ _MONTH: Final = re.compile(r"(20[0-9]{2})-(0[1-9]|1[0-2])", re.ASCII)
 class Month(Struct, frozen=True, kw_only=True):
     """A UTC month."""
 
-    # As `2026-11`.
     name: str
-    # Unix seconds, [since_s, until_s).
+    """The month as `2026-11`."""
     since_s: int
+    """The first Unix second of the month."""
     until_s: int
+    """The first Unix second after the month."""
 
 
 class UsageGroup(Struct, frozen=True, kw_only=True):
-    """The share of usage that a line of a statement is of; None where it is unknown or summed."""
+    """The dimensions of a statement's line; None in one that is unknown or summed over."""
 
     team: str | None = None
     member: str | None = None
@@ -33,14 +34,14 @@ class UsageGroup(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, labels: Mapping[str, str], model: str | None, provider: str | None) -> "UsageGroup":
-        """Return the group of a generation by the labels of its key, not those of its caller."""
+        """Return a generation's group by the labels of its key, not by those of the caller."""
         return cls(
             team=labels.get("team"), member=labels.get("member"), model=model, provider=provider
         )
 
 
 class StatementLine(Struct, frozen=True, kw_only=True):
-    """The usage of one group in the month, and what was refunded of such usage meanwhile."""
+    """The usage of one group in the month, and the refunds of such usage made in the month."""
 
     group: UsageGroup
     requests: int = 0
@@ -52,7 +53,7 @@ class StatementLine(Struct, frozen=True, kw_only=True):
 
     @property
     def net_nano_usd(self) -> int:
-        """The cost less what was refunded; negative where that was the cost of an earlier month."""
+        """The cost less the refunds; negative if usage of an earlier month was refunded."""
         return self.cost_nano_usd - self.refunded_nano_usd
 
     def plus(self, other: "StatementLine", group: UsageGroup) -> "StatementLine":
@@ -69,35 +70,36 @@ class StatementLine(Struct, frozen=True, kw_only=True):
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """The money of a workspace in one month; `closing` is `opening` and everything between.
+    """The money of a workspace in one month; `closing` is `opening` plus everything between.
 
-    A balance has no lent credit in it: below 0, it is owed.
+    A balance excludes the credit limit: a negative balance is a debt.
     """
 
     workspace_id: str
-    # As `2026-11`.
     month: str
-    # The month in Unix seconds, [since_s, until_s).
+    """The month as `2026-11`."""
     since_s: int
+    """The first Unix second of the month."""
     until_s: int
-    # Whether nothing of it can change any more.
+    """The first Unix second after the month."""
     final: bool
+    """True if nothing in the statement can change any more."""
     opening_nano_usd: int
-    # Sums of the month's entries by kind, signed as they were entered; without the credit line.
     entries_nano_usd: Mapping[str, int]
+    """The signed sums of the month's entries by kind, without changes of the credit limit."""
     lines: tuple[StatementLine, ...]
-    # What the operator lends at the end of the month, or now.
     credit_limit_nano_usd: int = 0
-    # Days until the end of the month that are counted from their records.
+    """The credit limit at the end of the month, or now."""
     live_days: tuple[str, ...] = ()
-    # Live days of which not every record is counted.
+    """Days before the end of the month whose usage is counted from their records."""
     partial_days: tuple[str, ...] = ()
-    # Days of which nothing is known.
+    """Live days of which not every record was counted."""
     missing_days: tuple[str, ...] = ()
-    # Groups that are summed up, because there were too many lines: `member`, then `team`…
+    """Days whose usage is unknown."""
     summed: tuple[str, ...] = ()
-    # Unix second at which it was made.
+    """Fields summed over because there were too many lines: `member`, then `team`…"""
     made_s: int = 0
+    """The Unix second at which the statement was made."""
 
     @property
     def usage_nano_usd(self) -> int:
@@ -111,7 +113,7 @@ class Statement(Struct, frozen=True, kw_only=True):
 
 
 def read_month(text: str, now_s: float) -> Month:
-    """Return the month that a text names; raise RequestError for no month, or one to come."""
+    """Return the month that a text names; raise RequestError for invalid or future ones."""
     named = _MONTH.fullmatch(text)
     if named is None:
         raise RequestError(ErrorCode.INVALID_REQUEST, "Write a month as 2026-11.", param="month")
@@ -126,7 +128,7 @@ def read_month(text: str, now_s: float) -> Month:
 
 
 def too_many_rows(month: Month) -> RequestError:
-    """Make the refusal of a month whose activity is too much for one statement."""
+    """Return the refusal of a month that has too much activity for one statement."""
     return RequestError(
         ErrorCode.INVALID_REQUEST,
         f"{month.name} has more than {ROWS_READ_MAX:,} rows of activity, too many for a statement. "

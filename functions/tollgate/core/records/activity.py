@@ -1,4 +1,4 @@
-"""A filter of generations, and their sums by day, model, provider and key."""
+"""A filter of generations, and sums of generations by day, model, provider and key."""
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from datetime import UTC, datetime
@@ -12,19 +12,19 @@ from tollgate.core.clock import DAY_S
 from tollgate.core.records.generation import GenerationRecord, Outcome
 from tollgate.core.usage import Usage
 
-# Labels of a key that have the ids of its team and of its member.
+# The labels of a key that hold the ids of its team and member.
 TEAM_LABEL: Final = "team"
 MEMBER_LABEL: Final = "member"
 CALLER_LABELS_MAX: Final = 1_000
-# Rows that are read for one reply, at some 20,000 a second: API Gateway gives 29 s.
+# The most rows read for one reply: 20,000 are read per second, and API Gateway allows 29 s.
 ROWS_READ_MAX: Final = 400_000
-# In place of a value that a day has no room for; no caller can state it.
+# Replaces a label's value when a day has too many; no caller can state this value.
 OTHERS: Final = "(others)"
-# Between a key and what its callers state, in the place of a row; no id of a key has it.
+# Separates a key's id from its callers' labels in the place of a row; no id contains it.
 BEFORE_STATED: Final = "~"
 _Stated = tuple[tuple[str, str], ...]
 _Owners = tuple[str, str]
-# Model, provider, key, what callers state, and owners where they are known.
+# Model, provider, key, callers' labels, and the owners if they are known.
 _Place = tuple[str, str, str, _Stated, _Owners | None]
 
 
@@ -33,18 +33,18 @@ class GenerationFilter(Struct, frozen=True, kw_only=True):
 
     since_s: int
     until_s: int
-    # The requested model, alias or route, or the model that served.
     model: str | None = None
+    """The requested model, alias or route, or the model that served."""
     provider: str | None = None
     key_id: str | None = None
     outcome: Outcome | None = None
     cost_min_nano_usd: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
-    # The member that the key had; a label that a caller states does not count as one.
     member_id: str | None = None
+    """The member that the key belonged to; a label that a caller stated does not count."""
 
     def accepts(self, record: GenerationRecord) -> bool:
-        """Return whether the filter selects a record, whose time is not checked."""
+        """Return whether the filter selects a record; the record's time is not checked."""
         return (
             self.model in (None, record.model, record.trace.requested_model)
             and self.provider in (None, record.provider)
@@ -69,7 +69,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     """
 
     day: str
-    """As `2026-11-21`."""
+    """The day as `2026-11-21`."""
     model: str | None
     """None for generations that no attempt served; the same holds for `provider`."""
     provider: str | None
@@ -91,7 +91,7 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
     def matches(self, wanted: GenerationFilter) -> bool:
         """Return whether a filter's model, provider, key and labels select the row.
 
-        A row knows only the model that served.
+        A row knows the model that served, but not the model that was requested.
         """
         return (
             wanted.model in (None, self.model)
@@ -103,16 +103,16 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
 
     @property
     def all_labels(self) -> Mapping[str, str]:
-        """The labels of the key and of the callers, of which the key's win."""
+        """The labels of the key and of the callers; the key's labels take precedence."""
         return {**self.caller_labels, **self.labels}
 
     @property
     def place(self) -> str:
-        """The row's place among those of a workspace, oldest day first; no two rows have the same.
+        """The row's sort key among the rows of a workspace, oldest day first; it is unique.
 
-        It is by day, model, provider and API key, and by what callers state about themselves:
-        behind the API key, where code from before such labels reads them as a part of it. The row
-        of a team and a member from which a key was moved has their hash at the end.
+        It consists of day, model, provider and API key, followed by the callers' labels: these come
+        after the API key because older code reads them as a part of the key. If a key was moved,
+        the row of its earlier team and member ends in their hash.
         """
         day = self.day.replace("-", "")
         place = f"{day}#{self.model or '-'}#{self.provider or '-'}#{self.key_id or '-'}"
@@ -121,35 +121,35 @@ class ActivityRow(Struct, frozen=True, kw_only=True):
             texts = ",".join(f"{name}={stated[name]}" for name in sorted(stated))
             place = f"{place}{BEFORE_STATED}{texts}"
         if self.moved:
-            # Labels may have any characters, also those that separate the parts of a place.
+            # Hashed, because labels may contain any character, including the separators of a place.
             owners = "\n".join(_owners(self.labels))
             place = f"{place}{BEFORE_STATED}{sha256(owners.encode()).hexdigest()[:16]}"
         return place
 
 
 class KnownDays(Struct, frozen=True, kw_only=True):
-    """Days, as `2026-11-21`, by what is known of them."""
+    """Days, as `2026-11-21`, by how much is known of them."""
 
-    # Days whose sums are stored and final.
     closed_days: tuple[str, ...] = ()
-    # Days whose records were counted just now, or at most a minute ago.
+    """Days whose sums are stored and final."""
     live_days: tuple[str, ...] = ()
-    # Live days that have more records than a live count reads, or corrupt ones.
+    """Days whose records were counted just now, or at most a minute ago."""
     partial_days: tuple[str, ...] = ()
-    # Days without stored sums whose records have expired: nothing is known of them.
+    """Live days with corrupt records, or with more records than a live count reads."""
     missing_days: tuple[str, ...] = ()
-    # Unix second of the latest record of the live days, None without any.
+    """Days without stored sums whose records have expired: nothing is known of them."""
     last_record_s: int | None = None
+    """The Unix second of the latest record of the live days; None without any."""
 
 
 class Activity(KnownDays, frozen=True, kw_only=True):
-    """The sums of some days; rows are in the order of their places."""
+    """The sums of some days; rows are sorted by their places."""
 
     rows: tuple[ActivityRow, ...]
 
 
 class ActivityStream(KnownDays, frozen=True, kw_only=True):
-    """The sums of some days, whose rows are read one by one, in the order of their places."""
+    """The sums of some days; rows are streamed in the order of their places."""
 
     rows: AsyncGenerator[ActivityRow, None]
 
@@ -164,7 +164,7 @@ class ClosedDay(Struct, frozen=True, kw_only=True):
 
     workspace_id: str
     day: str
-    """As `2026-11-21`."""
+    """The day as `2026-11-21`."""
     start_s: int
     cost_nano_usd: int
     requests: int
@@ -190,10 +190,11 @@ def summarize_day(day: str, records: Iterable[GenerationRecord]) -> tuple[Activi
 
 
 class DaySummary:
-    """Sums the records of one day, which are added oldest first; keeps the sums and no record.
+    """Sums the records of one day, which are added oldest first, without keeping them.
 
-    Callers name their sessions as they like, so that the sets of labels of a day are bounded. The
-    record of a process that was killed has no labels: it counts where its key was last.
+    Callers choose the names of their sessions, so that the number of label sets of a day must be
+    bounded. The record of a killed process has no labels: it is counted for the last known team and
+    member of its key.
     """
 
     def __init__(self, day: str) -> None:
@@ -204,7 +205,7 @@ class DaySummary:
         self.requests = 0
 
     def add(self, record: GenerationRecord) -> None:
-        """Add a record; its id is above those of the records before."""
+        """Add a record; its id must be higher than those of earlier records."""
         stated = self._sets.admit(tuple(sorted(record.caller_labels.items())))
         owners = None
         if record.key_label or record.labels:
@@ -219,7 +220,7 @@ class DaySummary:
     def rows(self) -> tuple[ActivityRow, ...]:
         """Return the rows of the day."""
         rows: dict[tuple[str, str, str, _Owners, _Stated], ActivityRow] = {}
-        # Sums of no known owner come last: they join those of their key's last owner.
+        # Sums without a known owner come last: they join the row of their key's last owner.
         for place, found in sorted(self._sums.items(), key=lambda each: each[0][-1] is None):
             model, provider, key_id, stated, owners = place
             last = self._last.get(key_id, ("", ""))
@@ -247,7 +248,7 @@ class _Sum:
         self._usage: dict[str, int] = {}
 
     def add(self, record: GenerationRecord) -> None:
-        """Add a record, whose labels replace those of earlier ones."""
+        """Add a record; its labels replace those of earlier records."""
         self._key_label, self._labels = record.key_label, record.labels
         self._requests += 1
         self._failed += record.outcome != "ok"
@@ -290,16 +291,18 @@ def _owners(labels: Mapping[str, str]) -> _Owners:
 
 
 class _LabelSets:
-    """The sets of callers' labels of a day, CALLER_LABELS_MAX and as many with OTHERS in them."""
+    """The sets of callers' labels of a day: CALLER_LABELS_MAX, and as many that contain OTHERS."""
 
     def __init__(self) -> None:
         self._sets: set[_Stated] = set()
         self._values: set[tuple[str, str]] = set()
 
     def admit(self, stated: _Stated) -> _Stated:
-        """Return a set as it counts; beyond the bound, values that are new become OTHERS.
+        """Return the set under which a record is counted; beyond the bound, new values become
+        OTHERS.
 
-        A developer who is known keeps a row of their own when the day has too many sessions.
+        Values that are known stay: a known developer keeps a separate row even on a day with too
+        many sessions.
         """
         if stated and stated not in self._sets and len(self._sets) >= CALLER_LABELS_MAX:
             stated = tuple(

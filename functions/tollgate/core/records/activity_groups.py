@@ -1,4 +1,4 @@
-"""Sums of activity over what one asks for: days, models, providers, keys and labels."""
+"""Sums of activity by the requested dimensions: days, models, providers, keys and labels."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from tollgate.core.records.activity import ActivityRow
 from tollgate.core.usage import Usage
 
-# What a group may be by besides a label, whose name is any other.
+# The built-in dimensions; any other name is that of a label.
 _FIELDS: Final[Mapping[str, Callable[[ActivityRow], str | None]]] = {
     "day": lambda row: row.day,
     "model": lambda row: row.model,
@@ -14,14 +14,14 @@ _FIELDS: Final[Mapping[str, Callable[[ActivityRow], str | None]]] = {
     "key": lambda row: row.key_id,
 }
 GROUP_FIELDS: Final = frozenset(_FIELDS)
-# Of one group, in the order of the names; "" stands for no model, no provider and no such label.
+# The values of a group in the order of its dimensions; "" for no model, provider or label.
 GroupPlace = tuple[str, ...]
 
 
 class ActivityGroups:
-    """Sums rows that agree in all that is named; keeps the sums and no row.
+    """Sums rows that are equal in all requested dimensions; keeps the sums and no rows.
 
-    Rows are added oldest day first: all groups of a key have its latest name.
+    Rows must be added oldest day first, so that all groups of a key have its latest name.
     """
 
     def __init__(self, by: Sequence[str]) -> None:
@@ -48,7 +48,7 @@ class ActivityGroups:
             self._key_labels[row.key_id] = row.key_label
 
     def rows(self, after: GroupPlace = ()) -> Iterator[tuple[GroupPlace, ActivityRow]]:
-        """Yield the groups behind a place, in their order, each as a row without what it lacks."""
+        """Yield the groups after a place, in sorted order, as rows with only the groups' fields."""
         for place in sorted(place for place in self._sums if place > after):
             yield place, self._row(place)
 
@@ -61,7 +61,7 @@ class ActivityGroups:
             provider=named.get("provider") or None,
             key_id=named.get("key", ""),
             key_label=self._key_labels.get(named.get("key", ""), ""),
-            labels={name: it for name, it in named.items() if it and name not in _FIELDS},
+            labels={name: value for name, value in named.items() if value and name not in _FIELDS},
             requests=found.requests,
             failed=found.failed,
             cost_nano_usd=found.cost_nano_usd,

@@ -9,19 +9,19 @@ ActorKind = Literal["key", "session", "aws", "process"]
 
 
 class Actor(Struct, frozen=True, kw_only=True):
-    """The cause of a change: a key, a signed-in member, an AWS identity, or a process of ours."""
+    """The cause of a change: a key, a signed-in member, an AWS identity, or Tollgate itself."""
 
     kind: ActorKind
-    # Id of the key, also that of a session; ARN of the identity, or name of the process.
     id: str
-    # Name of the key at that time, None for another kind.
+    """The id of the key or session, the ARN of the identity, or the name of the process."""
     name: str | None = None
-    # Workspace of the key, None for another kind.
+    """The name of the key at that time; None for other kinds."""
     workspace_id: str | None = None
-    # Member that the key or the session belongs to, None for a key that stands alone.
+    """The workspace of the key; None for other kinds."""
     member_id: str | None = None
-    # Network address that the request came from, None if there was no request.
+    """The member that the key or session belongs to; None for a key without a member."""
     origin: str | None = None
+    """The network address of the request; None if there was no request."""
     request_id: str | None = None
 
 
@@ -29,38 +29,40 @@ SWEEPER: Final = Actor(kind="process", id="sweeper")
 
 
 class AuditEntry(Struct, frozen=True, kw_only=True):
-    """One change. Entries are written along with their change, and never changed or deleted."""
+    """One change. An entry is written together with its change, and never changed or deleted."""
 
-    # Unix milliseconds and a random part: entries sort by time.
     id: str
+    """Unix milliseconds and a random part, so that entries sort by time."""
     at_ms: int
     actor: Actor
-    # The workspace whose change it is, None for a catalog.
     workspace_id: str | None
-    # Kind of the target and a verb: `key.create`.
+    """The workspace that changed; None for a catalog."""
     action: str
-    # Id of the key, the credit entry or the workspace, or the sha of the catalog.
+    """The kind of the target and a verb: `key.create`."""
     target: str
-    # Name of the key, None for another target.
+    """The id of the key, credit entry or workspace, or the SHA-256 of the catalog."""
     target_name: str | None = None
-    # The fields that changed, as text; a field without a value is absent.
+    """The name of the key; None for other targets."""
     before: Mapping[str, str] = field(default_factory=dict)
+    """The changed fields as text, before the change; a field without a value is absent."""
     after: Mapping[str, str] = field(default_factory=dict)
+    """The same fields after the change."""
 
 
 class AuditFilter(Struct, frozen=True, kw_only=True):
-    """The entries that a list wants, made in [since_s, until_s)."""
+    """Selects entries made in [since_s, until_s), in Unix seconds."""
 
     since_s: int
     until_s: int
-    # Id or name of the actor, or its member; id or name of the target. None accepts all.
     actor: str | None = None
+    """The id or name of the actor, or its member; None selects all."""
     target: str | None = None
+    """The id or name of the target; None selects all."""
 
     def accepts(self, entry: AuditEntry) -> bool:
-        """Return whether the list has an entry."""
+        """Return whether the filter selects an entry."""
         actor = entry.actor
-        # A renaming is found by both names.
+        # A renamed target is found by either name.
         target = (entry.target, entry.target_name, entry.before.get("name"))
         return (
             self.since_s * 1_000 <= entry.at_ms < self.until_s * 1_000

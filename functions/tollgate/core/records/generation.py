@@ -1,7 +1,7 @@
 """The record of one generation: its request, the endpoint that served it, its cost and why.
 
-What is stored leaves out fields that have their default, which a read fills in again: a default
-never changes. DynamoDB bills a write by the kilobyte, and a record stays within one.
+Fields that have their default value are not stored, and a read fills them in: a default must never
+change. DynamoDB bills writes by the kilobyte, and a record fits into one.
 """
 
 from collections.abc import Mapping
@@ -12,12 +12,13 @@ from msgspec import Struct, field
 
 from tollgate.core.events import Finish
 from tollgate.core.limits import AboveKey
-from tollgate.core.request import Capability, Modality, Need, RoutingPreferences, WorkKind
+from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units, Usage
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 
 Outcome = Literal["ok", "error", "cancelled", "lost"]
-# `bounded`: the provider reported more than the generation can have used, and the bound is billed.
+# `bounded`: the provider reported more than can have been used, so the bound is billed.
 UsageSource = Literal["provider", "estimated", "bounded", "none"]
 
 
@@ -29,7 +30,7 @@ class BillLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     usd_per_million: Decimal
     cost_nano_usd: int
     round: int | None = None
-    """The round that it is of, from 1; None where the generation has one round."""
+    """The round of the line, from 1; None if the generation has one round."""
 
 
 def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
@@ -38,7 +39,7 @@ def total_nano_usd(lines: tuple[BillLine, ...]) -> int:
 
 
 class Fee(Struct, frozen=True, kw_only=True):
-    """A charge by the piece: runs of a server tool, pages of a document."""
+    """A charge per piece: for runs of a server tool, or pages of a document."""
 
     item: str
     quantity: int
@@ -46,49 +47,49 @@ class Fee(Struct, frozen=True, kw_only=True):
 
 
 class AttemptRecord(Struct, frozen=True, kw_only=True):
-    """One try at one endpoint."""
+    """One attempt at one endpoint."""
 
     model: str
     provider: str
     error: str | None
-    """The code of its error; None for the attempt that served."""
+    """The code of the error; None for the attempt that served."""
     status: int | None
-    """The provider's HTTP status of a failure."""
+    """The provider's HTTP status, if the attempt failed."""
     duration_ms: int
     operator_cost_nano_usd: int = 0
-    """The operator's cost if the provider reported usage and then failed, with runs of tools."""
+    """The operator's cost, with runs of tools, if the provider failed after reporting usage."""
     provider_words: str = ""
-    """The words of the provider about a failure, without secrets and pieces of the prompt."""
+    """The provider's message about a failure, without secrets and parts of the prompt."""
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One run of a tool of the gateway's; never has its query or its result."""
+    """One run of one of the gateway's tools; contains neither the query nor the result."""
 
     tool: str
     engine: str
-    """The engine as routing.yaml names it; empty for a run that reached none."""
+    """The name of the engine in routing.yaml; empty for a run that reached no engine."""
     round: int
-    """The round whose answer asked for it, from 1."""
+    """The round in which the model requested the run, from 1."""
     query_hash: str
-    """The start of the SHA-256 of its arguments."""
+    """The start of the SHA-256 of the run's arguments."""
     duration_ms: int
     began_ms: int = 0
-    """Milliseconds from the beginning of the first round."""
+    """Milliseconds after the beginning of the first round."""
     error: str | None = None
-    """The code that the model got; None for a run that succeeded."""
+    """The error code that the model got; None for a run that succeeded."""
     cost_nano_usd: int = 0
 
 
 class RoundsBound(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The most that the rounds of one generation can be: what is held."""
+    """The bounds of all rounds of one generation, which the hold covers."""
 
     rounds_max: int
     result_tokens: int
-    """The tokens of the results of all runs, which each later prompt may have."""
+    """The tokens of the results of all runs, which every later prompt may contain."""
     fees_nano_usd: int
-    """The fees of all runs."""
+    """The fees of all runs together."""
     provider_searches_max: int = 0
-    """The searches of a provider that searches by itself, each at its endpoint's price."""
+    """The most searches that a provider runs by itself, each at its endpoint's price."""
 
 
 class PromptTokens(Struct, frozen=True, kw_only=True):
@@ -96,26 +97,26 @@ class PromptTokens(Struct, frozen=True, kw_only=True):
 
     estimate: int
     most: int
-    """The bound that costs are computed with."""
+    """The upper bound, with which costs are computed."""
 
 
 class ReadSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Documents that the gateway reads for endpoints which do not read them."""
+    """Documents that the gateway reads for endpoints that cannot read them."""
 
     types: tuple[str, ...]
     """The media types of the documents."""
     tokens_min: int = 0
-    """The tokens of the prompt that are certain, with the text that was read."""
+    """A lower bound of the prompt's tokens, including the text that was read."""
     pages: int = 0
-    """The pages of PDFs that are charged for."""
+    """The pages of PDFs that are charged."""
     recognized: int = 0
-    """The pages of PDFs whose text is recognized, at most, and charged for as such."""
+    """The most pages of PDFs whose text is recognized, at the fee for that."""
     always: bool = False
-    """True if they are read for every endpoint."""
+    """True if the documents are read for every endpoint."""
 
 
 class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The planner's input and choice, with which a plan is replayed against another catalog."""
+    """The planner's input and choice, from which the plan can be replayed with another catalog."""
 
     requested_model: str
     route: str | None
@@ -127,7 +128,7 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     estimated_input_tokens: int
     output_tokens_max: int | None
     metadata: Mapping[str, str] = field(default_factory=dict)
-    """The caller's metadata under the names of `metadata_read`."""
+    """The caller's metadata, limited to the names in `metadata_read`."""
     metadata_read: tuple[str, ...] = ()
     """The names of metadata that the route's rules read."""
     modalities: tuple[Modality, ...] = ("text",)
@@ -135,36 +136,36 @@ class RoutingTrace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     input_tokens_min: int = 0
     input_tokens_max: int = 0
     choices: int = 1
-    """The answers to each prompt."""
+    """The number of answers to each prompt."""
     prompts: tuple[PromptTokens, ...] = ()
-    """Every prompt's size if there are several: the other fields then are of the largest."""
+    """The size of every prompt if there are several; the other fields then describe the largest."""
     parameters: tuple[str, ...] = ()
     kind: WorkKind = "chat"
     inputs: int = 0
-    """The inputs of work that is no conversation: each has the model's whole context to itself."""
+    """The number of inputs of work other than chat; each may fill the model's whole context."""
     dimensions: int | None = None
-    """The requested size of vectors."""
+    """The requested length of vectors."""
     units: Units | None = None
-    """The units that work on inputs likely is; None for a conversation."""
+    """The estimated units of work on inputs; None for chat."""
     units_max: Units | None = None
-    """The bound that costs are computed with."""
+    """The upper bound of the units, with which costs are computed."""
     picture: Picture | None = None
-    """The form of the requested pictures."""
+    """The size and quality of the requested pictures."""
     documents: ReadSize | None = None
-    """The documents that the gateway read, None without any."""
+    """The documents that the gateway reads; None if there are none."""
     reads_documents: bool = True
     """False if the caller left documents to models that read them."""
     preferences: RoutingPreferences | None = None
-    """None if the caller stated none."""
+    """The caller's routing preferences; None if it stated none."""
     rounds: RoundsBound | None = None
-    """None where the gateway runs no tools."""
+    """The bounds of the rounds; None if the gateway runs no tools."""
     key_models: tuple[str, ...] | None = None
     level_models: tuple[tuple[str, ...], ...] = ()
     fallbacks: bool = True
 
 
 class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The stored account of one generation; never contains a prompt or an answer."""
+    """The stored account of one generation; never contains any of the prompt or answer."""
 
     id: str
     created_s: int
@@ -182,21 +183,21 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     finish: Finish | None = None
     raw_finish: str | None = None
     withheld_calls: int = 0
-    """The tool calls that the model made and the caller did not want: all but one of a choice."""
+    """The number of tool calls that were withheld: the caller wanted at most one in each choice."""
     service_tier: str | None = None
     error: str | None = None
     usage: Usage = field(default_factory=Usage)
     usage_source: UsageSource = "none"
     cost_nano_usd: int = 0
-    """The price for the caller: the sum of `lines`, which is 0 for an error."""
+    """The price that the caller pays: the sum of `lines`; 0 for an error."""
     held_nano_usd: int = 0
     shard: int = 0
-    """The wallet shard that pays; a hold of this id on another shard is a write that came twice."""
+    """The wallet shard that pays. A hold of this id on another shard is a duplicate write."""
     slices: Mapping[AboveKey, int] = field(default_factory=dict)
-    """The slices of member and team that pay, where not the first; for the same reason."""
+    """The slices of member and team that pay, if not the first; a check like that of `shard`."""
     lines: tuple[BillLine, ...] = ()
     rounds: tuple[Usage, ...] = ()
-    """The usage of each round where there are several; `usage` is their sum."""
+    """The usage of each round if there are several; `usage` is their sum."""
     runs: tuple[RunRecord, ...] = ()
     """The runs of the gateway's tools, in the order in which they ended."""
     attempts: tuple[AttemptRecord, ...] = ()
@@ -207,18 +208,18 @@ class GenerationRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     client_request_id: str | None = None
     user: str | None = None
     key_label: str = ""
-    """The key's label at the time of the request; empty in a record that the sweeper wrote."""
+    """The key's label at the time of the request; empty if the sweeper wrote the record."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """The key's labels at the time of the request; none in a record that the sweeper wrote."""
+    """The key's labels at the time of the request; empty if the sweeper wrote the record."""
     caller_labels: Mapping[str, str] = field(default_factory=dict)
-    """The labels that the caller stated about itself, where routing.yaml reads some."""
+    """Labels that the caller stated about itself, in fields that routing.yaml names."""
     api_gateway_request_id: str | None = None
-    """None outside AWS, as `lambda_request_id`, and in a record that the sweeper wrote."""
+    """Like `lambda_request_id` None outside AWS and if the sweeper wrote the record."""
     lambda_request_id: str | None = None
     adapted: tuple[str, ...] = ()
-    """The names of what had no effect, or another one than was requested, at the last endpoint."""
+    """The names of options that had no effect, or another effect, at the last endpoint."""
 
     @property
     def all_labels(self) -> Mapping[str, str]:
-        """The labels of the key and of the caller, of which the key's win."""
+        """The labels of the key and of the caller; the key's labels take precedence."""
         return {**self.caller_labels, **self.labels} if self.caller_labels else self.labels

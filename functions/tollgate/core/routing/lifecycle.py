@@ -1,4 +1,4 @@
-"""The end of a model at a provider: from when it is announced, and when it comes."""
+"""The end of a model at a provider: when it is announced, and when it comes."""
 
 from math import inf
 from typing import Final
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class Lifecycle(Struct, frozen=True, kw_only=True):
-    """The end of an endpoint, in Unix seconds; infinite where no day is known."""
+    """The dates of an endpoint's end, in Unix seconds; infinite if no date is known."""
 
     notice_s: float = inf
     """The time from which replies announce the end."""

@@ -30,9 +30,11 @@ class Publication(Struct, frozen=True, kw_only=True):
     """The share of keys that the candidate serves."""
 
     def sha_for(self, key_id: str | None) -> str:
-        """Return the catalog that serves a key; a caller without a key gets the live one.
+        """Return the sha of the catalog that serves a key; a caller without a key gets the live
+        one.
 
-        A key stays on the candidate while the percentage grows; another candidate draws other keys.
+        A key that gets the candidate keeps it while the percentage grows; another candidate is
+        tried by other keys.
         """
         if self.candidate is None or key_id is None:
             return self.live
@@ -50,7 +52,7 @@ class Signature(Struct, frozen=True, kw_only=True):
 
 
 def publish_to_all(before: Publication | None, sha: str, signature: Signature) -> Publication:
-    """Return the publication that serves every key by one catalog, and ends a canary."""
+    """Return the publication that serves all keys from one catalog, which ends a canary."""
     previous = None
     if before is not None:
         previous = before.previous if before.live == sha else before.live
@@ -97,7 +99,7 @@ class PublishedCatalogs(Protocol):
     """Reads published catalogs; raises LedgerError(service_unavailable) if the store is down."""
 
     async def publication(self) -> Publication | None:
-        """Return the latest publication, read at most five seconds ago; None without one."""
+        """Return the latest publication, at most five seconds old; None if there is none."""
 
     async def catalog(self, sha: str) -> bytes:
         """Return the compiled catalog of a sha; raise LedgerError if it is missing or corrupt."""
@@ -107,14 +109,14 @@ class Publications(PublishedCatalogs, Protocol):
     """Publishes catalogs; raises LedgerError(service_unavailable) if the store is unavailable."""
 
     async def keep(self, content: bytes) -> str:
-        """Store a compiled catalog under its sha, and return that."""
+        """Store a compiled catalog under its sha, and return the sha."""
 
     async def move(self, publication: Publication, entry: AuditEntry) -> None:
-        """Make this the latest publication; its revision is one more than that of the one before.
+        """Make this the latest publication; its revision must be the previous one plus 1.
 
-        `entry` is written to the audit log along with it.
+        `entry` is written to the audit log in the same step.
 
-        Raises RequestError(idempotency_conflict) if another publication was faster.
+        Raises RequestError(idempotency_conflict) if another publication came first.
         """
 
     async def history(self) -> Sequence[Publication]:

@@ -1,4 +1,4 @@
-"""The speed of an endpoint, by the time that its answers took."""
+"""The speed of an endpoint, measured by how long its answers took."""
 
 from msgspec import Struct
 
@@ -9,12 +9,12 @@ class AnswerTime(Struct, frozen=True, kw_only=True):
     answers: int = 1
     first_token_ms: int
     output_tokens: int = 0
-    """Tokens that the provider counted; 0 of an answer whose tokens are not known."""
+    """Tokens that the provider counted; 0 for an answer without a count."""
     output_ms: int = 0
-    """The time of the answers whose tokens are known, from the request to the last token."""
+    """The time of the answers with a count of tokens, from the request to the last token."""
 
     def plus(self, other: "AnswerTime") -> "AnswerTime":
-        """Return the sum of two."""
+        """Return the sum of two times."""
         return AnswerTime(
             answers=self.answers + other.answers,
             first_token_ms=self.first_token_ms + other.first_token_ms,
@@ -27,6 +27,6 @@ class Speed(Struct, frozen=True, kw_only=True):
     """The speed that callers may expect of an endpoint now."""
 
     latency_ms: int
-    """From the request to the first token."""
+    """Milliseconds from the request to the first token."""
     tokens_per_s: float | None = None
-    """Output tokens a second of the whole answer; None where no answer had counted tokens."""
+    """Output tokens per second over the whole answer; None if no answer had a count of tokens."""

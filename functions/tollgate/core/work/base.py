@@ -1,6 +1,6 @@
-"""Work on inputs: a request that one result answers, in place of a conversation's stream.
+"""Work on inputs: a request that one result answers, unlike the streamed answer of a conversation.
 
-A kind of such work is a subclass of `InputWork` with its inputs and options.
+Each kind of such work is a subclass of `InputWork` with its own inputs and options.
 """
 
 from abc import abstractmethod
@@ -11,86 +11,78 @@ from msgspec import Struct, field
 
 from tollgate.core.content import FileReference, InlineMedia
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    Capability,
-    GenerationRequest,
-    Modality,
-    Need,
-    RoutingPreferences,
-    WorkKind,
-)
+from tollgate.core.request import Capability, GenerationRequest, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units, Usage
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 
 
 class InputWork(Struct, frozen=True, kw_only=True):
-    """The requested model, and what the engine and the planner read of any kind of inputs."""
+    """The requested model, and what the engine and the planner read of every kind of inputs."""
 
     kind: ClassVar[WorkKind]
-    # One answer, of which the engine reads nothing but its usage.
     answers: ClassVar[int] = 1
+    """Always one answer, of which the engine reads only the usage."""
     choices: ClassVar[int] = 1
     echo: ClassVar[bool] = False
     wants_single_call: ClassVar[bool] = False
     has_documents: ClassVar[bool] = False
     leaves_documents: ClassVar[bool] = False
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
-    field_of_inputs: ClassVar[str] = "inputs"
-    """The field of the request that a refusal of an input names."""
 
     model: str
     user: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
     stream: bool = False
-    """True if the result is wanted piece by piece, as far as its provider can."""
+    """True if the caller wants the result piece by piece, where the provider can send it so."""
 
     @property
     @abstractmethod
     def own_texts(self) -> tuple[str, ...]:
-        """The caller's texts, which no record may have."""
+        """The caller's texts, which must not appear in any record."""
 
     @property
     @abstractmethod
     def bytes_per_input(self) -> tuple[int, ...]:
-        """The bytes of each input that is text."""
+        """The size in bytes of each text input."""
 
     @property
     def tokens_per_input(self) -> tuple[int, ...]:
-        """The tokens of each input that has been tokenized by the caller."""
+        """The size in tokens of each input that the caller tokenized."""
         return ()
 
     @property
     def inputs(self) -> int:
-        """The number of inputs, each of which has a model's whole context to itself."""
+        """The number of inputs, each of which may fill the model's whole context."""
         return len(self.bytes_per_input) + len(self.tokens_per_input)
 
     @property
     def units(self) -> Units:
-        """The units that it likely is: what a price is estimated by."""
+        """The likely units of the work, from which its price is estimated."""
         return Units()
 
     @property
     def units_max(self) -> Units:
-        """The most units that it can be: what is held, and more is not believed."""
+        """The most units of the work, for which money is held; larger reports are not believed."""
         return self.units
 
     def likely_output_tokens(self, output_bytes: int) -> int:
-        """Return the tokens of output of which so many bytes were delivered, the rest never."""
+        """Estimate the output tokens of a truncated result from the bytes that were delivered."""
         return self.units.output_tokens
 
     def by_medium(self, likely: Usage) -> Usage:
-        """Return likely usage with the parts of it that are no text: these have their own rates."""
+        """Split estimated usage by modality, since audio and images have their own rates."""
         return likely
 
     @property
     def output_tokens_max(self) -> int | None:
-        """The bound of the tokens of its output."""
+        """The most output tokens of the work."""
         return self.units_max.output_tokens
 
     @property
     def picture(self) -> Picture | None:
-        """The form of the requested pictures; None if it makes none."""
+        """The form of the requested pictures; None for work that makes none."""
         return None
 
     @property
@@ -100,7 +92,7 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> tuple[FileReference, ...]:
-        """The uploaded files of its inputs, whose contents take their place before the plan."""
+        """The uploaded files among the inputs, replaced by their contents before planning."""
         return ()
 
     @property
@@ -110,21 +102,21 @@ class InputWork(Struct, frozen=True, kw_only=True):
 
     @property
     def addresses(self) -> frozenset[str]:
-        """The URLs of its inputs, which are fetched for a provider that does not fetch them."""
+        """The URLs among the inputs, which the gateway fetches for providers that do not."""
         return frozenset()
 
     def inline(self, found: Mapping[str, InlineMedia]) -> Self:
-        """Return the work with the content of inputs in place of their URLs, or ids of files."""
+        """Return the work with contents in place of URLs and file ids."""
         return self
 
     @property
     def needs(self) -> frozenset[Need]:
-        """The needs of the request that a provider's format must have room for."""
+        """The features that a provider's format must support to serve the request."""
         return frozenset()
 
     @property
     def dimensions(self) -> int | None:
-        """The size of each vector that is requested; None for the model's own, or no vectors."""
+        """The requested length of each vector; None for the model's default, or without vectors."""
         return None
 
 
@@ -135,7 +127,7 @@ class WorkResult(Struct, frozen=True, kw_only=True):
     """The result of work on inputs, as one provider reported it."""
 
     pieces: tuple[bytes, ...]
-    """A piece of JSON for each part of the result, in the order of the inputs."""
+    """One piece of JSON for each part of the result, in the order of the inputs."""
     usage: Usage = field(default_factory=Usage)
     raw_usage: JsonValue = None
     upstream_id: str | None = None

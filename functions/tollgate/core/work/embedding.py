@@ -5,14 +5,15 @@ from typing import ClassVar, Literal, Self
 from msgspec.structs import replace
 from typing_extensions import override
 
-from tollgate.core.request import InputType, Need, WorkKind
+from tollgate.core.request import InputType, Need
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 
 VectorEncoding = Literal["float", "base64"]
 
 
 class EmbeddingRequest(InputWork, frozen=True, kw_only=True):
-    """Inputs that are all text, or all token ids."""
+    """Inputs to embed: all texts, or all lists of token ids."""
 
     kind: ClassVar[WorkKind] = "embedding"
 
@@ -20,7 +21,7 @@ class EmbeddingRequest(InputWork, frozen=True, kw_only=True):
     token_lists: tuple[tuple[int, ...], ...] = ()
     encoding: VectorEncoding = "float"
     dimensions: int | None = None
-    """The requested size of each vector; None for the model's own."""
+    """The requested length of each vector; None for the model's default."""
     input_type: InputType | None = None
 
     @property
@@ -49,7 +50,7 @@ class EmbeddingRequest(InputWork, frozen=True, kw_only=True):
         return len(self.texts) + len(self.token_lists)
 
     def split(self, inputs_max: int) -> tuple[Self, ...]:
-        """Return the request in parts of at most so many inputs, in order."""
+        """Split the request into requests of at most `inputs_max` inputs, in order."""
         if self.inputs <= inputs_max:
             return (self,)
         starts = range(0, self.inputs, inputs_max)

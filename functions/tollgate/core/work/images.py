@@ -1,4 +1,4 @@
-"""A request for pictures, made of a text alone or of other pictures, and the pictures made."""
+"""A request for pictures, from a text alone or from other pictures, and the resulting pictures."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final, Literal, Self
@@ -9,9 +9,10 @@ from typing_extensions import override
 
 from tollgate.core.content import FileReference, Image, InlineMedia, MediaUrl
 from tollgate.core.errors import ErrorCode, RequestError
-from tollgate.core.request import Modality, WorkKind
+from tollgate.core.request import Modality
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX, Picture
 
 MASK_TYPE: Final = "image/png"
@@ -23,9 +24,9 @@ Delivery = Literal["b64_json", "url"]
 Style = Literal["vivid", "natural"]
 Fidelity = Literal["low", "high"]
 
-# The tokens of one picture made. The largest known are 13,400, of 3840x2160 at high quality by
-# gpt-image-2 ($0.401 at $30 per million, litellm 1.109.1); of what is better than high no figure is
-# published, so that twice and four times as many are held.
+# The tokens of one generated picture. The most known are 13,400, for 3840x2160 at high quality by
+# gpt-image-2 ($0.401 at $30 per million, litellm 1.109.1). Nothing is published about qualities
+# above high, so two and four times as many are held for them.
 _TOKENS_MADE_MAX: Final = 16_384
 _TOKENS_MADE_LIKELY: Final = 1_700
 _TIMES_BY_QUALITY: Final[Mapping[str, int]] = {"xhigh": 2, "max": 4}
@@ -34,19 +35,18 @@ _PARTIAL_TOKENS: Final = 100
 
 
 class ImageRequest(InputWork, frozen=True, kw_only=True):
-    """A description of pictures, and the pictures that they are made of."""
+    """A description of pictures, and the pictures to edit."""
 
     kind: ClassVar[WorkKind] = "image"
-    field_of_inputs: ClassVar[str] = "images"
 
     prompt: str
     images: tuple[Image, ...] = ()
-    """The pictures to edit; empty for a picture made of the text alone."""
+    """The pictures to edit; empty to make pictures from the text alone."""
     mask: Image | None = None
-    """A picture whose transparent areas are where the first of `images` is changed."""
+    """A picture whose transparent areas mark where to change the first of `images`."""
     count: int = 1
     size: str | None = None
-    """`WIDTHxHEIGHT`; None for the model's own, as for each option below."""
+    """`WIDTHxHEIGHT`; None for the model's default, as for each option below."""
     quality: str | None = None
     background: Background | None = None
     moderation: Moderation | None = None
@@ -56,9 +56,9 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     fidelity: Fidelity | None = None
     """The closeness to the faces and features of `images`."""
     delivery: Delivery | None = None
-    """In the reply, or behind a URL of the provider's; None for what the provider does."""
+    """In the reply, or behind a URL of the provider; None for the provider's default."""
     partial_images: int = 0
-    """The number of previews in a stream, at most."""
+    """The most previews in a stream."""
 
     @property
     @override
@@ -68,12 +68,12 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
     @property
     @override
     def bytes_per_input(self) -> tuple[int, ...]:
-        # OpenAI bills each picture as if it were requested alone, with its prompt (2026-11-22).
+        # OpenAI bills each picture like a separate request with the same prompt (2026-11-22).
         return (len(self.prompt.encode()),) * self.count
 
     @property
     def pictures_read(self) -> tuple[Image, ...]:
-        """The pictures of the request, its mask last."""
+        """The pictures that the model reads, the mask last."""
         return self.images if self.mask is None else (*self.images, self.mask)
 
     @property
@@ -142,7 +142,7 @@ class ImageRequest(InputWork, frozen=True, kw_only=True):
                 return replace(self, images=images, mask=mask)
 
     def split(self, count_max: int) -> tuple[Self, ...]:
-        """Return the request in parts of at most so many pictures."""
+        """Split the request into requests of at most `count_max` pictures."""
         whole, rest = divmod(self.count, count_max)
         counts = (count_max,) * whole + ((rest,) if rest else ())
         return (self,) if len(counts) == 1 else tuple(replace(self, count=n) for n in counts)
@@ -157,15 +157,15 @@ def _inline(image: Image, found: Mapping[str, InlineMedia]) -> Image:
 
 
 class ImagePiece(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A picture of a result or a preview of one: the content of a piece, which is its JSON."""
+    """A picture of the result, or a preview; a piece of the result is its JSON."""
 
     b64_json: str | None = None
     url: str | None = None
     """An http(s) address in place of `b64_json`."""
     revised_prompt: str | None = None
-    """The text that the provider made of the prompt."""
+    """The prompt as the provider rewrote it."""
     size: str | None = None
-    """`WIDTHxHEIGHT`, as the picture itself states it."""
+    """`WIDTHxHEIGHT`, read from the picture itself."""
     output_format: str | None = None
     quality: str | None = None
     background: str | None = None

@@ -1,33 +1,41 @@
-"""The one table of kinds of work: the facts that checks, refusals and lists of models read."""
+"""The one table of kinds of work, with the facts that other packages read about each kind."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
-from tollgate.core.request import WorkKind
+# A generation is `chat`, whatever its client format; other kinds are subclasses of `InputWork`.
+WorkKind = Literal["chat", "embedding", "rerank", "moderation", "image", "speech", "transcription"]
 
-# The notes of every price, and the rates that any inputs may have.
-_NOTED: Final = frozenset({"input", "request", "source", "checked"})
+# The keys that a price of every kind may have: two rates, and two notes on where they come from.
+_COMMON: Final = frozenset({"input", "request", "source", "checked"})
 
 
 class KindOfWork(Struct, frozen=True, kw_only=True):
-    """The facts about one kind of work that checks, refusals and lists of models read."""
+    """The facts about one kind of work."""
 
     route: str
-    """The path below `/v1` at which callers request this kind."""
+    """The path below `/v1` at which callers request the kind."""
     field_of_input: str
-    """The field of a request that has the input."""
+    """The field of a request that holds the input."""
     field_of_media: str = ""
-    """The field of inputs that are no text, where another field has them."""
+    """The field that holds images or sound; empty if `field_of_input` holds all inputs."""
     makes: str
     """OpenRouter's name for the output."""
     parameters: frozenset[str] = frozenset()
-    """The optional parameters that lists of models name; those of chat follow from the endpoint."""
+    """The optional parameters in lists of models; chat's parameters follow from the endpoint."""
     rates: frozenset[str] = frozenset()
-    """The keys that a price may have; a price of chat may have all."""
+    """The keys that a price of the kind may have; empty for chat, whose prices may have all."""
     rates_of_results: tuple[str, ...] = ()
-    """The rates of which a price states one at least: a result that is free has a rate of 0."""
+    """Rates for the output; a price states at least one, and a free output has a rate of 0."""
+    is_judged_by_guardrail: bool = False
+    """True if Bedrock serves the kind by a guardrail in place of a model."""
+
+    @property
+    def field_with_media(self) -> str:
+        """The field that a refusal of an image or of sound names."""
+        return self.field_of_media or self.field_of_input
 
 
 WORK_KINDS: Final[Mapping[WorkKind, KindOfWork]] = {
@@ -37,20 +45,21 @@ WORK_KINDS: Final[Mapping[WorkKind, KindOfWork]] = {
         field_of_input="input",
         makes="embeddings",
         parameters=frozenset({"dimensions", "encoding_format", "input_type"}),
-        rates=_NOTED,
+        rates=_COMMON,
     ),
     "rerank": KindOfWork(
         route="/rerank",
         field_of_input="documents",
         makes="rerank",
         parameters=frozenset({"return_documents", "top_n"}),
-        rates=_NOTED | {"search"},
+        rates=_COMMON | {"search"},
     ),
     "moderation": KindOfWork(
         route="/moderations",
         field_of_input="input",
         makes="moderation",
-        rates=_NOTED | {"image", "text_units"},
+        rates=_COMMON | {"image", "text_units"},
+        is_judged_by_guardrail=True,
     ),
     "image": KindOfWork(
         route="/images/generations",
@@ -58,7 +67,7 @@ WORK_KINDS: Final[Mapping[WorkKind, KindOfWork]] = {
         field_of_media="images",
         makes="image",
         parameters=frozenset({"background", "n", "output_format", "quality", "size"}),
-        rates=_NOTED | {"output", "image_input", "image_output", "image", "cache_read"},
+        rates=_COMMON | {"output", "image_input", "image_output", "image", "cache_read"},
         rates_of_results=("image", "image_output", "output"),
     ),
     "speech": KindOfWork(
@@ -66,7 +75,7 @@ WORK_KINDS: Final[Mapping[WorkKind, KindOfWork]] = {
         field_of_input="input",
         makes="audio",
         parameters=frozenset({"instructions", "response_format", "speed", "voice"}),
-        rates=_NOTED | {"output", "audio_output", "characters"},
+        rates=_COMMON | {"output", "audio_output", "characters"},
         rates_of_results=("characters", "audio_output", "output"),
     ),
     "transcription": KindOfWork(
@@ -74,7 +83,7 @@ WORK_KINDS: Final[Mapping[WorkKind, KindOfWork]] = {
         field_of_input="file",
         makes="transcription",
         parameters=frozenset({"language", "prompt", "response_format", "temperature"}),
-        rates=_NOTED | {"output", "audio_input", "audio_hour"},
+        rates=_COMMON | {"output", "audio_input", "audio_hour"},
         rates_of_results=("audio_hour", "audio_input", "output"),
     ),
 }

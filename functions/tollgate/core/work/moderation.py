@@ -1,4 +1,4 @@
-"""A request to judge texts and pictures by what they contain."""
+"""A request to judge whether texts and pictures are harmful."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final, Self
@@ -7,25 +7,25 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
-from tollgate.core.request import Modality, WorkKind
+from tollgate.core.request import Modality
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
 
-# A unit that has begun is charged whole: https://aws.amazon.com/bedrock/pricing (2026-11-22).
+# A unit that has begun is charged in full: https://aws.amazon.com/bedrock/pricing (2026-11-22).
 CHARACTERS_PER_TEXT_UNIT: Final = 1_000
 
 Subject = tuple[Text | Image, ...]
 
 
 class ModerationRequest(InputWork, frozen=True, kw_only=True):
-    """Inputs, each of which is judged by itself."""
+    """Inputs that are judged independently of each other."""
 
     kind: ClassVar[WorkKind] = "moderation"
-    field_of_inputs: ClassVar[str] = "input"
 
     subjects: tuple[Subject, ...]
-    """The parts of each input, which get one judgement together."""
+    """The parts of each input; an input's parts are judged together."""
 
     @property
     def pictures(self) -> tuple[Image, ...]:
@@ -84,7 +84,7 @@ class ModerationRequest(InputWork, frozen=True, kw_only=True):
         return Units(
             media_tokens=len(self.pictures) * READ_TOKENS_MAX,
             images=len(self.pictures),
-            # Nobody counts more characters than bytes, or begins more units than one for each part.
+            # An upper bound: characters are counted as bytes, and each part begins a new unit.
             text_units=sum(_text_units(len(text.encode())) for text in self.own_texts),
         )
 

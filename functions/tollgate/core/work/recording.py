@@ -5,11 +5,11 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-# What OpenAI takes, whose limit of bytes is that of others too.
+# The formats and the size that OpenAI accepts; the limit of bytes is that of other providers too.
 # https://platform.openai.com/docs/guides/speech-to-text (2026-11-22)
 RecordingFormat = Literal["wav", "mp3", "mp4", "ogg", "flac", "webm"]
 RECORDING_BYTES_MAX: Final = 25 * 1024 * 1024
-# Longer than any recording of that size is in practice; more is the word of its header alone.
+# Longer than any real recording of that size: more can only be a false claim of its header.
 RECORDING_SECONDS_MAX: Final = 100 * 3_600
 RECORDING_TYPES: Final[Mapping[RecordingFormat, str]] = {
     "wav": "audio/wav",
@@ -19,7 +19,7 @@ RECORDING_TYPES: Final[Mapping[RecordingFormat, str]] = {
     "flac": "audio/flac",
     "webm": "audio/webm",
 }
-# The least bits a second of speech as encoders make it: layer III of MPEG-2 has no index below 8
+# The lowest bit rate at which an encoder stores speech: layer III of MPEG-2 has no index below 8
 # kbit/s (ISO/IEC 13818-3), Opus none below 6 (RFC 6716, 2.1.1), AAC for speech starts at 8 (ISO/IEC
 # 14496-3), and FLAC keeps about half of 8,000 samples of 8 bits (RFC 9639).
 _BITS_PER_SECOND_MIN: Final[Mapping[RecordingFormat, int]] = {
@@ -33,16 +33,16 @@ _BITS_PER_SECOND_MIN: Final[Mapping[RecordingFormat, int]] = {
 
 
 class Recording(Struct, frozen=True, kw_only=True):
-    """A recording whose format was detected; lengths are in seconds, each that began counted."""
+    """A recording whose format was detected; lengths are in whole seconds, rounded up."""
 
     content: bytes
     format: RecordingFormat
     seconds: int
-    """The length that its header states, or that its size makes likely."""
+    """The length stated by its header, or estimated from its size."""
     seconds_max: int
-    """The longest that it can be, by samples or by bytes."""
+    """The upper bound of its length, from its samples or bytes."""
 
 
 def longest_s(size_bytes: int, format_: RecordingFormat) -> int:
-    """Return the seconds that so many bytes have at most."""
+    """Return the most seconds that a recording of this size can have."""
     return -(-size_bytes * 8 // _BITS_PER_SECOND_MIN[format_])

@@ -4,20 +4,21 @@ from typing import ClassVar, Final
 
 from typing_extensions import override
 
-from tollgate.core.request import WorkKind
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 
-# Cohere's unit: a query with up to 100 documents, of which one over 500 tokens, its query included,
-# counts as several. https://docs.cohere.com/docs/how-does-cohere-pricing-work (2026-11-22)
+# Cohere bills one search for a query with up to 100 documents; a document of more than 500 tokens,
+# its query included, counts as several. https://docs.cohere.com/docs/how-does-cohere-pricing-work
+# (2026-11-22)
 _DOCUMENTS_PER_SEARCH: Final = 100
 _TOKENS_PER_DOCUMENT: Final = 500
-# A query that leaves less room for the document is cut.
+# The least room for a document next to its query; a longer query is truncated.
 _DOCUMENT_TOKENS_MIN: Final = 50
 
 
 class RerankRequest(InputWork, frozen=True, kw_only=True):
-    """A query and documents, each of which is read together with the query."""
+    """A query and documents; the model reads each document together with the query."""
 
     kind: ClassVar[WorkKind] = "rerank"
 

@@ -6,17 +6,20 @@ from typing import ClassVar, Final
 from msgspec.structs import replace
 from typing_extensions import override
 
-from tollgate.core.request import Need, SoundFormat, WorkKind
+from tollgate.core.request import Need, SoundFormat
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 
 # 4,096 characters of English are 877 tokens and 268 s of speech at 20 tokens of sound a second,
 # which is 1.3 tokens a byte. https://s-anand.net/blog/openai-tts-cost (2025-11-02)
 _SOUND_TOKENS_PER_BYTE: Final = 1.3
-# A number is spoken in ten times its bytes, and slowly if the instructions say so.
+# The upper bound: a number in words is ten times as long as its digits, and instructions may ask
+# for slow speech.
 _SOUND_TOKENS_PER_BYTE_MAX: Final = 8
 _SOUND_TOKENS_MIN: Final = 256
-# Of samples by their size, of MP3 as measured there, of the others by their usual bit rates.
+# By the size of samples for WAV and PCM, as measured at that source for MP3, and by usual bit rates
+# for the others.
 _BYTES_PER_SOUND_TOKEN: Final[Mapping[SoundFormat, int]] = {
     "mp3": 800,
     "opus": 300,
@@ -28,18 +31,18 @@ _BYTES_PER_SOUND_TOKEN: Final[Mapping[SoundFormat, int]] = {
 
 
 class SpeechRequest(InputWork, frozen=True, kw_only=True):
-    """A text, and how it is to be spoken."""
+    """A text, and how to speak it."""
 
     kind: ClassVar[WorkKind] = "speech"
 
     text: str
     voice: str
     is_own_voice: bool = False
-    """True if the voice is one that the caller's account made, by its id."""
+    """True if `voice` is the id of a custom voice that the caller's account made."""
     instructions: str | None = None
     sound: SoundFormat = "mp3"
     speed: float | None = None
-    """The factor of the usual speed; None for the model's own."""
+    """The factor of normal speed; None for the model's default."""
 
     @property
     @override

@@ -1,4 +1,4 @@
-"""A request to write down what a recording says, and the transcript that answers it."""
+"""A request to transcribe a recording, and the transcript that answers it."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
@@ -8,13 +8,14 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import Modality, Need, WorkKind
+from tollgate.core.request import Modality, Need
 from tollgate.core.usage import Units, Usage
 from tollgate.core.work.base import InputWork
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.recording import RECORDING_BYTES_MAX, Recording, longest_s
 
-# A model that is charged by tokens has 10 a second of sound (OpenAI), or 32 (Gemini), and people
-# say some 4 tokens a second. https://ai.google.dev/gemini-api/docs/audio (2026-11-22)
+# Models that are billed by tokens count 10 tokens per second of sound (OpenAI) or 32 (Gemini), and
+# people speak about 4 tokens per second. https://ai.google.dev/gemini-api/docs/audio (2026-11-22)
 _INPUT_TOKENS_PER_SECOND: Final = 10
 _INPUT_TOKENS_PER_SECOND_MAX: Final = 32
 _OUTPUT_TOKENS_PER_SECOND: Final = 4
@@ -31,14 +32,14 @@ class TranscriptionRequest(InputWork, frozen=True, kw_only=True):
     modalities: ClassVar[frozenset[Modality]] = frozenset({"audio"})
 
     recording: Recording | None
-    """None until it is fetched from where the request says that it is."""
+    """None until the recording is fetched from the URL or file that the request names."""
     translates: bool = False
-    """True if the transcript is to be in English, whatever is spoken."""
+    """True if the transcript must be in English, whatever language is spoken."""
     language: str | None = None
     prompt: str | None = None
     temperature: float | None = None
     details: frozenset[TranscriptDetail] = frozenset()
-    """The parts of the transcript beside its text that the reply must have."""
+    """The parts that the transcript must have besides its text."""
     logprobs: bool = False
     chunking: str | Mapping[str, JsonValue] | None = None
 
@@ -97,7 +98,7 @@ class TokenLogprob(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Segment(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A stretch of a transcript, in seconds; the other fields are as its provider measured."""
+    """A section of a transcript, timed in seconds, with the provider's measurements."""
 
     id: int | str | None = None
     seek: int | None = None
@@ -113,7 +114,7 @@ class Segment(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Word(Struct, frozen=True, kw_only=True):
-    """One word of a transcript, in seconds."""
+    """One word of a transcript, timed in seconds."""
 
     word: str
     start: float
@@ -121,7 +122,7 @@ class Word(Struct, frozen=True, kw_only=True):
 
 
 class Transcript(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The one piece of the result; what is None was not reported."""
+    """The only piece of the result; fields that are None were not reported."""
 
     text: str
     language: str | None = None
@@ -132,7 +133,7 @@ class Transcript(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TranscriptPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The next words of a transcript, or a stretch that is complete."""
+    """The next words of a transcript, or a complete segment."""
 
     delta: str = ""
     logprobs: tuple[TokenLogprob, ...] | None = None

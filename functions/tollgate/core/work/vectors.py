@@ -1,6 +1,6 @@
 """Vectors as JSON: an array of numbers, or the base64 of little-endian 32-bit floats.
 
-A vector stays the bytes that its provider sent unless its reader needs the other form: parsing
+A vector stays in the bytes that its provider sent unless the caller wants the other form: parsing
 2,048 vectors of 3,072 numbers takes seconds.
 """
 
@@ -16,36 +16,36 @@ import msgspec
 from tollgate.core.work.embedding import VectorEncoding
 
 _BYTES_PER_NUMBER: Final = 4
-# Marks of texts, objects, null, true and false.
+# Bytes that occur in strings, objects, null, true and false, but not in arrays of numbers.
 _NO_NUMBERS: Final = (b'"', b"{", b"u", b"s")
 _NUMBERS: Final = msgspec.json.Decoder(list[float])
 
 
 class MalformedVector(ValueError):
-    """Raised for JSON that is no vector."""
+    """Raised for JSON that is not a vector."""
 
 
 def vector_size(vector: bytes) -> int:
-    """Return how many numbers a vector has; MalformedVector if it is none.
+    """Return the number of values in a vector; raise MalformedVector for anything else.
 
-    `vector` is valid JSON. An array is not parsed: its commas are counted, and nothing with a
-    quotation mark, a bracket or a letter of null, true or false is an array of numbers.
+    `vector` must be valid JSON. An array is not parsed: its commas are counted, and it is rejected
+    if it contains a quotation mark, a further bracket, or a letter of null, true or false.
     """
     if vector[:1] == b"[":
         if vector.find(b"[", 1) >= 0 or any(mark in vector for mark in _NO_NUMBERS):
-            raise MalformedVector("no array of numbers")
+            raise MalformedVector("not an array of numbers")
         # A slice would copy the vector.
         commas = vector.count(b",")
         if not commas and not vector.strip(b"[] \t\r\n"):
-            raise MalformedVector("no numbers")
+            raise MalformedVector("an empty array")
         return commas + 1
     return len(_floats(vector)) // _BYTES_PER_NUMBER
 
 
 def convert_vector(vector: bytes, encoding: VectorEncoding) -> bytes:
-    """Return a vector in an encoding, unchanged if it has that already.
+    """Return a vector in an encoding, unchanged if it already has that encoding.
 
-    MalformedVector for a number that 32 bits have no room for, or for one that JSON cannot have.
+    Raises MalformedVector for a number that is too large for 32 bits or that JSON cannot represent.
     """
     is_array = vector[:1] == b"["
     if is_array == (encoding == "float"):
@@ -76,9 +76,9 @@ def _floats(vector: bytes) -> bytes:
     try:
         floats = b64decode(vector[1:-1], validate=True)
     except Error as invalid:
-        raise MalformedVector("no base64") from invalid
+        raise MalformedVector("not base64") from invalid
     if not floats or len(floats) % _BYTES_PER_NUMBER:
-        raise MalformedVector("no 32-bit floats")
+        raise MalformedVector("not 32-bit floats")
     return floats
 
 

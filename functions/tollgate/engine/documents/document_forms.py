@@ -1,4 +1,4 @@
-"""The forms of a request whose documents the gateway has read: text, and pictures of pages."""
+"""The forms of a request whose documents the gateway has read, as text and pictures of pages."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -34,27 +34,27 @@ from tollgate.routing.planning.document_fees import page_fees
 from tollgate.routing.planning.prompt_size import BYTES_PER_TOKEN_MIN, PromptSize
 from tollgate.routing.plugin_sections import PdfSection
 
-# Of the annotation on one document; a larger one would not fit into the next request.
+# The largest annotation about one document: a larger one would not fit into the next request.
 TOLD_BYTES_MAX: Final = 2_000_000
 _UNNAMED: Final = "document"
-# A page of print is some 3,000 bytes.
+# A printed page has about 3,000 bytes.
 _RECOGNIZED_TOKENS_TYPICAL: Final = 750
 
 
 class PageCounts(Struct, frozen=True, kw_only=True):
-    """The pages of PDFs that a form of a request has."""
+    """The number of PDF pages in a form of a request, by how they are sent."""
 
     text: int = 0
     pictured: int = 0
     recognized: int = 0
-    """The pages whose text is recognized, which are not among the others."""
+    """Pages whose text is recognized; they are not counted in the other fields."""
 
 
 class DocumentForms:
-    """The forms of one request, by what an endpoint reads and sees.
+    """The forms of one request, by the files that an endpoint reads and whether it takes pictures.
 
-    `always` replaces documents for endpoints that would read them, too. A recognition, if there is
-    one, supplies the text of pages; it is run before the first attempt that needs it.
+    `always` replaces documents even for endpoints that read them. A recognition, if there is one,
+    supplies the text of scanned pages; it runs before the first attempt that needs it.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class DocumentForms:
         self._recognition = recognition
 
     async def recognize_for(self, target: Target) -> None:
-        """Find the text of the pages that are recognized for an endpoint, unless it is known.
+        """Find the text of the scanned pages that an endpoint needs, unless it is known.
 
         Raises GatewayError if the service fails.
         """
@@ -98,7 +98,7 @@ class DocumentForms:
         )
 
     def pages_for(self, target: Target) -> PageCounts:
-        """Return the pages that an endpoint gets in place of PDFs, each document counted once."""
+        """Count the PDF pages that an endpoint gets; each document counts once."""
         pages, recognized = list[DocumentPage](), 0
         for source in self._replaced(target):
             known, scanned = self._known[source], self._scanned(target, source)
@@ -109,7 +109,7 @@ class DocumentForms:
         return PageCounts(text=len(pages) - pictured, pictured=pictured, recognized=recognized)
 
     def sizes_for(self, target: Target) -> tuple[PromptSize, ...]:
-        """Measure what an endpoint gets; text that is not recognized yet has its bound."""
+        """Return each prompt's size at an endpoint; text not yet recognized has its bound."""
         sizes = PromptSize.of_each(self.request_for(target))
         if self._recognition is None:
             return sizes
@@ -140,7 +140,7 @@ class DocumentForms:
         )
 
     def newly_read(self, target: Target) -> tuple[KnownFile, ...]:
-        """Return the PDFs that were read for an endpoint, for its caller to send back."""
+        """Return the PDFs that were newly read for an endpoint, for the caller to send back."""
         return tuple(
             KnownFile(
                 sha256=known.sha256,
@@ -153,7 +153,7 @@ class DocumentForms:
         )
 
     def shows(self, target: Target) -> bool:
-        """Return whether an endpoint gets something of each document."""
+        """Return whether an endpoint gets some content of each document."""
         if self._is_recognized(target):
             return self._recognition is not None and self._recognition.fits
         return takes_pictures(target) or all(
@@ -182,7 +182,7 @@ class DocumentForms:
         }
 
     def _size(self, replaced: Mapping[MediaSource, KnownDocument], *, sees: bool) -> int:
-        """Return the size that a body with the pages in place of the documents would have."""
+        """Return the size that the body would have with pages in place of the documents."""
         size = self._request.size_bytes
         for message in chain.from_iterable(self._request.conversations):
             for part in message.content:
@@ -226,13 +226,13 @@ def _parts(
     *,
     sees: bool,
 ) -> Iterator[Text | Image | Audio | Document]:
-    """Yield the parts that stand for a part: of a document its pages, of any other itself."""
+    """Yield the pages of a document that was read; yield any other part unchanged."""
     if not isinstance(part, Document) or part.source not in replaced:
         yield part
         return
     shown = list(_pages(part, replaced[part.source], sees=sees))
     yield from shown[:-1]
-    # A prompt is cached up to the end of its document.
+    # The document's cache mark moves to its last part, so that the prompt is cached up to there.
     yield replace(shown[-1], cache=part.cache)
 
 

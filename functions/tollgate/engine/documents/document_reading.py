@@ -1,6 +1,6 @@
-"""Reads the documents of a request for endpoints that do not read them, before any money is held.
+"""Reads a request's documents for endpoints that cannot read them, before any money is held.
 
-The hold is of the size that is found, as with recordings (decision 153).
+The size of the hold follows from what was read, as with recordings (decision 153).
 """
 
 import asyncio
@@ -36,34 +36,35 @@ from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.plugin_sections import PdfSection
 
-# Of one request, in all and at a time: a machine reads as many at a time for everybody, and lets a
-# document wait for its turn no longer than half a minute.
+# Limits of one request: documents in total, and documents read at the same time. A machine reads as
+# many at a time for all requests, and a document waits at most half a minute for its turn.
 DOCUMENTS_MAX: Final = 16
 _AT_A_TIME_MAX: Final = 4
 _FIELD: Final = "messages"
 _TOO_LARGE: Final[Mapping[DocumentFault, str]] = {
-    DocumentFault.TOO_MANY_BYTES: "has {amount:,} bytes, and {most:,} are the most that is read",
-    DocumentFault.TOO_MANY_PAGES: "has {amount:,} pages, and {most:,} are the most that is read",
+    DocumentFault.TOO_MANY_BYTES: "has {amount:,} bytes, and at most {most:,} are read",
+    DocumentFault.TOO_MANY_PAGES: "has {amount:,} pages, and at most {most:,} are read",
     DocumentFault.TOO_MUCH_TEXT: "has more than {most:,} bytes of text",
     DocumentFault.TOO_LARGE_PICTURES: "has pages whose pictures are too large together; read fewer "
-    "pages, or with the engine text",
-    DocumentFault.TOO_COMPLEX: "unpacks to more than is read",
+    "pages, or use the engine text",
+    DocumentFault.TOO_COMPLEX: "is too large when it is unpacked",
     DocumentFault.TOO_SLOW: "takes too long to read",
 }
 _UNREADABLE: Final[Mapping[DocumentFault, str]] = {
-    DocumentFault.MALFORMED: "is not whole, or not what its type says",
-    DocumentFault.ENCRYPTED: "is locked by a password",
-    DocumentFault.CRASHED: "could not be read within the limits of memory",
+    DocumentFault.MALFORMED: "is incomplete, or not of the type that it states",
+    DocumentFault.ENCRYPTED: "is protected by a password",
+    DocumentFault.CRASHED: "could not be read within the memory limit",
 }
 
 
 async def read_documents(
     gateway: Gateway, wanted: PlanningRequest, plan: Plan, media: RequestMedia
 ) -> Plan:
-    """Return the plan for a request whose documents are read where an endpoint does not read them.
+    """Return the plan for a request whose documents are read for the endpoints that cannot read
+    them.
 
-    `media` then has the forms of the request. A request that every endpoint reads itself is left as
-    it is. Raises RequestError for a document that cannot be read.
+    `media` then holds the forms of the request. The plan is unchanged if every endpoint reads the
+    documents itself. Raises RequestError for a document that cannot be read.
     """
     request, section = media.request, gateway.planner.catalog.pdf
     reader = gateway.reader
@@ -83,7 +84,7 @@ async def read_documents(
     if len({part.source for part in documents}) > DOCUMENTS_MAX:
         raise RequestError(
             ErrorCode.DOCUMENT_TOO_LARGE,
-            f"{_FIELD}: a request has at most {DOCUMENTS_MAX} documents that are read for a model.",
+            f"{_FIELD}: at most {DOCUMENTS_MAX} documents of a request are read for a model.",
             param=_FIELD,
         )
     task = _task(section, request, reading)
@@ -100,18 +101,18 @@ async def read_documents(
     planned = gateway.planner.plan(
         _measure(wanted, forms, known, targets, always=always), now_s=gateway.clock.now_s()
     )
-    kept = tuple(attempt for attempt in planned.attempts if forms.shows(attempt.target))
-    if not kept:
+    usable = tuple(attempt for attempt in planned.attempts if forms.shows(attempt.target))
+    if not usable:
         raise _scanned(planned.attempts, recognition)
     media.forms = forms
-    return replace(planned, attempts=kept)
+    return replace(planned, attempts=usable)
 
 
 def reads_itself(target: Target, request: GenerationRequest) -> bool:
     """Return whether an endpoint gets the documents of a request as they are."""
     if request.leaves_documents:
         return True
-    # The type behind a URL is known once it is fetched: most are PDFs.
+    # The type behind a URL is not known before it is fetched; PDF is assumed, as most are.
     stated = {_stated_type(part.source) for part in _documents(request)}
     return not _is_demanded(request) and all(map(target.reads_file, stated))
 
@@ -123,11 +124,11 @@ def _is_demanded(request: GenerationRequest) -> bool:
 
 
 def _require_no_reading(options: DocumentOptions | None) -> None:
-    """Refuse a reading that the caller demands and nothing here does."""
+    """Raise RequestError if the caller demands reading, which nothing here does."""
     if options is not None and options.engine not in (None, "native"):
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"{options.field} demands the reading of documents, which this gateway does not do.",
+            f"{options.field} demands that documents are read, which this gateway does not do.",
             param=options.field,
         )
 
@@ -139,7 +140,7 @@ def _recognizes_all(options: DocumentOptions | None) -> bool:
 def _require_recognition(
     gateway: Gateway, section: PdfSection, options: DocumentOptions | None
 ) -> None:
-    """Refuse a recognition that the caller demands and nothing here does."""
+    """Raise RequestError if the caller demands text recognition, and no service here does it."""
     if not options or not _recognizes_all(options):
         return
     if section.ocr is None or gateway.recognizer is None:
@@ -156,7 +157,7 @@ def _recognition(
     request: GenerationRequest,
     known: Mapping[MediaSource, KnownDocument],
 ) -> Recognition | None:
-    """Return the recognition of pages without text; None if nothing here does it."""
+    """Return the recognition of pages without text; None if no service here does it."""
     if section.ocr is None or gateway.recognizer is None:
         return None
     everywhere = _recognizes_all(request.documents)
@@ -187,7 +188,7 @@ def _task(
     sees = any("image" in target.input for target in reading)
     pictures: Literal["none", "textless", "all"] = "all" if engine == "images" else "textless"
     if engine == "ocr" or not sees:
-        # Some services recognize pictures of pages, which are drawn for them then.
+        # Some services recognize pictures, so that pages are drawn for them.
         draws = section.ocr is not None and section.ocr.service.reads_pictures
         drawn: Literal["textless", "all"] = "all" if engine == "ocr" else "textless"
         pictures = drawn if draws else "none"
@@ -206,7 +207,7 @@ async def _read_all(
     task: ReadingTask,
     returned: Mapping[str, KnownFile],
 ) -> dict[MediaSource, KnownDocument]:
-    """Read each document once; what has turned out to be another kind of media is left out."""
+    """Read each document once; a URL that turned out to be another kind of media is left out."""
     parts = {part.source: part for part in documents if part.source in loaded}
     turns = asyncio.Semaphore(_AT_A_TIME_MAX)
 
@@ -232,7 +233,7 @@ async def _know(
     task: ReadingTask,
     returned: Mapping[str, KnownFile],
 ) -> KnownDocument:
-    """Return a document as an earlier answer told of it, or else as it is read now."""
+    """Return a document with the pages of an earlier answer if they suffice; otherwise read it."""
     found = sha256(decode_base64(content.base64)).hexdigest()
     file = returned.get(found)
     if file is not None and len(file.pages) < min(file.pages_total, task.pages_max):
@@ -267,7 +268,7 @@ def _refused(error: UnreadableDocument, name: str, media_type: str) -> RequestEr
     if fault is DocumentFault.UNKNOWN_TYPE:
         return RequestError(
             ErrorCode.UNSUPPORTED_FILE_TYPE,
-            f"{_FIELD}: {name} is {media_type}, which is not read here.",
+            f"{_FIELD}: {name} is {media_type}, which this gateway does not read.",
             param=_FIELD,
         )
     is_large = fault in _TOO_LARGE
@@ -284,14 +285,14 @@ def _scanned(attempts: Sequence[Attempt], recognition: Recognition | None) -> Re
         most = recognition.section.pages_max
         return RequestError(
             ErrorCode.DOCUMENT_TOO_LARGE,
-            f"{_FIELD}: {recognition.pages_total:,} pages have no text of their own, and {most:,} "
-            "are the most that are recognized.",
+            f"{_FIELD}: {recognition.pages_total:,} pages have no text, and at most {most:,} are "
+            "recognized.",
             param=_FIELD,
         )
     models = ", ".join(sorted({attempt.target.model for attempt in attempts}))
     return RequestError(
         ErrorCode.DOCUMENT_UNREADABLE,
-        f"{_FIELD}: a file has no text, and {models} does not see: use a model that does.",
+        f"{_FIELD}: a file has no text, and {models} takes no images: use a model that does.",
         param=_FIELD,
     )
 
@@ -304,7 +305,7 @@ def _measure(
     *,
     always: bool,
 ) -> PlanningRequest:
-    """Return the planner's input with the largest of the sizes that an endpoint gets."""
+    """Return the planner's input with the largest sizes that any endpoint gets."""
     measured = [forms.sizes_for(target) for target in targets]
     sizes = [size for each in measured for size in each]
     pages = [forms.pages_for(target) for target in targets]

@@ -1,4 +1,4 @@
-"""The documents of a request as they were read, and the endpoints that see pictures of them."""
+"""The documents of a request as they were read, and the endpoints that take pictures of pages."""
 
 from typing import Self
 
@@ -19,11 +19,11 @@ class KnownDocument(Struct, frozen=True, kw_only=True):
     sha256: str
     name: str = ""
     is_new: bool = True
-    """False if an earlier answer told of it, so that it costs no page."""
+    """False if the caller returned the pages of an earlier answer, which are free of charge."""
 
     @property
     def media_type(self) -> str:
-        """The type of its content."""
+        """The media type of the content."""
         return self.content.media_type
 
     @property
@@ -34,7 +34,7 @@ class KnownDocument(Struct, frozen=True, kw_only=True):
         return frozenset(page.number for page in self.read.pages if not page.text)
 
     def without_text(self) -> Self:
-        """Return a new PDF as if it had no text of its own, any other document as it is."""
+        """Return a new PDF without text, so that all pages are recognized; others unchanged."""
         if self.media_type != PDF or not self.is_new:
             return self
         pages = tuple(replace(page, text="") for page in self.read.pages)
@@ -42,7 +42,7 @@ class KnownDocument(Struct, frozen=True, kw_only=True):
 
     @property
     def has_text(self) -> bool:
-        """True unless a model that does not see gets nothing of it."""
+        """True if a model that takes no pictures gets some of the document's content."""
         return any(page.text for page in self.read.pages)
 
 

@@ -13,15 +13,15 @@ from tollgate.engine.documents.known_documents import KnownDocument, takes_pictu
 from tollgate.providers.ports.base import Target
 from tollgate.routing.plugin_sections import OcrSection
 
-# In place of an empty text, so that a page which comes back is not recognized again.
+# Replaces an empty text, so that the page is not recognized again when the caller returns it.
 _NOTHING: Final = "(nothing was recognized)"
 _CUT: Final = " (cut)"
 
 
 class Recognition:
-    """The recognition of the pages without text of one request.
+    """The recognition of the pages without text in one request.
 
-    `everywhere` is for models that see, too.
+    `everywhere` recognizes them even for models that take pictures.
     """
 
     def __init__(
@@ -35,30 +35,30 @@ class Recognition:
         self.section = section
         self.pages = {source: each.textless for source, each in known.items()}
         self.found: dict[MediaSource, KnownDocument] = {}
-        """The documents with recognized text, once there is some."""
+        """The documents with recognized text; empty before `run`."""
         self._recognizer = recognizer
         self._known = known
         self._everywhere = everywhere
 
     @property
     def pages_total(self) -> int:
-        """The pages that are recognized."""
+        """The number of pages to recognize."""
         return sum(map(len, self.pages.values()))
 
     @property
     def fits(self) -> bool:
-        """True unless there are more pages than are recognized for one request."""
+        """True if there are no more pages than are recognized for one request."""
         return self.pages_total <= self.section.pages_max
 
     def serves(self, target: Target) -> bool:
-        """Return whether an endpoint gets recognized text, if the gateway reads for it at all."""
+        """Return whether an endpoint that the gateway reads for gets recognized text."""
         return self._everywhere or not takes_pictures(target)
 
     async def run(self) -> None:
-        """Find the text of all pages, unless it is known by now.
+        """Find the text of all pages, unless it is known.
 
-        Raises GatewayError if the service fails, which ends the request: it is no fault of an
-        endpoint's, which a retry or a fallback would answer, and what is recognized is paid for.
+        Raises GatewayError if the service fails, which ends the request: no endpoint is at fault,
+        so that a retry or fallback would not help, and recognized pages are paid for.
         """
         if self.found:
             return

@@ -34,6 +34,7 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.work.base import InputWork, Work
+from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.engine.gateway import FileReader
 from tollgate.providers.ports.base import FetchedMedia, MediaFetcher, Target
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 URLS_MAX: Final = 16
 TOTAL_BYTES_MAX: Final = 40 * 1024 * 1024
-# The recordings that a conversation can have.
+# The formats of recordings that a conversation can contain.
 SOUND_FORMATS: Final[Mapping[str, Literal["wav", "mp3", "webm"]]] = {
     "audio/wav": "wav",
     "audio/mpeg": "mp3",
@@ -55,9 +56,9 @@ def replace_parts(
     change: Callable[[UserContent], UserContent],
     refuse: Callable[[str], RequestError],
 ) -> GenerationRequest:
-    """Return a request with its texts and media changed one by one; answers stay as they are.
+    """Return a request with `change` applied to each text and media part; answers stay unchanged.
 
-    Raises `refuse(…)` for what has become a recording in the result of a tool.
+    Raises `refuse(…)` if a part of a tool's result becomes a recording.
     """
 
     def change_result(part: ResultContent) -> ResultContent:
@@ -82,7 +83,7 @@ def replace_parts(
 
 
 async def load_file(files: FileReader | None, reference: FileReference) -> InlineMedia:
-    """Return the content of a file that was found; RequestError if it has gone since."""
+    """Return the content of a file found before; raise RequestError if it was deleted."""
     content = await load_content(files, reference)
     return InlineMedia(
         media_type=reference.media_type or "",
@@ -91,7 +92,7 @@ async def load_file(files: FileReader | None, reference: FileReference) -> Inlin
 
 
 async def load_content(files: FileReader | None, reference: FileReference) -> bytes:
-    """Return the bytes of a file that was found; RequestError if it has gone since."""
+    """Return the bytes of a file found before; raise RequestError if it was deleted."""
     content = None
     if files is not None and reference.place is not None:
         content = await files.read(reference.place)
@@ -101,7 +102,7 @@ async def load_content(files: FileReader | None, reference: FileReference) -> by
 
 
 def unknown_file(reference: FileReference) -> RequestError:
-    """Return the refusal of an id that stands for no file of the caller's workspace."""
+    """Return the refusal of an id that belongs to no file of the caller's workspace."""
     field = reference.field
     return RequestError(
         ErrorCode.FILE_NOT_FOUND, f"There is no file with the id in {field}.", param=field
@@ -120,10 +121,11 @@ class RequestMedia:
         self._fetched: dict[str, FetchedMedia] = {}
         self._read: dict[str, InlineMedia] = {}
         self.forms: DocumentForms | None = None
-        """The forms in which documents are read by the gateway; None if none is."""
+        """The forms with documents that the gateway has read; None if it has read none."""
 
     async def inline(self, target: Target) -> Work:
-        """Return the request with bytes in place of files, and of URLs that are not fetched.
+        """Return the request with bytes in place of files, and of URLs that the endpoint does not
+        fetch.
 
         Raises RequestError for a URL that the guard refuses, or whose content has the wrong type.
         """
@@ -141,7 +143,7 @@ class RequestMedia:
         return replace_parts(request, partial(self._part, urls=urls), self._refused)
 
     def is_whole_for(self, target: Target) -> bool:
-        """Return whether a conversation is sent as it came, with nothing to fetch or to read."""
+        """Return whether a conversation can be sent as it came, with nothing to fetch or read."""
         request = self.request
         if isinstance(request, InputWork) or self.forms is not None:
             return False
@@ -149,7 +151,7 @@ class RequestMedia:
         return not urls and not files
 
     async def load(self, documents: Collection[Document]) -> Mapping[MediaSource, InlineMedia]:
-        """Return the content of documents by their source, without what is another kind of media.
+        """Return the content of documents by source; URLs with another kind of media are left out.
 
         Raises RequestError as `inline` does.
         """
@@ -173,7 +175,7 @@ class RequestMedia:
         return loaded
 
     async def _inline_inputs(self, work: InputWork, target: Target) -> InputWork:
-        # Forms of edits and bodies of other families have no room for an address.
+        # Forms for edits, and the bodies of other API families, have no field for a URL.
         has_room = work.kind != "image" or target.dialect.images.edits == "reference_images"
         if not work.addresses or (has_room and "image" in target.dialect.fetches_urls):
             return work
@@ -198,7 +200,7 @@ class RequestMedia:
             raise self._refused(f"have more than {TOTAL_BYTES_MAX} bytes behind their URLs")
 
     async def _read_files(self, references: Collection[FileReference]) -> None:
-        """Read the files that no attempt before has read."""
+        """Read the files that no earlier attempt has read."""
         if sum(each.size_bytes or 0 for each in references) > TOTAL_BYTES_MAX:
             raise self._refused(f"have files of more than {TOTAL_BYTES_MAX} bytes together")
         for reference in references:
@@ -226,21 +228,20 @@ class RequestMedia:
         fetched = self._fetched[url]
         found = detect_media_type(fetched.content, fetched.claimed_type)
         if found is None:
-            raise self._refused("have a URL whose content is of no known type")
+            raise self._refused("have a URL whose content has an unknown type")
         return InlineMedia(
             media_type=found, base64=base64.b64encode(fetched.content).decode("ascii")
         )
 
     def _refused(self, what: str) -> RequestError:
-        request = self.request
-        name = request.field_of_inputs if isinstance(request, InputWork) else "messages"
+        name = WORK_KINDS[self.request.kind].field_with_media
         return RequestError(ErrorCode.INVALID_REQUEST, f"{name} {what}.", param=name)
 
 
 def _missing(
     request: GenerationRequest, target: Target
 ) -> tuple[set[str], Collection[FileReference]]:
-    """Return the URLs and the files whose bytes this endpoint needs."""
+    """Return the URLs and files whose bytes an endpoint needs."""
     media = [
         part
         for message in chain.from_iterable(request.conversations)
@@ -257,7 +258,7 @@ def _missing(
 
 
 def _filename_in(url: str) -> str | None:
-    """Return the last part of a URL's path if it is the name of a file."""
+    """Return the last part of a URL's path if it looks like the name of a file."""
     name = unquote(urlsplit(url).path).rpartition("/")[2]
     return name if "." in name and name.isprintable() and len(name) <= 255 else None
 
@@ -265,7 +266,7 @@ def _filename_in(url: str) -> str | None:
 def typed_by_content(
     part: Document, source: InlineMedia | FileReference
 ) -> Image | Audio | Document:
-    """Return a file as the kind of part that its content is: image, audio or document."""
+    """Return a file as an image, audio or document part, depending on its content."""
     match source:
         case InlineMedia(media_type=type_) if type_ in SOUND_FORMATS:
             return Audio(source=source, format=SOUND_FORMATS[type_])

@@ -1,4 +1,4 @@
-"""Files and addresses that requests name: found before anything is planned or held."""
+"""Files and URLs that requests name, looked up before anything is planned or held."""
 
 import asyncio
 import base64
@@ -27,16 +27,17 @@ from tollgate.engine.files.media import (
 )
 from tollgate.engine.gateway import Call, FileReader, Gateway
 
-# A picture that is a text, which no model sees as a picture.
+# Pictures in a text format, which no model reads as a picture.
 _TEXT_PICTURES: Final = {"image/svg+xml": "text/xml"}
-# Different ones, each of which is looked up.
+# The most different files of one request; each of them is looked up.
 NAMED_FILES_MAX: Final = 64
 
 
 async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
-    """Return a call with the media that it names elsewhere, by which its work is measured.
+    """Return a call with the media that its request refers to, from which the work's size is
+    measured.
 
-    This is before any money is held: the hold is of the size that is found.
+    This happens before any money is held, because the hold depends on that size.
     """
     parsed = call.parsed
     awaited = parsed.awaits
@@ -58,7 +59,7 @@ async def fetch_awaited(gateway: Gateway, call: Call) -> Call:
 
 
 async def find_files_of(gateway: Gateway, call: Call) -> Call:
-    """Return a call whose files are found, as `find_named_files` does."""
+    """Return a call with its files looked up, as `find_named_files` does."""
     request, workspace_id = call.parsed.request, call.principal.workspace_id
     found: Work
     if isinstance(request, GenerationRequest):
@@ -73,8 +74,8 @@ async def find_named_files(
 ) -> GenerationRequest:
     """Return a request whose files have their type, size and place, so that it can be measured.
 
-    Recordings are read at once: a part of sound is its bytes. Raises RequestError with the field
-    that names an unknown file, or one of the wrong kind.
+    Recordings are read at once, because an audio part must contain its bytes. Raises RequestError
+    with the field that names an unknown file, or a file of the wrong kind.
     """
     named = {each.id: each for each in _references(request)}
     if len(named) > NAMED_FILES_MAX:
@@ -83,7 +84,10 @@ async def find_named_files(
         raise unknown_file(next(iter(named.values())))
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_find(files, workspace_id, it)) for it in named.values()]
+            tasks = [
+                group.create_task(_find(files, workspace_id, reference))
+                for reference in named.values()
+            ]
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures
     found = dict(zip(named, (task.result() for task in tasks), strict=True))
@@ -95,7 +99,7 @@ async def find_named_files(
         raise _refused(f"have recordings of more than {TOTAL_BYTES_MAX} bytes together")
     heard = {each.id: await load_file(files, each) for each in sounds}
     changed = replace_parts(request, partial(_place, found=found, heard=heard), _refused)
-    # What is read by now is measured as if it had come with the body.
+    # Recordings that were just read are measured as if they had come with the body.
     more = sum(len(heard[each.id].base64) for each in _references(request) if each.id in heard)
     return replace(changed, size_bytes=request.size_bytes + more)
 
@@ -125,14 +129,14 @@ async def _load_pictures(
 async def load_named_file(
     files: FileReader | None, workspace_id: str, reference: FileReference, *, bytes_max: int
 ) -> bytes:
-    """Return the content of a file; RequestError for an unknown one, or one that is too large."""
+    """Return the content of a file; raise RequestError if it is unknown or too large."""
     if files is None:
         raise unknown_file(reference)
     found = await _find(files, workspace_id, reference)
     if found.size_bytes > bytes_max:
         raise RequestError(
             ErrorCode.PAYLOAD_TOO_LARGE,
-            f"{reference.field} must be of a file of at most {bytes_max:,} bytes.",
+            f"{reference.field} must name a file of at most {bytes_max:,} bytes.",
             param=reference.field,
         )
     return await load_content(files, _with_place(reference, found))
@@ -149,7 +153,8 @@ async def _find(files: FileReader, workspace_id: str, reference: FileReference) 
     try:
         found = await files.find(workspace_id, reference.id)
     except RequestError as refused:
-        words = f"{reference.field} is not what was announced: {refused.message}"
+        what = "names a file whose content is not what was announced"
+        words = f"{reference.field} {what}: {refused.message}"
         raise RequestError(refused.code, words, param=reference.field) from refused
     if found is None:
         raise unknown_file(reference)
@@ -159,14 +164,14 @@ async def _find(files: FileReader, workspace_id: str, reference: FileReference) 
 def _place(
     part: UserContent, found: Mapping[str, FoundFile], heard: Mapping[str, InlineMedia]
 ) -> UserContent:
-    """Return a part with its file as it was found, as the kind of part that its content is."""
+    """Return a part with its file's type, size and place, as the kind of part that it contains."""
     match part:
         case Image(source=FileReference() as reference):
             file = found[reference.id]
             if kind_of(file.media_type) != "image":
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST,
-                    f"{reference.field} must be the id of a picture, and that file is "
+                    f"{reference.field} must be the id of a picture; that file is "
                     f"{file.media_type}.",
                     param=reference.field,
                 )
@@ -192,8 +197,8 @@ def _is_sound(file: FoundFile) -> bool:
 def _unheard(reference: FileReference, file: FoundFile) -> RequestError:
     return RequestError(
         ErrorCode.INVALID_REQUEST,
-        f"{reference.field} must be the id of a WAV, MP3 or WebM recording where it is one, and "
-        f"that file is {file.media_type}.",
+        f"{reference.field} must name a WAV, MP3 or WebM file if it names a recording; that file "
+        f"is {file.media_type}.",
         param=reference.field,
     )
 

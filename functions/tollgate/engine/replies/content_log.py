@@ -1,4 +1,4 @@
-"""Requests and answers, kept for some days for the keys that opt in to it."""
+"""Requests and answers, stored for some days for keys that opt in."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -25,22 +25,22 @@ class ContentLog(Protocol):
     async def keep(
         self, workspace_id: str, generation_id: str, content: bytes, *, days: int
     ) -> None:
-        """Keep the content of a generation; raise LedgerError(service_unavailable) on failure."""
+        """Store the content of a generation; raise LedgerError(service_unavailable) on failure."""
 
     async def get(
         self, workspace_id: str, generation_id: str, *, days: int | None = None
     ) -> bytes | None:
-        """Return the content of a generation; None if none was kept or it has expired.
+        """Return the content of a generation; None if none was stored or it has expired.
 
-        `days` is the number of days for which it is most likely kept.
+        `days` is the number of days for which it was most likely stored.
         """
 
 
 class ContentSink:
-    """Passes a generation on and keeps its content, however it ends.
+    """Passes a generation on and stores its content, however it ends.
 
-    `body` is the request as the caller sent it. Content that cannot be kept is a warning in the
-    log and no error: the answer is paid for by then.
+    `body` is the request as the caller sent it. A failure to store the content is only logged as a
+    warning, because the answer is already paid for.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ContentSink:
             try:
                 yield
             finally:
-                # Before the last byte: the platform may freeze the process as soon as it has left.
+                # Before the last byte: the platform may freeze the process right after that byte.
                 await self._keep(hold)
 
     async def begin(self, served: ServedBy) -> None:
@@ -66,7 +66,8 @@ class ContentSink:
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
         for choice, event in events:
-            # Nothing of a result is kept: it would be in memory whole, and may be large.
+            # Results of other work than chat are not stored: they may be large, and would be held
+            # in memory.
             if not isinstance(event, Output | Partial):
                 self._folds[choice].accept(event)
         await self._sink.send(events)

@@ -1,4 +1,4 @@
-"""The way of the events of one read to the caller: metered one by one, sent together."""
+"""Delivery of the events of one read to the caller: metered one by one, sent together."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,10 +11,10 @@ from tollgate.engine.usage.coverage import Coverage
 async def deliver_metered(
     events: Sequence[ChosenGroup], meter: Meter, sink: EventSink, coverage: Coverage
 ) -> bool:
-    """Send events that came together, once the meter has them; return whether more may follow."""
+    """Send the events of one read through the meter; return whether more may follow."""
     if coverage.watches:
         return await deliver(metered(ungroup(events), meter), sink, coverage)
-    # Nothing can end the answer between two of them, and most answers are of this kind.
+    # Most answers need no watching: nothing can end them between two events.
     for choice, event in events:
         meter.observe(event, choice)
     if events:
@@ -23,9 +23,9 @@ async def deliver_metered(
 
 
 async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
-    """Send events that came together; return whether the answer may go on after them.
+    """Send the events of one read; return whether the answer may go on after them.
 
-    Events are taken one by one. If the answer may not go on, those behind are never taken.
+    Events are taken one by one. If the answer may not go on, the remaining events are never taken.
     """
     for piece in coverage.cut(events):
         await sink.send(piece)
@@ -35,7 +35,7 @@ async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage)
 
 
 def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
-    """Yield events of the attempt that serves, each once the meter has it."""
+    """Yield events of the attempt that serves, each after the meter has observed it."""
     for chosen in events:
         choice, event = chosen
         meter.observe(event, choice)
@@ -43,5 +43,5 @@ def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
 
 
 async def end_uncovered(sink: EventSink, coverage: Coverage, meter: Meter) -> None:
-    """End an answer that may not go on, as if its limit of output were reached."""
+    """End an answer that the hold no longer covers, as if its output limit were reached."""
     await sink.send([*metered(coverage.end_events(), meter)])

@@ -1,4 +1,4 @@
-"""Announce the end of a model in the headers of the standards: RFC 9745, RFC 8594, RFC 5829."""
+"""Headers that announce the end of a model: RFC 9745, RFC 8594, RFC 5829."""
 
 from datetime import UTC, datetime
 from math import inf
@@ -6,12 +6,12 @@ from typing import Final
 
 from tollgate.core.routing.lifecycle import Lifecycle
 
-# Of RFC 9110, section 5.6.7: in English, which the process's locale is as long as none is set.
+# The format of RFC 9110, 5.6.7. Names are in English because the process sets no locale.
 _HTTP_DATE: Final = "%a, %d %b %Y %H:%M:%S GMT"
 
 
 def ending_headers(ending: Lifecycle) -> dict[str, str]:
-    """Return `Deprecation`, `Sunset`, and a `Link` to the successor, each where it is known."""
+    """Return `Deprecation`, `Sunset`, and a `Link` to the successor, each if it is known."""
     headers = {}
     if ending.deprecated_s != inf:
         headers["deprecation"] = f"@{int(ending.deprecated_s)}"

@@ -1,4 +1,4 @@
-"""Answers kept for their `Idempotency-Key`, so that a repeated request gets the same one."""
+"""Answers kept for their `Idempotency-Key`, so that a repeated request gets the same answer."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -32,7 +32,8 @@ from tollgate.stores.ports.base import Hold
 _log = logging.getLogger(__name__)
 
 REPLAY_HEADER: Final = "x-idempotent-replay"
-# Of pieces, previews and pictures, kept as base64: a store reads no object above 64 MiB.
+# The most bytes of pieces, previews and pictures, kept as base64: the store reads no object above
+# 64 MiB.
 RESULT_BYTES_KEPT_MAX: Final = 40 * 1024 * 1024
 
 
@@ -40,7 +41,7 @@ class AnswerStore(Protocol):
     """Stores answers for a day."""
 
     async def claim(self, claim: Claim) -> bytes | None:
-        """Return the answer kept for this claim; None if this request is to make it.
+        """Return the answer kept for this claim; None if this request must make the answer.
 
         Raises RequestError: idempotency_conflict while another request makes the answer,
         idempotency_mismatch if the key was used with another body.
@@ -67,13 +68,13 @@ class KeptAnswer(Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self)
 
     @classmethod
-    def from_bytes(cls, kept: bytes) -> Self:
-        """Decode a kept answer; ValueError if it is corrupt or of another version's form."""
-        return msgspec.json.decode(kept, type=cls)
+    def from_bytes(cls, content: bytes) -> Self:
+        """Decode a kept answer; raise ValueError if it is corrupt or of another version."""
+        return msgspec.json.decode(content, type=cls)
 
 
 class KeepingSink:
-    """Passes a generation on and keeps it once it is complete; a failed one is not kept."""
+    """Passes a generation on and keeps it once it is complete; a failed generation is not kept."""
 
     def __init__(
         self, sink: EventSink, answers: AnswerStore, claim: Claim, episode_id: str | None
@@ -116,7 +117,7 @@ class KeepingSink:
             episode_id=self._episode_id,
         )
         try:
-            # Before the last byte: the platform may freeze the process as soon as that has left.
+            # Before the last byte: the platform may freeze the process right after that byte.
             await self._answers.keep(self._claim, answer.to_bytes())
             self._decided = True
         except GatewayError as failure:
@@ -129,7 +130,7 @@ class KeepingSink:
         await self._sink.fail(error, record)
 
     def _take(self, event: StreamEvent, choice: int) -> None:
-        """Add an event; consecutive deltas of a part become one. None is kept of too large ones."""
+        """Add an event, merging consecutive deltas of a part; drop all events of a large answer."""
         self._result_bytes += _result_bytes(event)
         if self._result_bytes > RESULT_BYTES_KEPT_MAX:
             self._events.clear()
@@ -143,7 +144,7 @@ class KeepingSink:
                 self._events.append((choice, event))
 
     async def release(self) -> None:
-        """Delete the claim unless the answer is kept; a second call does nothing."""
+        """Delete the claim unless the answer was kept; a second call does nothing."""
         if self._decided:
             return
         self._decided = True
@@ -154,7 +155,7 @@ class KeepingSink:
 
 
 def _result_bytes(event: StreamEvent) -> int:
-    """Return the bytes of what an event shows beside text."""
+    """Return the bytes of an event's content other than text."""
     match event:
         case Output(pieces=pieces):
             return sum(map(len, pieces))
@@ -167,7 +168,7 @@ def _result_bytes(event: StreamEvent) -> int:
 
 
 async def replay(
-    kept: KeptAnswer,
+    answer: KeptAnswer,
     gateway: Gateway,
     reply: ReplyWriter,
     ingress: Ingress,
@@ -175,19 +176,24 @@ async def replay(
     parsed: ParsedWork,
     request_id: str,
 ) -> None:
-    """Send a kept answer through the sinks of a live one, streamed or whole as `parsed` wants it.
+    """Send a kept answer through the sinks of a live answer, streamed or whole as `parsed` states.
 
     Nothing is held or billed. `request_id` names the repeated request, not the one that was billed.
     """
-    headers = {**request_headers(kept.record.id), "x-request-id": request_id, REPLAY_HEADER: "true"}
+    headers = {
+        **request_headers(answer.record.id),
+        "x-request-id": request_id,
+        REPLAY_HEADER: "true",
+    }
     if not parsed.stream:
-        # The body repeats what the first answer cost; this header states the cost of this reply.
+        # The body states the cost of the first answer; this header states the cost of this reply.
         headers["x-credits-used"] = "0"
-    # The caller's own episode is the one that the answer was first given in.
-    parsed = replace(parsed, episode_id=kept.episode_id)
+    # The episode is the one in which the answer was first given.
+    parsed = replace(parsed, episode_id=answer.episode_id)
     sink = reply_sink(gateway, reply, ingress, parsed, headers=headers)
-    await sink.begin(kept.served)
-    # One by one: a kept answer may have pictures of many megabytes, which are not rendered at once.
-    for chosen in kept.events:
+    await sink.begin(answer.served)
+    # One event at a time: a kept answer may have pictures of many megabytes, which must not be
+    # rendered at once.
+    for chosen in answer.events:
         await sink.send((chosen,))
-    await sink.finish(kept.record)
+    await sink.finish(answer.record)

@@ -32,10 +32,10 @@ def reply_sink(
     headers: Headers = NO_HEADERS,
     around: Callable[[EventSink], EventSink] | None = None,
 ) -> EventSink:
-    """Return the sink that replies as the caller wants it: streamed or whole, of one call or all.
+    """Return the sink for the reply that the caller wants: streamed or whole, with one call or all.
 
-    `headers` are those known without a hold; `open` puts the ones of its hold in their place.
-    `around` puts a sink around the reply, which gets what the caller gets.
+    `headers` are known without a hold; `open` replaces them by those of its hold. `around` wraps a
+    sink around the reply, which then receives what the caller gets.
     """
     sink: EventSink
     if parsed.stream:
@@ -61,7 +61,8 @@ def reply_sink(
 class SingleCallSink:
     """Passes a generation on without the tool calls of a choice after its first.
 
-    Every provider's answer passes: some have no switch for it, others do not obey theirs.
+    The answers of every provider pass through it: some have no switch for single calls, others
+    ignore theirs.
     """
 
     def __init__(self, sink: EventSink, answers: int) -> None:
@@ -88,10 +89,10 @@ class SingleCallSink:
 
 
 class FirstCall:
-    """Selects the events of one choice, and numbers the parts that remain without gaps."""
+    """Selects the events of one choice, and renumbers the remaining parts without gaps."""
 
     def __init__(self) -> None:
-        # The delivered index of each part, None for a withheld one.
+        # The delivered index of each part; None for a withheld call.
         self._indexes: list[int | None] = []
         self._delivered = 0
         self._has_call = False

@@ -21,7 +21,7 @@ Headers = Mapping[str, str]
 
 
 class ClientGone(Exception):
-    """Raised when the client has disconnected."""
+    """The client has disconnected."""
 
 
 class ReplyWriter(Protocol):
@@ -37,20 +37,20 @@ class ReplyWriter(Protocol):
         """Send the last piece of the body."""
 
     async def abort(self) -> None:
-        """Leave a body incomplete, so that its reader cannot take it for a whole one."""
+        """End an incomplete body in such a way that its reader cannot take it for a whole one."""
 
 
 class EventSink(Protocol):
     """Receives one generation; exactly one of `finish` and `fail` comes last."""
 
     def open(self, hold: Hold) -> AbstractAsyncContextManager[None]:
-        """Enter the time between the hold and settlement."""
+        """Enter the time between the hold and the settlement."""
 
     async def begin(self, served: ServedBy) -> None:
-        """Take the attempt that has committed."""
+        """Accept the attempt that has committed."""
 
     async def send(self, events: Sequence[ChosenGroup]) -> None:
-        """Take the next events, which came together."""
+        """Accept the next events, which arrived together."""
 
     async def finish(self, record: GenerationRecord) -> None:
         """End the reply: the stream is complete and settled."""
@@ -60,10 +60,10 @@ class EventSink(Protocol):
 
 
 class SseSink:
-    """Streams events as they come; sends the status with the first frame or keep-alive.
+    """Streams events as they arrive; sends the status with the first frame or keep-alive.
 
-    Events that came together are one write. A reply of a media type of its own, such as sound, has
-    nothing but its content: no keep-alive is sent within it, and if it breaks it is aborted.
+    Events that arrived together are one write. A reply with its own media type, such as sound,
+    consists of content only: it has no keep-alives, and is aborted if the generation fails.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class SseSink:
         self._headers = dict(headers)
         self._status_sent = False
         self._is_writing = False
-        # Set but while the guard writes.
+        # Cleared while the guard writes.
         self._guard_has_written = asyncio.Event()
         self._guard_has_written.set()
         self._last_write_s = clock.monotonic_s()
@@ -151,7 +151,7 @@ class SseSink:
     async def _write(self, body: bytes) -> None:
         if not self._guard_has_written.is_set():
             await self._guard_has_written.wait()
-        # No lock: taking one costs as much as a tenth of a lone event does here.
+        # No lock: acquiring one costs a tenth of what sending a single event costs here.
         self._is_writing = True
         try:
             await self._write_next(body)
@@ -181,12 +181,12 @@ class SseSink:
                     try:
                         await self._write_next(self._sign_of_life())
                     except ClientGone:
-                        # The next write of the answer raises it too.
+                        # The next write of the answer also raises ClientGone.
                         return
                     finally:
                         self._guard_has_written.set()
                 left_s = self._silence_max_s()
-            # The status may be sent meanwhile, and then less silence is allowed.
+            # Once the status is sent, which may happen meanwhile, less silence is allowed.
             await self._clock.sleep(min(left_s, self._timing.keep_alive_s))
 
     def _sign_of_life(self) -> bytes:
@@ -266,7 +266,7 @@ def _routed(parsed: ParsedWork, record: GenerationRecord) -> Routed | None:
 
 
 def _cancel(task: asyncio.Task[None]) -> None:
-    # Cancelling a task that has failed would keep its failure from being logged.
+    # A failed task is not cancelled, because that would keep its failure from being logged.
     if not task.done():
         task.cancel()
 
@@ -286,7 +286,7 @@ async def send_error(
     *,
     routed: Routed | None = None,
 ) -> None:
-    """Reply with an error in the client's format; `headers` name the request."""
+    """Reply with an error in the client's format; `headers` contain the request's id."""
     envelope = ingress.error(error, headers["x-request-id"], routed)
     await reply.start(
         envelope.status,
@@ -329,7 +329,7 @@ def refused_headers(
 
 
 def adapted_header(names: Collection[str]) -> dict[str, str]:
-    """Return the header that names what had no effect, none if there is nothing to name."""
+    """Return the header that names options without effect; no header if there are none."""
     return {"x-tollgate-adapted": ", ".join(names)} if names else {}
 
 

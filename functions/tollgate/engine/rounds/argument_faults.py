@@ -1,4 +1,4 @@
-"""Finds what is wrong with the arguments of a call, by the tool's declaration."""
+"""Checks the arguments of a call against the tool's declaration."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -21,7 +21,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 def read_arguments(text: str, schema: JsonObject) -> dict[str, JsonValue] | str:
     """Return the arguments of a call, or what is wrong with them, in words for the model.
 
-    Of the schema are read: the required properties, and the type and the listed values of each.
+    Three rules of the schema are checked: `required`, and the `type` and `enum` of each property.
     """
     try:
         arguments = from_json(text or "{}")

@@ -1,4 +1,4 @@
-"""Finds the sources that an answer links, and where: links of Markdown, and bare addresses."""
+"""Finds where an answer links to its sources: Markdown links and bare URLs."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -10,14 +10,14 @@ from tollgate.core.request import Message, ToolMessage
 from tollgate.core.server_tools import URL_LINE, Source
 
 _URL: Final = re.compile(r"https?://[^\s<>\"'`\]\[{}|\\^]+")
-# Words go on after these, so that they do not belong to an address at their end.
+# Punctuation that ends a sentence, and so does not belong to the URL before it.
 _TRAILING: Final = ".,;:!?*_~"
 _CITATIONS_MAX: Final = 256
 _SOURCE: Final = re.compile(rf"^{URL_LINE}(https?://\S+)", re.MULTILINE)
 
 
 def sources_by_url(sources: Iterable[Source]) -> dict[str, Source]:
-    """Return sources by their addresses as links are looked up; of equal ones the first."""
+    """Return sources by the URL under which links are looked up; the first of equal ones counts."""
     found: dict[str, Source] = {}
     for source in sources:
         found.setdefault(_key(source.url), source)
@@ -25,9 +25,10 @@ def sources_by_url(sources: Iterable[Source]) -> dict[str, Source]:
 
 
 def earlier_sources(messages: Iterable[Message], tools: Collection[str]) -> Iterator[Source]:
-    """Yield the pages of runs that came back with a conversation, by the names of their tools.
+    """Yield the sources of earlier runs from a conversation; `tools` are the names of the tools.
 
-    Their titles did not come along: a citation has the words of its link.
+    The conversation does not have the titles of the pages, so that a citation uses the words of its
+    link.
     """
     calls: set[str] = set()
     for message in messages:
@@ -40,12 +41,12 @@ def earlier_sources(messages: Iterable[Message], tools: Collection[str]) -> Iter
 
 
 def find_citations(text: str, sources: Mapping[str, Source]) -> Iterator[Citation]:
-    """Yield a citation for each link to a source, in order; in time linear in the text."""
+    """Yield a citation for each link to a source, in order, in time linear in the text."""
     seen_to = count = 0
     for match in _URL.finditer(text):
         url = _trim(match[0])
         start, end = match.start(), match.start() + len(url)
-        # Each stretch of the text is searched once for the bracket that opens a link.
+        # Each section of the text is searched only once for the bracket that opens a link.
         opened = text.rfind("[", seen_to, start) if text.endswith("](", seen_to, start) else -1
         seen_to = end
         source = sources.get(_key(url))
@@ -62,7 +63,7 @@ def find_citations(text: str, sources: Mapping[str, Source]) -> Iterator[Citatio
 
 
 def _trim(url: str) -> str:
-    """Return an address without what stands behind it: marks, and a bracket that it did not open.
+    """Return a URL without trailing punctuation, or a closing bracket that it did not open.
 
     `[a](https://b.example/c_(d))` links to `https://b.example/c_(d)`.
     """

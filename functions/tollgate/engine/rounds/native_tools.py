@@ -1,4 +1,4 @@
-"""Leaves a tool to the provider of an attempt, where routing.yaml wants that and it can run it."""
+"""Leaves a tool to an attempt's provider, if routing.yaml says so and the provider can run it."""
 
 from msgspec.structs import replace
 
@@ -8,9 +8,10 @@ from tollgate.providers.ports.base import NativeSearch, Target
 
 
 def leave_to_provider(request: GenerationRequest, target: Target) -> GenerationRequest:
-    """Return the request with the tools that the endpoint runs by itself, and no others.
+    """Return the request with only those server tools that the endpoint runs itself.
 
-    The function of the same name, which the gateway answers, goes then: a model would have both.
+    The function of the same name, which the gateway would answer, is removed: otherwise the model
+    would have both.
     """
     left = tuple(tool for tool in request.server_tools if _is_left(tool, request, target))
     names = {tool.id for tool in left}
@@ -22,9 +23,10 @@ def leave_to_provider(request: GenerationRequest, target: Target) -> GenerationR
 
 
 def leave_fewer(tools: tuple[ServerTool, ...], searches: int) -> tuple[ServerTool, ...]:
-    """Return the tools of a later round, after so many searches of the provider's.
+    """Return the tools of a later round, after the provider has run this many searches.
 
-    When these are used up, the search is a function again, with uses of its own.
+    When the provider's searches are used up, the search becomes a function again, with its own
+    limit of uses.
     """
     return tuple(
         replace(
@@ -43,11 +45,12 @@ def _is_left(tool: ServerTool, request: GenerationRequest, target: Target) -> bo
     if search is None or tool.id != "web_search" or not tool.by_provider:
         return False
     if choice is not None and (choice.mode == "none" or choice.name == tool.id):
-        # A forced search is a function here; and what must not be called is not searched with.
+        # A forced search stays a function, and a tool that must not be called is not left either.
         return False
-    # A form of the answer may be a function at such endpoints, or is refused as one is.
-    others = request.output_format or any(each.name != tool.id for each in request.tools)
-    return _takes_domains(search, tool) and (search.beside_functions or not others)
+    # Such endpoints may implement an output format as a function, or refuse it as they refuse
+    # functions.
+    has_functions = request.output_format or any(each.name != tool.id for each in request.tools)
+    return _takes_domains(search, tool) and (search.beside_functions or not has_functions)
 
 
 def _takes_domains(search: NativeSearch, tool: ServerTool) -> bool:

@@ -1,4 +1,4 @@
-"""Passes the events of rounds on as those of one answer, and keeps back what asks for tools."""
+"""Passes the events of several rounds on as one answer, without the calls of server tools."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -31,11 +31,11 @@ from tollgate.engine.usage.coverage import Coverage
 
 
 class CoverEnded(Exception):
-    """Raised when the answer can go no further on the money that is held."""
+    """The money that is held does not cover more of the answer."""
 
 
 class OneAnswer:
-    """The answer as its caller gets it: parts are numbered through the rounds."""
+    """The answer as its caller gets it: parts are numbered through all rounds."""
 
     def __init__(self, sink: EventSink, coverage: Coverage, meter: Meter) -> None:
         self.meter = meter
@@ -45,7 +45,7 @@ class OneAnswer:
         self._sources: dict[str, Source] = {}
         self.is_started = False
         self.usage = Usage()
-        """The usage of the rounds that are over."""
+        """The usage of the finished rounds."""
 
     def next_index(self) -> int:
         """Return the number of a new part."""
@@ -59,30 +59,30 @@ class OneAnswer:
             raise CoverEnded
 
     def add_sources(self, sources: Iterable[Source]) -> None:
-        """Note pages that the text from here on may cite; of one page the first with a title."""
+        """Add pages that later text may cite; of equal ones the first with a title counts."""
         titled = {key: source for key, source in self._sources.items() if source.title}
         self._sources = {**self._sources, **sources_by_url(sources), **titled}
 
     def cite(self, text: str) -> Iterable[Citation]:
-        """Return the citations of a text, of which nothing is still to come."""
+        """Return the citations of a complete text."""
         return find_citations(text, self._sources) if self._sources else ()
 
 
 class RoundRelay:
-    """Passes one round on; `is_own` tells the names of calls that the gateway answers."""
+    """Passes one round on; `is_own` returns whether the gateway answers calls of a name."""
 
     def __init__(self, answer: OneAnswer, is_own: Callable[[str], bool]) -> None:
         self._answer = answer
         self._is_own = is_own
         self._fold = Fold()
-        # The number of each part for the caller; None for a call that the caller does not get.
+        # The number of each part for the caller; None for a call that the gateway answers.
         self._indexes: list[int | None] = []
         self._texts: dict[int, list[str]] = {}
         self.is_paused = False
-        """True if the provider goes on when it is sent what it said."""
+        """True if the provider goes on when its own answer is sent back."""
 
     def show(self, together: Iterable[ChosenGroup]) -> Iterator[StreamEvent]:
-        """Yield what the caller gets of events that came together, each once the meter has it."""
+        """Yield what the caller gets of the events of one read, after metering each."""
         for _, event in ungroup(together):
             yield from self._show_event(event)
 
@@ -97,7 +97,7 @@ class RoundRelay:
                 yield self._metered(event, event)
             case Ended(paused=paused):
                 self.is_paused = paused
-                # The answer may go on: only its last round ends it for the caller.
+                # The answer may go on: only the end of the last round ends it for the caller.
                 meter.observe_unseen(event)
             case UsageReported(usage=usage):
                 total = self._answer.usage.plus(usage)
@@ -122,7 +122,7 @@ class RoundRelay:
 
     @property
     def response(self) -> GenerationResponse:
-        """The round as a whole, once it has ended."""
+        """The whole round, once it has ended."""
         return self._fold.response()
 
     @property
@@ -136,25 +136,26 @@ class RoundRelay:
 
     @property
     def has_callers_calls(self) -> bool:
-        """True if the caller has calls to answer, too."""
+        """True if there are also calls for the caller to answer."""
         return any(
             isinstance(part, ToolCall) and index is not None
             for part, index in zip(self._fold.parts, self._indexes, strict=True)
         )
 
     def repeat(self, own_calls: Sequence[ToolCall]) -> tuple[AssistantContent, ...]:
-        """Return the round as a later prompt has it, with these calls in place of the own ones.
+        """Return the round for later prompts, with `own_calls` in place of the calls of server
+        tools.
 
-        Own calls beyond these are left out.
+        Calls of server tools beyond these are left out.
         """
-        said: list[AssistantContent] = []
+        content: list[AssistantContent] = []
         replaced = iter(own_calls)
         for part, index in zip(self._fold.parts, self._indexes, strict=True):
             if index is None:
-                said += islice(replaced, 1)
+                content += islice(replaced, 1)
             elif not isinstance(part, ServerToolRun) and part != Text(text=""):
-                said.append(part)
-        return tuple(said)
+                content.append(part)
+        return tuple(content)
 
     def _cite(self, place: int) -> Iterator[StreamEvent]:
         text, index = self._texts.pop(place, None), self._indexes[place]
@@ -173,6 +174,6 @@ class RoundRelay:
             yield self._metered(event, replace(event, index=index))
 
     def _metered(self, event: StreamEvent, shown: StreamEvent) -> StreamEvent:
-        """Return what is shown of an event once the meter has it."""
+        """Return what the caller gets of an event, after metering it."""
         self._answer.meter.observe(event)
         return shown

@@ -1,8 +1,8 @@
-"""A generation in rounds: the model asks for tools of the gateway's, gets their results, goes on.
+"""A generation in rounds: the model calls server tools, gets their results, and goes on.
 
-The caller sees one answer: parts are numbered through the rounds, one `Started`, one `Ended`, usage
-added up, and in place of the calls their runs. The first round alone may fall back to another
-endpoint: later ones go on with what that endpoint has said.
+The caller sees one answer: parts are numbered through all rounds, there is one `Started` and one
+`Ended`, usage is added up, and runs appear in place of the calls. Only the first round may fall
+back to another endpoint: later rounds continue what that endpoint has written.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from tollgate.engine.usage.coverage import Coverage
 from tollgate.providers.ports.base import Target
 from tollgate.routing.planning.prompt_size import estimate_tokens
 
-# Providers refuse a limit that no answer would fit into: OpenAI's least is 16
+# Providers refuse a limit that is too low for any answer: OpenAI's minimum is 16
 # (https://platform.openai.com/docs/api-reference/responses/create, `max_output_tokens`).
 _OUTPUT_TOKENS_MIN: Final = 16
 _UNREADABLE: Final = "{}"
@@ -39,7 +39,7 @@ _UNREADABLE: Final = "{}"
 async def stream_rounds(
     context: AttemptContext, sink: EventSink, coverage: Coverage, injected: InjectedTools
 ) -> None:
-    """Stream an answer to its end, in as many rounds as the model asks for and the bound allows."""
+    """Stream an answer to its end, in as many rounds as the model requests and the bound allows."""
     meter = context.meter
     try:
         ended = await _Rounds(context, sink, coverage, injected).converse()
@@ -51,7 +51,7 @@ async def stream_rounds(
 
 
 class _Rounds:
-    """The rounds of one generation, and what they have said."""
+    """The rounds of one generation, and the conversation so far."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class _Rounds:
         }
 
     async def converse(self) -> Ended:
-        """Send rounds until the model answers; return the end of its answer."""
+        """Run rounds until the model answers without server tools; return the end of its answer."""
         number, rounds_max = 1, self._injected.bound.rounds_max
         while True:
             relay = await self._ask()
@@ -87,24 +87,24 @@ class _Rounds:
                 raw_finish=relay.response.raw_finish,
                 stop_sequence=relay.response.stop_sequence,
             )
-            made = relay.own_calls[:CALLS_PER_ROUND_MAX]
-            calls = self._name_apart(made)
+            original_calls = relay.own_calls[:CALLS_PER_ROUND_MAX]
+            calls = self._name_apart(original_calls)
             goes_on = calls or (relay.is_paused and not relay.has_callers_calls)
             if not goes_on or ended.finish in ("length", "content_filter"):
                 return ended
             is_over = number == rounds_max or not self._has_room()
             if is_over and not relay.has_callers_calls:
-                # Nothing can follow: results that nobody would read are not paid for.
+                # No round can follow, so that tools are not run: nobody would read their results.
                 return replace(ended, finish="length")
-            results = await self._run(made, calls)
+            results = await self._run(original_calls, calls)
             if relay.has_callers_calls:
                 return ended
             number += 1
-            said = AssistantMessage(content=relay.repeat(calls))
-            await self._continue(said, results, is_last=number == rounds_max)
+            message = AssistantMessage(content=relay.repeat(calls))
+            await self._continue(message, results, is_last=number == rounds_max)
 
     async def _ask(self) -> RoundRelay:
-        """Send the conversation as it is now, and pass its answer on."""
+        """Send the conversation so far, and pass the model's answer on."""
         context, relay = self._context, RoundRelay(self._answer, self._is_own)
         attempt = await commit_first(context)
         async with attempt.connection:
@@ -122,12 +122,12 @@ class _Rounds:
         return relay
 
     async def _run(
-        self, made: Sequence[ToolCall], calls: Sequence[ToolCall]
+        self, original_calls: Sequence[ToolCall], calls: Sequence[ToolCall]
     ) -> tuple[ToolMessage, ...]:
         """Run the tools, show their runs, and return the results as the model gets them.
 
-        `made` are the calls as the model made them, `calls` as the answer and later prompts have
-        them.
+        `original_calls` are the calls as the model made them; `calls` are the same calls as the
+        answer and later prompts contain them.
         """
         answer, places = self._answer, {}
         begun: list[StreamEvent] = []
@@ -139,7 +139,7 @@ class _Rounds:
                 begun.append(PartStart(index=places[place], part=run))
         await answer.send(begun)
         results: dict[int, ToolMessage] = {}
-        async with aclosing(self._runs.run(made)) as runs:
+        async with aclosing(self._runs.run(original_calls)) as runs:
             async for ended in runs:
                 if ended.place in places:
                     await self._show(ended, places[ended.place])
@@ -161,26 +161,26 @@ class _Rounds:
         await answer.send(shown)
 
     async def _continue(
-        self, said: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool
+        self, message: AssistantMessage, results: tuple[ToolMessage, ...], *, is_last: bool
     ) -> None:
-        """Prepare the next round; raise CoverEnded if there is no money for it."""
+        """Prepare the next round; raise CoverEnded if the hold cannot be extended to cover it."""
         context, target = self._context, self._target
-        # The media that were fetched for the first round are in every later one.
+        # Media that were fetched for the first round are part of every later round.
         request = _require_conversation(
             await context.media.inline(target) if target else context.media.request
         )
-        self._growth_tokens += estimate_tokens((said, *results))
+        self._growth_tokens += estimate_tokens((message, *results))
         if not await self._coverage.extend_to_round(self._growth_tokens):
             raise CoverEnded
         context.meter.begin_round(prompt_growth_tokens=self._growth_tokens)
         request = replace(
             request,
-            messages=(*request.messages, said, *results),
+            messages=(*request.messages, message, *results),
             output_tokens_max=self._output_left(),
             server_tools=leave_fewer(
                 self._request.server_tools, self._answer.usage.web_searches or 0
             ),
-            # The endpoint that serves goes on, whatever it leaves out.
+            # The serving endpoint goes on, whatever parameters it leaves out.
             preferences=replace(request.preferences, require_parameters=False),
             **self._offer(request, is_last=is_last),
         )
@@ -193,7 +193,7 @@ class _Rounds:
         )
 
     def _output_left(self) -> int | None:
-        """Return the tokens that the caller's limit leaves for later rounds; None without one."""
+        """Return the tokens left of the caller's output limit; None without a limit."""
         limit = self._request.output_tokens_max
         return None if limit is None else limit - self._context.meter.output_tokens
 
@@ -202,9 +202,9 @@ class _Rounds:
         return left is None or left >= _OUTPUT_TOKENS_MIN
 
     def _offer(self, request: GenerationRequest, *, is_last: bool) -> dict[str, object]:
-        """Return the tools of a later round: what is forced is forced once, and the last answers.
+        """Return the tools and the tool choice of a later round; a forced call is forced only once.
 
-        In the last round the caller's tools are left; without any the model may call nothing.
+        The last round has only the caller's tools; if there are none, the model may call nothing.
         """
         choice = request.tool_choice
         if choice is not None and choice.mode in ("required", "named"):
@@ -218,7 +218,7 @@ class _Rounds:
         return {"tools": tools, "tool_choice": choice}
 
     def _is_own(self, name: str) -> bool:
-        """Return whether the gateway answers a call: of its tools, and of none that anybody has."""
+        """Return whether the gateway answers a call: of a server tool, or of an unknown name."""
         if name in self._injected.by_name:
             return True
         native = self._request.native
@@ -227,7 +227,7 @@ class _Rounds:
         return all(tool.name != name for tool in self._request.tools)
 
     def _name_apart(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """Return calls whose ids no other call of the conversation has, with readable arguments."""
+        """Return calls with readable arguments, and with ids unique in the conversation."""
         apart: list[ToolCall] = []
         for call in calls:
             id_, number = call.id, 1
@@ -235,7 +235,7 @@ class _Rounds:
                 number += 1
                 id_ = f"{call.id or 'call'}-{number}"
             self._call_ids.add(id_)
-            # Nobody else can read what is no JSON object: formats and providers have one there.
+            # Formats and providers require a JSON object, so that anything else is replaced.
             is_readable = not isinstance(read_arguments(call.arguments, {}), str)
             apart.append(
                 replace(call, id=id_, arguments=call.arguments if is_readable else _UNREADABLE)

@@ -1,4 +1,4 @@
-"""The tools of the gateway that a request switches on: offered to the model, or left out."""
+"""The server tools that a request enables: offered to the model, or left out."""
 
 from collections.abc import Callable, Collection
 
@@ -17,19 +17,19 @@ from tollgate.tools.ports.base import ServerTools
 
 
 class OfferedTools(Struct, frozen=True, kw_only=True):
-    """A request with the tools that run here beside its own."""
+    """A request with the server tools that run here added to its own tools."""
 
     request: GenerationRequest
     injected: InjectedTools | None = None
     """The tools that run here; None if there are none."""
     left_out: tuple[str, ...] = ()
-    """The names of tools that are left out."""
+    """The names of tools that were left out, because nothing runs them."""
 
 
 def offer_server_tools(
     tools: ServerTools | None, planner: Planner, request: GenerationRequest, principal: Principal
 ) -> OfferedTools:
-    """Return the request as the model gets it.
+    """Return the request with its server tools as functions that the model can call.
 
     Raises RequestError for a tool that nothing runs and that must not be left out.
     """
@@ -47,7 +47,7 @@ def plan_rounds(
     work: Work,
     principal: Principal,
 ) -> tuple[Work, InjectedTools | None]:
-    """Return work of any kind as a gateway plans it, and its tools with their bound; none runs."""
+    """Return work as the gateway would plan it, and its tools with their bound; no tool is run."""
     if not isinstance(work, GenerationRequest) or not work.server_tools:
         return work, None
     tools = make_tools(planner.catalog) if make_tools is not None else None
@@ -58,26 +58,26 @@ def plan_rounds(
 def _leave_out_unserved(
     request: GenerationRequest, served: Collection[ServerToolId]
 ) -> tuple[GenerationRequest, tuple[str, ...]]:
-    """Return the request with the tools that are served, and the names of the others.
+    """Return the request without the tools that nothing runs, and the names of those tools.
 
-    Raises RequestError at the field of a tool without which the answer would be another one, or of
-    a choice that needs a tool which is left out.
+    Raises RequestError for a tool that must not be left out, or for a tool choice that needs a tool
+    that is left out.
     """
     left_out = [tool for tool in request.server_tools if tool.id not in served]
     for tool in left_out:
         if tool.left_out_as is None:
             raise _refused(tool.field, f"needs {tool.id}, which this gateway does not run")
-    kept = tuple(tool for tool in request.server_tools if tool.id in served)
+    served_tools = tuple(tool for tool in request.server_tools if tool.id in served)
     choice = request.tool_choice
     if choice is not None and choice.name in {tool.id for tool in left_out}:
         raise _refused("tool_choice", f"names {choice.name}, which this gateway does not run")
     if choice is not None and not request.tools:
         if choice.mode == "required":
             raise _refused("tool_choice", "must not be 'required' without a tool that runs here")
-        # Some providers refuse a choice among no tools, where it has no effect.
+        # Some providers refuse a tool choice without tools, which would have no effect.
         choice = None
     names = tuple(tool.left_out_as for tool in left_out if tool.left_out_as is not None)
-    return replace(request, server_tools=kept, tool_choice=choice), names
+    return replace(request, server_tools=served_tools, tool_choice=choice), names
 
 
 def _refused(param: str, what: str) -> RequestError:

@@ -1,4 +1,4 @@
-"""Puts the gateway's tools among the functions that a model may call, and bounds their rounds."""
+"""Adds the gateway's tools to the functions that a model may call, and bounds the rounds."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,17 +15,18 @@ from tollgate.core.server_tools import ServerTool
 from tollgate.routing.planning.planner import Planner
 from tollgate.tools.ports.base import RequestTools, ServerTools, ToolBound
 
-# The runs that one answer of a model may request; of more it learns that they are too many.
+# The most runs that one answer of a model may request; further calls get the result that they are
+# too many.
 RUNS_PER_ROUND_MAX: Final = 8
-# The calls of one answer that are answered at all: each adds to the next prompt.
+# The most calls of one answer that get any result, because each result adds to the next prompt.
 CALLS_PER_ROUND_MAX: Final = 16
-# The words around a result, and those about a call that was not run.
+# The tokens of the words around a result, and of the words about a call that was not run.
 _ENVELOPE_TOKENS: Final = 128
 _REFUSAL_TOKENS: Final = 32
 
 
 class Injected(Struct, frozen=True, kw_only=True):
-    """A tool of the gateway's as one request has it."""
+    """One of the gateway's tools as one request has it."""
 
     tool: ServerTool
     declared: Tool
@@ -33,7 +34,7 @@ class Injected(Struct, frozen=True, kw_only=True):
 
 
 class InjectedTools(Struct, frozen=True, kw_only=True):
-    """The gateway's tools of one request, by the name by which the model calls them."""
+    """The gateway's tools of one request, by the names with which the model calls them."""
 
     tools: RequestTools
     by_name: Mapping[str, Injected]
@@ -43,10 +44,10 @@ class InjectedTools(Struct, frozen=True, kw_only=True):
 def inject_tools(
     configured: ServerTools, planner: Planner, request: GenerationRequest, principal: Principal
 ) -> tuple[GenerationRequest, InjectedTools | None]:
-    """Return the request with the tools that routing.yaml configures beside the caller's own.
+    """Return the request with the tools that routing.yaml configures added to the caller's own.
 
-    Without any, and where there is only one round, it is as it was. Raises RequestError for a
-    request that several answers belong to, or whose own function has the name of a tool.
+    The request is returned unchanged if there are no such tools, or only one round. Raises
+    RequestError for a request with several answers, or with a function that has the name of a tool.
     """
     rounds_max = planner.catalog.defaults.rounds_max
     if rounds_max == 1:
@@ -86,7 +87,7 @@ def inject_tools(
 
 
 def _require_one_answer(request: GenerationRequest, by_name: Mapping[str, Injected]) -> None:
-    """Refuse what a conversation in rounds cannot be."""
+    """Raise RequestError for options that cannot be combined with rounds."""
     stated = {
         "n": request.choices > 1,
         "prompt": bool(request.further),

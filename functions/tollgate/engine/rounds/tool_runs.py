@@ -1,7 +1,7 @@
-"""Runs the tools that one answer of a model asks for, side by side, and words their results.
+"""Runs the tools that one answer of a model calls, concurrently, and words their results.
 
-A result is text from outside: the model gets it between two marks that nobody can guess, so that
-nothing in it can end it.
+A result is untrusted text: the model gets it between two marks that nobody can guess, so that
+nothing in the result can end it.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ _NAME_LENGTH_MAX: Final = 32
 
 
 class EndedRun(Struct, frozen=True, kw_only=True):
-    """A run that has ended, by the place of its call among the round's."""
+    """A finished run, by the index of its call in the round."""
 
     place: int
     report: RunReport
 
 
 class ToolRuns:
-    """The runs of one generation: each tool is run so many times in all, and no more."""
+    """The runs of one generation; each tool runs at most `uses_max` times in total."""
 
     def __init__(self, context: AttemptContext, injected: InjectedTools) -> None:
         self._context = context
@@ -48,13 +48,13 @@ class ToolRuns:
         self._start_s = context.gateway.clock.monotonic_s()
 
     def find(self, name: str) -> Injected | None:
-        """Return the tool of a name; None for a name that the model made up."""
+        """Return the tool with a name; None for a name that the model invented."""
         return self._injected.by_name.get(name)
 
     async def run(self, calls: Sequence[ToolCall]) -> AsyncGenerator[EndedRun, None]:
-        """Run the calls of one round, and yield each as it ends, charged and recorded.
+        """Run the calls of one round, and yield each run as it ends, charged and recorded.
 
-        Leaving early cancels the others, which are recorded as cancelled.
+        Closing the generator early cancels the other runs, which are recorded as cancelled.
         """
         clock = self._context.gateway.clock
         began_s = clock.monotonic_s()
@@ -78,7 +78,7 @@ class ToolRuns:
                 self._note(calls[place], _report_of(task), began_s)
 
     def _note(self, call: ToolCall, report: RunReport, began_s: float) -> None:
-        """Charge and record a run of a tool of ours."""
+        """Charge and record a run of one of the gateway's tools."""
         injected = self.find(call.name)
         if injected is None:
             return
@@ -130,7 +130,7 @@ class ToolRuns:
                 injected.tool, arguments, remaining_s=context.deadline.remaining_s()
             )
         except GatewayError:
-            # Of a tool without which routing.yaml wants no answer.
+            # The tool is one without which routing.yaml wants no answer.
             raise
         except Exception as unexpected_error:
             context.gateway.journal.unexpected_error(unexpected_error, context.meter.generation_id)
@@ -138,7 +138,7 @@ class ToolRuns:
 
 
 def _report_of(task: asyncio.Task[RunReport]) -> RunReport:
-    """Return the report of a task that is over, however it ended."""
+    """Return the report of a finished task, however it ended."""
     if task.cancelled():
         return RunReport(result=RunResult(error="cancelled"), engine="")
     failure = task.exception()
@@ -153,22 +153,22 @@ def _refuse(code: str, words: str) -> RunReport:
 
 
 def _cut(content: tuple[ResultContent, ...], tokens_max: int) -> tuple[ResultContent, ...]:
-    """Return a result without the text that its bound, and so the hold, has no room for."""
+    """Return a result without the text beyond its bound, for which no money is held."""
     left = BYTES_PER_TOKEN_MIN * tokens_max
-    kept: list[ResultContent] = []
+    parts: list[ResultContent] = []
     for part in content:
         if isinstance(part, Text):
             text = part.text.encode()[:left].decode(errors="ignore")
             left -= len(text.encode())
             part = replace(part, text=text)
-        kept.append(part)
-    return tuple(kept)
+        parts.append(part)
+    return tuple(parts)
 
 
 def _wrap(
     content: tuple[ResultContent, ...], name: str, ids: IdSource
 ) -> tuple[ResultContent, ...]:
-    """Return a result between two marks, stated to be data; nothing for nothing."""
+    """Return a result between two marks that declare it as data; empty if it has no content."""
     if not content:
         return ()
     texts = [part.text for part in content if isinstance(part, Text)]

@@ -1,8 +1,8 @@
 """Follows the published catalog without a restart.
 
-A request is served by one catalog from its start to its end. A newer catalog is loaded beside the
-requests that find it; only once it has been live for `_OPTIONAL_FOR_S` do requests wait for it. A
-catalog that cannot be loaded is reported and retried later; until then the last good catalog
+A request is served by one catalog from start to end. A newer catalog is loaded in the background of
+the requests that notice it; requests wait for it only once it has been live for `_OPTIONAL_FOR_S`.
+A catalog that cannot be loaded is reported and retried later; until then the last good catalog
 serves, at first the bundled one.
 """
 
@@ -15,7 +15,8 @@ from tollgate.core.routing.publication import Publication, PublishedCatalogs
 from tollgate.engine.gateway import Journal
 from tollgate.routing.planning.catalog import Catalog
 
-# Every instance follows within thirty seconds: a pointer is cached for five, the rest is to load.
+# Every instance follows within thirty seconds: the pointer is cached for five, and the rest is time
+# to load.
 _OPTIONAL_FOR_S: Final = 20
 _WAIT_MAX_S: Final = 5.0
 _RETRY_AFTER_S: Final = 15.0
@@ -40,7 +41,7 @@ class CatalogFollower(Generic[Served]):
         self._clock = clock
         self._journal = journal
         self._bundled = bundled.sha
-        self._made = {bundled.sha: make(bundled)}
+        self._served = {bundled.sha: make(bundled)}
         self._good = bundled.sha
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._failed_s: dict[str, float] = {}
@@ -53,23 +54,23 @@ class CatalogFollower(Generic[Served]):
         """
         publication = await self._published()
         if publication is None:
-            return self._made[self._good]
+            return self._served[self._good]
         overdue = self._clock.now_s() - publication.moved_s >= _OPTIONAL_FOR_S
         # A key whose candidate cannot be loaded is served by the live catalog.
         for sha in dict.fromkeys((publication.sha_for(key_id), publication.live)):
-            if sha not in self._made:
+            if sha not in self._served:
                 loading = self._load(sha)
-                # A load that failed is retried beside requests: none waits for it twice.
+                # A failed load is retried in the background: no request waits for it a second time.
                 if overdue and sha not in self._failed_s:
                     await asyncio.wait({loading}, timeout=_WAIT_MAX_S)
-            if sha in self._made:
+            if sha in self._served:
                 if sha == publication.live:
                     self._good = sha
-                return self._made[sha]
-        return self._made[self._good]
+                return self._served[sha]
+        return self._served[self._good]
 
     async def finish_loading(self) -> None:
-        """Wait up to `_WAIT_MAX_S` for running loads: Lambda runs nothing between invocations."""
+        """Wait up to `_WAIT_MAX_S` for running loads: Lambda freezes between invocations."""
         if self._loading:
             await asyncio.wait(set(self._loading.values()), timeout=_WAIT_MAX_S)
 
@@ -95,7 +96,7 @@ class CatalogFollower(Generic[Served]):
         if now_s - self._failed_s.get(sha, float("-inf")) < _RETRY_AFTER_S:
             return
         try:
-            made = self._make(Catalog.from_json(await self._publications.catalog(sha)))
+            served = self._make(Catalog.from_json(await self._publications.catalog(sha)))
         except Exception as failure:
             self._failed_s[sha] = now_s
             self._journal.catalog_rejected(
@@ -103,12 +104,12 @@ class CatalogFollower(Generic[Served]):
             )
             return
         self._failed_s.pop(sha, None)
-        self._made[sha] = made
+        self._served[sha] = served
         self._forget_others()
 
     def _forget_others(self) -> None:
         publication = self._publication
-        kept = {self._bundled, self._good}
+        shas = {self._bundled, self._good}
         if publication is not None:
-            kept |= {publication.live, publication.candidate or publication.live}
-        self._made = {sha: made for sha, made in self._made.items() if sha in kept}
+            shas |= {publication.live, publication.candidate or publication.live}
+        self._served = {sha: served for sha, served in self._served.items() if sha in shas}

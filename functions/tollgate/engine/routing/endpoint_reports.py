@@ -1,6 +1,6 @@
-"""Reports about endpoints, which all instances share: failures, and the time that answers took.
+"""Reports about endpoints, which all instances share: failures, and how long answers took.
 
-They are sent while the generation goes on, or while it settles.
+Reports are sent while the generation goes on, or while it settles.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from tollgate.engine.gateway import Journal
 from tollgate.providers.ports.base import Target
 from tollgate.stores.ports.base import CooldownStore
 
-# Failures that every caller of the endpoint would meet, not those that one request caused.
+# Failures that every caller of the endpoint would get, not those that one request caused.
 _COUNTED: Final = frozenset(
     {
         ErrorCode.PROVIDER_RATE_LIMIT,
@@ -28,13 +28,13 @@ _DELIVERY_LIMIT_S: Final = 1.0
 
 
 class EndpointReports:
-    """The reports of one generation, sent in the background until its end."""
+    """The reports of one generation, sent in the background until it ends."""
 
     def __init__(self, store: CooldownStore, policy: CooldownPolicy) -> None:
         self._store = store
         self._policy = policy
         self._reports: dict[asyncio.Task[bool | None], str] = {}
-        # The endpoint that serves, and the time to its first token.
+        # The endpoint that serves, and the milliseconds to its first token.
         self._serving: tuple[Target, int] | None = None
 
     def note_failure(self, endpoint_id: str, error: UpstreamError) -> None:
@@ -48,10 +48,10 @@ class EndpointReports:
         self._serving = target, first_token_ms
 
     def note_answer(self, record: GenerationRecord) -> None:
-        """Add the time of an answer that is complete; the sums are sent every so often.
+        """Add the time of a complete answer; the sums are sent now and then.
 
-        Tokens that nobody counted, those of several answers at a time, and a time in which tools
-        ran say nothing of a speed.
+        Output tokens are left out where they say nothing about speed: if the provider did not count
+        them, if they belong to several answers, or if tools ran in between.
         """
         if self._serving is None or record.outcome != "ok":
             return

@@ -1,4 +1,4 @@
-"""Simulates a plan whose endpoints fail: the engine's own cursor, without any request."""
+"""Simulates a plan whose endpoints fail, with the engine's own cursor and without any request."""
 
 from collections.abc import Sequence
 from typing import Final, Self, assert_never
@@ -21,14 +21,14 @@ _KINDS: Final = {
     "unavailable": ErrorCode.PROVIDER_UNAVAILABLE,
 }
 _STATUSES: Final = range(400, 600)
-# The provider's key is absent, so that nothing is sent and every chain moves on.
+# The provider's key is missing, so that nothing is sent and every chain goes on.
 _NO_KEY: Final = "no_key"
 # Halfway between the shortest and the longest pause.
 _JITTER: Final = 0.5
 
 
 class Fault(Struct, frozen=True):
-    """A failure that every try at matching endpoints meets, written as `429@anthropic`."""
+    """A failure of every try at the matching endpoints, written as `429@anthropic`."""
 
     kind: str
     """An HTTP status from 400 to 599, or a name of `_KINDS`."""
@@ -48,7 +48,7 @@ class Fault(Struct, frozen=True):
         return cls(kind, where)
 
     def strikes(self, attempt: Attempt) -> bool:
-        """Return whether this attempt meets the fault."""
+        """Return whether the fault applies to this attempt."""
         target = attempt.target
         return self.where in (target.provider, target.endpoint_id, target.model)
 
@@ -68,7 +68,7 @@ class Fault(Struct, frozen=True):
 
 
 class SimulatedAttempt(Struct, frozen=True, kw_only=True):
-    """One try: its error, its duration and the pause before the next; error None serves."""
+    """One try: its error (None if it serves), its duration, and the pause before the next try."""
 
     attempt: Attempt
     error: ErrorCode | None = None
@@ -77,7 +77,7 @@ class SimulatedAttempt(Struct, frozen=True, kw_only=True):
 
 
 class Simulation(Struct, frozen=True):
-    """Every try in order; the last one serves, or its error is the answer."""
+    """Every try in order; the last try serves, or its error is the answer."""
 
     attempts: tuple[SimulatedAttempt, ...]
 
@@ -88,23 +88,25 @@ class Simulation(Struct, frozen=True):
 
 
 def simulate(plan: Plan, faults: Sequence[Fault], *, time_s: float) -> Simulation:
-    """Return the tries that would be made within `time_s` seconds if these faults were met.
+    """Return the tries that would be made within `time_s` seconds with these faults.
 
-    Raises RequestError for a fault that no attempt of the plan would meet.
+    Raises RequestError for a fault that applies to no attempt of the plan.
     """
     for fault in faults:
         if not any(fault.strikes(attempt) for attempt in plan.attempts):
             endpoints = ", ".join(attempt.target.endpoint_id for attempt in plan.attempts)
-            raise _refused(f"{fault.kind}@{fault.where} meets nothing of the plan: {endpoints}")
+            raise _refused(
+                f"{fault.kind}@{fault.where} matches no endpoint of the plan: {endpoints}"
+            )
     cursor = AttemptCursor(plan)
     tries: list[SimulatedAttempt] = []
     while True:
         attempt = cursor.attempt
-        met = next((fault for fault in faults if fault.strikes(attempt)), None)
-        if met is None:
+        matching = next((fault for fault in faults if fault.strikes(attempt)), None)
+        if matching is None:
             return Simulation((*tries, SimulatedAttempt(attempt=attempt)))
-        error = met.error(attempt)
-        took_s = min(cursor.first_token_limit_s(time_s), time_s) if met.is_silence else 0.0
+        error = matching.error(attempt)
+        took_s = min(cursor.first_token_limit_s(time_s), time_s) if matching.is_silence else 0.0
         time_s -= took_s
         decision = cursor.advance(error, remaining_s=time_s, jitter=_JITTER)
         pause_s = 0.0

@@ -1,6 +1,6 @@
-"""Keeps a covered hold ahead of its generation's cost, or ends the generation while it is paid for.
+"""Keeps a covered hold above its generation's cost, or ends the generation while it is paid for.
 
-Needed only if the caller set no limit on the output: with a limit, the hold is for the most that
+This is needed only if the caller set no output limit: with a limit, the hold covers the most that
 the generation can cost.
 """
 
@@ -20,24 +20,25 @@ from tollgate.core.events import (
 from tollgate.engine.meter import Meter
 from tollgate.stores.ports.base import Ledger
 
-# Delivered text between two calculations of the cost, each of which makes a whole bill.
+# The bytes of delivered text between two calculations of the cost, each of which makes a whole
+# bill.
 _CHECK_EVERY_BYTES: Final = 256
 
 
 class Coverage:
-    """The cover of one generation, of which `cut` takes every event that the caller gets."""
+    """The cover of one generation; every event that the caller gets passes through `cut`."""
 
     def __init__(self, ledger: Ledger, meter: Meter, *, output_limited: bool) -> None:
         self._ledger = ledger
         self._meter = meter
-        # Whether the answer may have to end between two events.
+        # True if the answer may have to end between two events.
         self.watches = meter.hold.covered and not output_limited
         self._step_nano_usd = max(1, meter.hold.wallet_nano_usd)
         self._unseen_bytes = 0
         self._open: dict[int, list[int]] = {}
 
     def cut(self, events: Iterable[Chosen]) -> Iterator[Sequence[Chosen]]:
-        """Yield events that came together in pieces, each to be sent before `extend` runs.
+        """Yield the events of one read in pieces; each piece must be sent before `extend` runs.
 
         An event is taken from `events` only once the piece before it has been used.
         """
@@ -80,14 +81,14 @@ class Coverage:
                 pass
 
     async def extend_to_round(self, prompt_growth_tokens: int) -> bool:
-        """Return whether another round may begin, with so many tokens more than at first."""
+        """Return whether a round may begin whose prompt is this much longer than the first."""
         if not self.watches:
             return True
         prompt_nano_usd = self._meter.prompt_cost_nano_usd(prompt_growth_tokens)
         return await self._renew(2 * self._meter.cost_nano_usd() + prompt_nano_usd)
 
     async def _renew(self, needed_nano_usd: int) -> bool:
-        """Return whether the hold is, or becomes, at least so much."""
+        """Return whether the hold is large enough, after topping it up if needed."""
         hold = self._meter.hold
         missing = needed_nano_usd - hold.wallet_nano_usd
         if missing <= 0:

@@ -15,16 +15,16 @@ from tollgate.engine.usage.usage_bound import InputBound, UsageBound
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import Price, bill
 
-# The least certain source first: a sum is only as certain as that.
+# The least certain source first: a sum is only as certain as its least certain part.
 _NO_SOURCE: Final[UsageSource] = "none"
 _WEAKEST_FIRST: Final[tuple[UsageSource, ...]] = ("bounded", "estimated", "provider", _NO_SOURCE)
 
 
 class RoundAccount:
-    """The streams of one request to a provider; most generations have one such round.
+    """The streams of one request to a provider; most generations have only one round.
 
-    `prompt_growth_tokens` is the likely size of what was added to the prompt since the first round,
-    `searches_before` are those that the provider ran in earlier ones.
+    `prompt_growth_tokens` is the likely size of what was added to the prompt since the first round;
+    `searches_before` is the number of searches that the provider ran in earlier rounds.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class RoundAccount:
         self._searches_before = searches_before
         self._choices = work.answers
         self.streams = [StreamUsage(self._choices)]
-        """The streams in the order of their choices, of which each has as many."""
+        """The streams in the order of their choices; each stream has equally many choices."""
         self._serving: Attempt | None = None
 
     def serve(self, attempt: Attempt, *, streams: int) -> None:
-        """Note the attempt that serves the round, in so many streams with as many choices each."""
+        """Note the attempt that serves the round, in streams with equally many choices."""
         self._serving = attempt
         self.streams = [StreamUsage(self._choices // streams) for _ in range(streams)]
 
@@ -57,11 +57,11 @@ class RoundAccount:
 
     @property
     def raw_usages(self) -> list[JsonValue]:
-        """The provider's own objects, one for each stream."""
+        """The provider's own usage objects, one for each stream."""
         return [stream.raw_usage for stream in self.streams]
 
     def measure(self) -> tuple[list[Usage], UsageSource]:
-        """Return the usage of each stream; one estimated stream makes the whole an estimate."""
+        """Return the usage of each stream, and the least certain of their sources."""
         attempt = self._serving
         if attempt is None:
             return [Usage()], "none"
@@ -83,10 +83,9 @@ class RoundAccount:
         return usages, weakest_source(source for _, source in measured)
 
     def bill(self, usages: Iterable[Usage]) -> tuple[BillLine, ...]:
-        """Return the lines of measured streams; each has the rates of its own prompt's size.
+        """Return the bill of measured streams; each has the rates for the size of its own prompt.
 
-        Streams with equal rates are billed together. What is charged by the request is charged
-        once.
+        Streams with equal rates are billed together. A price per request is charged once.
         """
         if self._serving is None:
             return ()
@@ -99,7 +98,7 @@ class RoundAccount:
         return tuple(line for price, usage in by_price.items() for line in bill(usage, price))
 
     def bound(self, usage: Usage, attempt: Attempt) -> Usage:
-        """Return the believed usage of an attempt that failed, of which nothing was delivered."""
+        """Return the plausible usage of a failed attempt that delivered nothing."""
         bound = UsageBound.of(
             attempt,
             choices=self._choices,
@@ -116,7 +115,7 @@ class RoundAccount:
         return attempt.prices.at(self._created_s, usage.input_tokens, picture)
 
     def _within_searches(self, usage: Usage) -> Usage:
-        """Return the usage with no more searches than were held: not every provider has a limit."""
+        """Return the usage with its searches cut to the bound, which some providers ignore."""
         rounds, searches = self._plan.trace.rounds, usage.web_searches
         if rounds is None or searches is None:
             return usage
@@ -124,7 +123,7 @@ class RoundAccount:
         return replace(usage, web_searches=min(searches, left))
 
     def _input_bound(self, attempt: Attempt) -> InputBound | None:
-        """Return the most that inputs have, which is held; None for a conversation."""
+        """Return the bounds of inputs, for which money is held; None for a conversation."""
         trace, work = self._plan.trace, self._work
         if not isinstance(work, InputWork):
             return None

@@ -27,7 +27,7 @@ from tollgate.routing.price import Price
 
 # Typical of English text and code; used only where a provider reported nothing.
 _BYTES_PER_TOKEN: Final = 4
-# One of 1024 x 1024 pixels. https://ai.google.dev/gemini-api/docs/pricing (2026-11-22)
+# A picture of 1024 x 1024 pixels. https://ai.google.dev/gemini-api/docs/pricing (2026-11-22)
 _TOKENS_PER_IMAGE: Final = 1_290
 
 
@@ -36,7 +36,7 @@ def _size(text: str) -> int:
 
 
 class StreamUsage:
-    """The usage of a stream of `choices` choices; what the stream reports covers all of them."""
+    """The usage of a stream of `choices` choices; the stream's reports cover all of them."""
 
     def __init__(self, choices: int) -> None:
         self.usage = Usage()
@@ -91,12 +91,13 @@ class StreamUsage:
         echoed_bytes: int = 0,
         inputs: InputBound | None = None,
     ) -> tuple[Usage, UsageSource]:
-        """Return the usage and its source; `echoed_bytes` of each choice are its prompt's.
+        """Return the usage and its source.
 
-        `inputs` bound the prompt, where its size does.
+        `echoed_bytes` is the size of the prompt that each choice repeats. `inputs` are the bounds
+        of work on inputs, None for a conversation.
 
-        Counts that the provider did not report are estimated once text was delivered, except those
-        of a prompt that it blocked. Counts that the attempt cannot have used are cut to its bound.
+        Counts that the provider did not report are estimated once text was delivered, unless the
+        provider blocked the prompt. Counts above the attempt's bound are cut to it.
         """
         shown_bytes = max(0, self._delivered_bytes - echoed_bytes * self._choices)
         usage, source = (
@@ -130,7 +131,7 @@ class StreamUsage:
     def _estimate_units(
         self, estimated_input_tokens: int, inputs: InputBound, price: Price
     ) -> tuple[Usage, UsageSource]:
-        """Return the usage of work on inputs, of which a piece is due as a whole."""
+        """Return the usage of work on inputs; any piece of output makes the whole input due."""
         if not self.ended and not self._has_output:
             return self.usage, "none" if self.usage == Usage() else "provider"
         likely = Usage(
@@ -143,7 +144,7 @@ class StreamUsage:
         reported = self.usage
         by_tokens = not inputs.charged and (price.input_dearest or price.output_dearest)
         if by_tokens and reported.audio_seconds and not reported.total_tokens:
-            # A server that counts seconds alone has no tokens to report, and is not free for that.
+            # A server that counts only seconds has no tokens to report, but its work is not free.
             reported = replace(reported, uncached_input_tokens=None, output_tokens=None)
         likely = _without_parts(inputs.by_medium(likely), reported)
         usage = likely.update(reported)
@@ -167,13 +168,13 @@ class StreamUsage:
             output_tokens=delivered_tokens,
         ).update(self.usage)
         if not self.ended and (estimate.output_tokens or 0) < delivered_tokens:
-            # Early reports count the tokens generated until then, not those delivered since.
+            # An early report counts the tokens generated until then, not those delivered since.
             estimate = replace(estimate, output_tokens=delivered_tokens)
         return estimate, "estimated"
 
 
 def _without_parts(likely: Usage, reported: Usage) -> Usage:
-    """Return likely usage without the parts of what is reported, which are reported or none."""
+    """Return likely usage without the parts of reported classes: a report includes its parts."""
     if reported.uncached_input_tokens is not None:
         likely = replace(likely, audio_input_tokens=None, image_input_tokens=None)
     if reported.output_tokens is not None:

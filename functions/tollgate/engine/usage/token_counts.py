@@ -1,4 +1,4 @@
-"""The tokens of a prompt: the provider's own count where there is one, else an estimate by size."""
+"""Counts the tokens of a prompt: exactly if the provider can, else estimated by size."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -26,13 +26,14 @@ from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.prompt_size import PromptSize
 
-# A person waits for a count; behind it stands an estimate that costs nothing.
+# The time for a count: a person waits for it, and an estimate is free.
 COUNT_S: Final = 5.0
-# What a key may have counted by providers in a minute by one process: an agent asks 14 times at
-# once. Beyond it the estimate answers, so that no key uses up a provider's own limit on counts.
+# The most counts that one process requests of providers for a key in a minute; an agent requests 14
+# at once. Above that the estimate is returned, so that no key uses up a provider's limit of counts.
 COUNTS_PER_MINUTE_MAX: Final = 120
 _MINUTE_S: Final = 60
-# Refusals of an answer that do not concern a count, which costs nothing and has no length.
+# Refusals of a generation that do not apply to a count, which costs nothing and may be of any
+# prompt.
 _UNCOUNTED: Final = frozenset({ErrorCode.CONTEXT_LENGTH_EXCEEDED, ErrorCode.KEY_LIMIT_EXCEEDED})
 
 
@@ -41,25 +42,25 @@ class TokenCount(Struct, frozen=True, kw_only=True):
 
     tokens: int
     is_exact: bool
-    # Why a provider that counts did not; None without such a failure.
     failure: ErrorCode | None = None
+    """The error if the provider failed to count; None if it did not fail."""
 
 
 class CountPace:
-    """Counts what each key asked of providers in this minute."""
+    """The number of counts that each key has requested of providers in the current minute."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._minute = 0
-        self._asked: dict[str, int] = {}
+        self._requested: dict[str, int] = {}
 
     def admits(self, key_id: str) -> bool:
-        """Note one count of a key, and return whether it is within the limit."""
+        """Note one count for a key, and return whether the key is within its limit."""
         minute = int(self._clock.now_s() // _MINUTE_S)
         if minute != self._minute:
-            self._minute, self._asked = minute, {}
-        asked = self._asked[key_id] = self._asked.get(key_id, 0) + 1
-        return asked <= COUNTS_PER_MINUTE_MAX
+            self._minute, self._requested = minute, {}
+        requested = self._requested[key_id] = self._requested.get(key_id, 0) + 1
+        return requested <= COUNTS_PER_MINUTE_MAX
 
 
 async def count_tokens(
@@ -72,8 +73,8 @@ async def count_tokens(
 ) -> TokenCount:
     """Count the tokens of a prompt for the endpoint that would serve it, or for its model.
 
-    Nothing is held, billed or recorded. Raises GatewayError for what no model would be sent; a
-    provider that fails or is slow leaves the estimate.
+    Nothing is held, billed or recorded. Raises GatewayError for a request that would be refused; if
+    the provider fails or is slow, the estimate is returned.
     """
     if request.names_files:
         request = await find_named_files(gateway.files, principal.workspace_id, request)
@@ -101,12 +102,12 @@ async def count_tokens(
 def _find_counting(
     gateway: Gateway, request: GenerationRequest, *, principal: Principal, request_id: str
 ) -> Attempt | None:
-    """Return the first endpoint that counts, of the model that would serve; None without one.
+    """Return the first endpoint of the model that would serve which can count; None without one.
 
-    Every host of a model counts alike.
+    All hosts of a model count alike.
     """
     wanted = PlanningRequest.of(request, principal=principal, request_id=request_id)
-    # A prompt that is too long is counted too: its length is what the caller wants to know.
+    # A prompt that is too long is counted as well: its length is what the caller wants to know.
     plan = gateway.planner.plan(replace(wanted, input_tokens_min=0), now_s=gateway.clock.now_s())
     model = plan.attempts[0].target.model
     return next(
@@ -122,7 +123,7 @@ def _find_counting(
 
 
 def _is_read_here(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> bool:
-    """Return whether the endpoint would get the pages of a document, which no count has read."""
+    """Return whether the endpoint would get a document's pages, which are not read for a count."""
     if gateway.reader is None or not request.has_documents:
         return False
     return not reads_itself(attempt.target, request)
@@ -135,9 +136,9 @@ def _counter(planner: Planner, attempt: Attempt) -> TokenCounter | None:
 
 
 async def _ask(gateway: Gateway, request: GenerationRequest, attempt: Attempt) -> int | None:
-    """Return the provider's count; None if this prompt cannot be counted, UpstreamError on failure.
+    """Return the provider's count; None if it cannot count this prompt.
 
-    The request that is counted is the one that would generate.
+    The request that is counted is the one that would be sent. Raises UpstreamError on failure.
     """
     counter = _counter(gateway.planner, attempt)
     if counter is None:

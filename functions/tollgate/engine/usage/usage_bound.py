@@ -1,4 +1,4 @@
-"""The most that one stream of a provider can have used, from what the gateway knows of it."""
+"""The most that one stream of a provider can have used, judged by what the gateway knows."""
 
 from collections.abc import Callable
 from typing import Final, Self
@@ -9,14 +9,16 @@ from msgspec.structs import replace
 from tollgate.core.usage import PIECES, Units, Usage
 from tollgate.routing.planning.plan import Attempt
 
-# Dense text has a token in each byte or two, and a call has some that are not among its bytes.
+# Dense text has a token for every one or two bytes, and a call has tokens besides those of its
+# bytes.
 _TOKENS_PER_SHOWN_BYTE: Final = 2
 _UNSHOWN_TOKENS_PER_CHOICE: Final = 1_024
-# Some servers do not count reasoning in the caller's limit, and none holds it to the token.
+# Some servers do not count reasoning within the caller's limit, and none enforces the limit
+# exactly.
 _LIMIT_FACTOR: Final = 2
 _REASONING_BESIDE_LIMIT: Final = 65_536
 _SEARCHES_PER_CHOICE: Final = 1_000
-# A choice has one image where no images are parts of an answer.
+# A choice has one image if images are not parts of the answer.
 _IMAGES_PER_CHOICE: Final = 1
 # More than the largest picture of a model that counts them in tokens.
 _TOKENS_PER_IMAGE: Final = 16_384
@@ -29,7 +31,7 @@ _INPUT_CLASSES: Final = (
 
 
 class InputBound(Struct, frozen=True, kw_only=True):
-    """The size of work on inputs, at one endpoint."""
+    """The bounds of work on inputs at one endpoint."""
 
     tokens_max: int
     units: Units
@@ -38,9 +40,9 @@ class InputBound(Struct, frozen=True, kw_only=True):
     charged: frozenset[str]
     """The units of `PIECES` that the endpoint charges for."""
     likely_output_tokens: Callable[[int], int]
-    """Return the tokens of an output of which so many bytes were delivered, and no more."""
+    """Returns the likely output tokens, given how many bytes were delivered."""
     by_medium: Callable[[Usage], Usage]
-    """Return likely usage with its tokens that are no text."""
+    """Returns likely usage split by modality."""
 
 
 class UsageBound(Struct, frozen=True, kw_only=True):
@@ -50,7 +52,7 @@ class UsageBound(Struct, frozen=True, kw_only=True):
     output_tokens: int
     web_searches: int
     units: Units
-    """The bound of the units that are no tokens."""
+    """The bound of the units other than tokens."""
 
     @classmethod
     def of(
@@ -64,13 +66,13 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         images: int = 0,
         inputs: InputBound | None = None,
     ) -> Self:
-        """Return the bound of a stream with so many choices.
+        """Return the bound of a stream with this many choices.
 
-        `output_tokens_max` is the caller's limit. `shown_bytes` is the text, the reasoning and the
-        arguments that were delivered. `reasons` says that the answer has reasoning, which need not
-        be shown. `images` are those that were delivered as parts of the answer. `inputs` are the
-        most that inputs have by their size; None for a conversation, to which servers add tokens
-        of their own.
+        `output_tokens_max` is the caller's limit. `shown_bytes` is the size of the text, reasoning
+        and arguments that were delivered. `reasons` is true if the answer may have reasoning that
+        is not shown. `images` is the number of pictures delivered as parts of the answer. `inputs`
+        are the bounds of work on inputs; None for a conversation, to which servers add their own
+        tokens.
         """
         if inputs is not None:
             return cls(
@@ -103,7 +105,7 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         )
 
     def _cut_input(self, usage: Usage) -> dict[str, int]:
-        """Return the classes of input that are cut; the largest is the likeliest to be a lie."""
+        """Return the cut classes of input, the largest first: it is the most likely error."""
         excess = usage.input_tokens - self.input_tokens
         if excess <= 0:
             return {}
@@ -118,7 +120,7 @@ class UsageBound(Struct, frozen=True, kw_only=True):
 
 
 def _hidden_tokens_max(attempt: Attempt, limit: int | None) -> int:
-    """Return the most reasoning of a choice that no delivered text shows."""
+    """Return the most reasoning tokens of a choice that no delivered text shows."""
     most = attempt.target.output_tokens_max or attempt.context_tokens
     return most if limit is None else min(most, _LIMIT_FACTOR * limit + _REASONING_BESIDE_LIMIT)
 

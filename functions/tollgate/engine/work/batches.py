@@ -1,8 +1,8 @@
-"""Work on inputs at one endpoint: batches as its provider takes them, joined in their order.
+"""Work on inputs at one endpoint: batches that its provider accepts, joined in their order.
 
-Nothing commits before every batch is answered, so that a failure of any of them may still be
-retried or served elsewhere. The usage of batches that were answered until then is reported: it is
-what a failed attempt has cost the operator.
+Nothing commits before every batch is answered, so that a failure of any batch may still be retried
+or served elsewhere. The usage of the batches answered until then is reported, as the operator's
+cost of a failed attempt.
 """
 
 import asyncio
@@ -29,9 +29,9 @@ from tollgate.providers.ports.base import (
 )
 from tollgate.routing.planning.plan import Attempt
 
-# Requests of one attempt that are under way at once.
+# The most requests of one attempt that run at the same time.
 _BATCHES_AT_ONCE: Final = 8
-# Whole answers that are held in memory, of all batches together.
+# The most bytes of results that are held in memory, for all batches together.
 RESULT_BYTES_MAX: Final = 160 * 1024 * 1024
 
 
@@ -46,17 +46,17 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 
     @property
     def streams(self) -> int:
-        """One stream, with the usage of all batches."""
+        """Always one stream, with the usage of all batches."""
         return 1
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not take as they were set."""
+        """The caller's parameters that the provider does not support as they were set."""
         return self.wires[0].adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of what does not reach the provider as the caller sent it."""
+        """The names of options that do not reach the provider as the caller sent them."""
         return self.unsupported
 
     @asynccontextmanager
@@ -119,7 +119,7 @@ class EncodedBatches(Struct, frozen=True, kw_only=True):
 def encode_work(provider: Provider, attempt: Attempt, work: InputWork) -> Encoded:
     """Encode work; raise RequestError for inputs that the provider never accepts.
 
-    What one request is enough for is streamed, if the caller wants that and the provider can.
+    Work that fits into one request is streamed, if the caller wants that and the provider can.
     """
     load = provider.batch_codecs.get(work.kind)
     load_streamed = provider.stream_codecs.get(work.kind)
@@ -151,7 +151,7 @@ def _started(results: Mapping[int, WorkResult]) -> Started:
 
 
 def _sum_of_usage(results: Mapping[int, WorkResult]) -> UsageReported:
-    """Return the sum of the batches; a class that one of them does not report is not known."""
+    """Return the sum of the batches; a class that any batch does not report is unknown."""
     usages = [result.usage for result in results.values()]
     known = {
         name
@@ -167,7 +167,7 @@ def _sum_of_usage(results: Mapping[int, WorkResult]) -> UsageReported:
 
 
 def _find_excess(size: int) -> UpstreamError | None:
-    """Return the error of a result of so many bytes, None for one that may be held."""
+    """Return the error of a result that is too large to hold; None if it may be held."""
     if size <= RESULT_BYTES_MAX:
         return None
     return UpstreamError(

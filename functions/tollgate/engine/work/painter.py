@@ -1,4 +1,4 @@
-"""Pictures for the tool `image`: planned, attempted and billed as a request for them is."""
+"""Pictures for the tool `image`, planned, attempted and billed like an image request."""
 
 import asyncio
 from decimal import Decimal
@@ -29,9 +29,9 @@ _PIECES_PER_RATE: Final = Decimal(1_000_000)
 
 
 class CatalogPainter(Struct, frozen=True, kw_only=True):
-    """Implements `tools.ports.base.Painter` for one request, at the prices of one moment.
+    """Implements `tools.ports.base.Painter` for one request, at the prices of one time.
 
-    A price that changes before a picture is made would be above what is held.
+    A price that rises before a picture is made would make its cost exceed the hold.
     """
 
     planner: Planner
@@ -42,11 +42,11 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
     """The Unix second of the request."""
 
     def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
-        """Return the most that the work can cost; GatewayError if no model may do it."""
+        """Return the most that the work can cost; raise GatewayError if no model may do it."""
         return self._plan(work, principal).cost_max_nano_usd
 
     async def paint(self, work: ImageRequest, principal: Principal, *, timeout_s: float) -> Painted:
-        """Return the pictures; RunFailure if no endpoint makes them in time."""
+        """Return the pictures; raise RunFailure if no endpoint makes them in time."""
         deadline = Deadline.within(self.clock, timeout_s)
         try:
             async with asyncio.timeout(timeout_s):
@@ -94,11 +94,11 @@ class CatalogPainter(Struct, frozen=True, kw_only=True):
                         pieces += event.pieces
         usages, _ = account.measure()
         return Painted(
-            images=tuple(map(_made, pieces)), fees=tuple(map(_fee, account.bill(usages)))
+            images=tuple(map(_made_image, pieces)), fees=tuple(map(_fee, account.bill(usages)))
         )
 
 
-def _made(piece: bytes) -> MadeImage:
+def _made_image(piece: bytes) -> MadeImage:
     picture = msgspec.json.decode(piece, type=ImagePiece)
     if picture.b64_json is None:
         return MadeImage(source=MediaUrl(url=picture.url or ""))
@@ -107,7 +107,7 @@ def _made(piece: bytes) -> MadeImage:
 
 
 def _fee(line: BillLine) -> Fee:
-    """Return a line of the image model's bill as a fee of the tool, which costs the same."""
+    """Return a line of the image model's bill as a fee of the tool, at the same cost."""
     return Fee(
         item=f"image_model_{line.item}",
         quantity=line.quantity,

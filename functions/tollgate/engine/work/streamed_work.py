@@ -1,4 +1,4 @@
-"""Work on inputs at one endpoint whose result comes in pieces: sound, or words of a transcript."""
+"""Work on inputs at one endpoint whose result arrives in pieces: sound or a transcript."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -24,22 +24,22 @@ class EncodedStream(Struct, frozen=True, kw_only=True):
 
     @property
     def streams(self) -> int:
-        """One stream."""
+        """Always one stream."""
         return 1
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """The caller's parameters that the provider does not take as they were set."""
+        """The caller's parameters that the provider does not support as they were set."""
         return self.wire.adapted
 
     @property
     def adapted(self) -> tuple[str, ...]:
-        """The names of what does not reach the provider as the caller sent it."""
+        """The names of options that do not reach the provider as the caller sent them."""
         return (*self.unsupported, *self.wire.unreadable)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[AsyncGenerator[Sequence[ChosenGroup], None]]:
-        """Send the request and yield the stream of its events, as they come."""
+        """Send the request and yield the stream of its events as they arrive."""
         target = self.attempt.target
         async with AsyncExitStack() as connection:
             try:

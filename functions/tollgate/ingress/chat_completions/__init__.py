@@ -19,7 +19,7 @@ from tollgate.ingress.errors import openai_limit_headers, openai_reply
 
 
 class ChatCompletions:
-    """The format of POST /v1/chat/completions; `ids` makes episode ids for callers without one."""
+    """The format of POST /v1/chat/completions; `ids` makes episode ids if callers send none."""
 
     def __init__(self, ids: IdSource) -> None:
         self._ids = ids
@@ -43,7 +43,7 @@ class ChatCompletions:
             choices=call.request.choices,
             tells_routing=call.tells_routing,
             excludes_reasoning=bool(call.request.reasoning and call.request.reasoning.exclude),
-            told_tools=[tool.id for tool in call.request.server_tools if tool.events],
+            reported_tools=[tool.id for tool in call.request.server_tools if tool.events],
         )
 
     def error(

@@ -1,4 +1,4 @@
-"""Renders fields of an answer that streamed and whole replies share, in OpenAI's format."""
+"""Renders the fields, in OpenAI's format, that streamed and whole answers share."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,11 +12,11 @@ from tollgate.core.signers import BOUND_TO_MODEL, GEMINI
 def render_reasoning_detail(
     index: int, reasoning: Reasoning, *, model: str, text_length: int, calls: int, runs: int
 ) -> dict[str, JsonValue]:
-    """Render an entry of `reasoning_details` of a model, at its place.
+    """Render an entry of `reasoning_details`, with the entry's position in the answer.
 
-    The format has one list for reasoning and others for calls and for runs of the gateway's tools:
-    the place of the reasoning among these and the text, which its signer checks, is stated where it
-    is not the beginning.
+    The format has separate lists for reasoning, calls and runs of the gateway's tools, but a signer
+    checks where the reasoning stood. `after` therefore states the text, calls and runs before the
+    reasoning, unless the reasoning came first.
     """
     detail = write_detail(reasoning, index)
     if reasoning.provenance is not None and reasoning.provenance.signer in BOUND_TO_MODEL:
@@ -28,7 +28,7 @@ def render_reasoning_detail(
 
 
 def render_extra_content(provenance: Provenance | None) -> dict[str, JsonValue]:
-    """Render `extra_content` of a call, in which Google's own layer has the signature."""
+    """Render `extra_content` of a call, where Google's OpenAI-compatible API puts a signature."""
     if provenance is None or provenance.signer != GEMINI or provenance.signature is None:
         return {}
     return {"extra_content": {"google": {"thought_signature": provenance.signature}}}
@@ -50,8 +50,8 @@ def render_image(image: MadeImage, index: int) -> dict[str, JsonValue]:
 def render_call(call: ToolCall, arguments: str) -> dict[str, JsonValue]:
     """Render an entry of `tool_calls`."""
     if call.is_text:
-        said: dict[str, JsonValue] = {"name": call.name, "input": arguments}
-        return {"id": call.id, "type": "custom", "custom": said}
+        custom: dict[str, JsonValue] = {"name": call.name, "input": arguments}
+        return {"id": call.id, "type": "custom", "custom": custom}
     return {
         "id": call.id,
         "type": "function",
@@ -60,10 +60,10 @@ def render_call(call: ToolCall, arguments: str) -> dict[str, JsonValue]:
 
 
 def render_annotation(citation: Citation, preceding: int) -> dict[str, JsonValue]:
-    """Render an entry of `annotations`; `preceding` is the length of the text before its part.
+    """Render an entry of `annotations`; `preceding` is the length of the text before this part.
 
-    OpenAI's schema requires every field: a source without an address has an empty `url`, a citation
-    without a stretch has the empty stretch at the start.
+    OpenAI's schema requires every field, so a source without an address gets an empty `url`, and a
+    citation without a range of text gets an empty range at the start of the part.
     """
     start = preceding + (citation.start or 0)
     return {
@@ -78,7 +78,7 @@ def render_annotation(citation: Citation, preceding: int) -> dict[str, JsonValue
 
 
 def render_token(entry: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Render an entry of `logprobs`, with the fields that servers leave out and clients read."""
+    """Render an entry of `logprobs`, and add the fields that clients need but servers may omit."""
     alternatives = entry.get("top_logprobs")
     listed: list[JsonValue] = alternatives if isinstance(alternatives, list) else []
     return {
@@ -94,6 +94,6 @@ def render_token(entry: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def render_log_probs(noted: Iterable[LogProbs], *, refused: bool) -> dict[str, JsonValue]:
-    """Render `logprobs` of text or of a refusal."""
+    """Render `logprobs` of text, or of a refusal if `refused`."""
     tokens: list[JsonValue] = [render_token(entry) for note in noted for entry in note.entries]
     return {"content": None, "refusal": tokens} if refused else {"content": tokens, "refusal": None}

@@ -34,16 +34,17 @@ from tollgate.ingress.chat_completions.file_annotations import render_files
 from tollgate.ingress.chat_completions.run_frames import RunFrames
 
 _DELTA_END: Final = b'},"finish_reason":null}]}\n\n'
-# The fields of a detail that are sent as its part ends, and those sent as soon as they are known.
-# The signer is sent last: some clients join the texts of all pieces, others keep the last piece's.
+# The fields of a reasoning detail that are sent when the part ends. The signer (`format`) comes
+# with the last piece only: some clients concatenate the texts of all pieces, others keep the last.
 _AT_THE_END: Final = ("format", "signature", "data")
+# The fields of a reasoning detail that are sent once, as soon as they are known.
 _STATED_ONCE: Final = ("id", "model")
 
 
 class ChoiceRenderer:
     """Renders the frames of one choice; `head` is the beginning of every frame of the reply.
 
-    `told_tools` are the gateway's tools whose progress has frames.
+    `reported_tools` are the gateway's tools whose progress is sent in frames.
     """
 
     def __init__(
@@ -53,37 +54,38 @@ class ChoiceRenderer:
         *,
         model: str,
         excludes_reasoning: bool,
-        told_tools: Collection[str] = (),
+        reported_tools: Collection[str] = (),
     ) -> None:
         self._choice = choice
         self._model = model
         self._excludes_reasoning = excludes_reasoning
         self._parts: list[Part] = []
-        # The bytes around a delta's text, by part: most of a frame never changes.
         self._frames: list[tuple[bytes, ...]] = []
+        """The constant bytes around the text of a delta, by part."""
         self._ordinals: list[int] = []
         self._without_arguments: set[int] = set()
         self._calls = 0
         self._thoughts = 0
         self._images = 0
         self._citations = 0
-        self._runs = RunFrames(told_tools)
-        # Characters of text so far, and those of them before the open part.
+        self._runs = RunFrames(reported_tools)
         self._text_length = 0
+        """Characters of text so far."""
         self._preceding = 0
+        """Characters of text before the current text part."""
         self.set_head(head)
 
     def set_head(self, head: bytes) -> None:
-        """Set the beginning of later frames; deltas of open parts keep the old one."""
+        """Set the beginning of later frames; deltas of parts already begun keep the old head."""
         self._delta_head = head + b',"choices":[{"index":%d,"delta":{' % self._choice
 
     def begin(self, head: bytes) -> bytes:
-        """Render the frame with the role."""
+        """Render the first frame, which has the role."""
         self.set_head(head)
         return self._delta({"role": "assistant", "content": ""})
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
-        """Render one event; an event without frames gives no bytes."""
+        """Render one event; return no bytes for an event without frames."""
         match event:
             case PartDelta(index=index, text=text):
                 return self._more(index, text)
@@ -97,7 +99,7 @@ class ChoiceRenderer:
                 assert_never(event)
 
     def finish_runs(self) -> bytes:
-        """Render the frame with the runs of the gateway's tools, if there were any."""
+        """Render the frame with all runs of the gateway's tools; empty if there were none."""
         return self._delta(self._runs.finish()) if self._runs.started else b""
 
     def finish_files(self, files: Sequence[KnownFile]) -> bytes:
@@ -106,7 +108,7 @@ class ChoiceRenderer:
         return self._delta({"annotations": [{"index": n, **entry} for n, entry in entries]})
 
     def finish(self, event: Ended) -> bytes:
-        """Render the last frame up to its `choices`, so that further fields can follow."""
+        """Render the last frame up to the end of `choices`; the caller may append fields."""
         reasons = {"finish_reason": event.finish, "native_finish_reason": event.raw_finish}
         return b"%b},%b]" % (self._delta_head, to_json(reasons)[1:])
 
@@ -141,7 +143,7 @@ class ChoiceRenderer:
                 ordinal, self._thoughts = self._thoughts, self._thoughts + 1
                 if not self._excludes_reasoning:
                     around = _around_thought(head, ordinal, _text_field(part.provenance))
-                    # Clients insert by position: each part takes its place before it grows.
+                    # Clients insert entries by index, so an entry is sent before its text.
                     frame = self._begin_thought(part, ordinal)
             case ToolCall():
                 ordinal, self._calls = self._calls, self._calls + 1
@@ -152,7 +154,7 @@ class ChoiceRenderer:
                 )
                 if not part.is_text:
                     self._without_arguments.add(len(self._parts))
-                # Some clients read a signature only where the call has its name.
+                # Some clients read a signature only in the delta that has the call's name.
                 call = {
                     "index": ordinal,
                     **answer_fields.render_call(part, ""),
@@ -176,7 +178,7 @@ class ChoiceRenderer:
         part = self._parts[index]
         match note:
             case Citation() if isinstance(part, Text):
-                # Clients' accumulators need the position of every entry of a list.
+                # Clients that accumulate deltas need the index of every entry of a list.
                 place, self._citations = self._citations, self._citations + 1
                 cited = answer_fields.render_annotation(note, self._preceding)
                 return self._delta({"annotations": [{"index": place, **cited}]})
@@ -192,7 +194,7 @@ class ChoiceRenderer:
                 self._runs.note(index, note)
                 return b""
             case Citation() | LogProbs() | RunResult():
-                # OpenAI's format has no place for notes on reasoning and on calls.
+                # OpenAI's format has no fields for notes on reasoning and on calls.
                 return b""
             case _:
                 assert_never(note)
@@ -209,10 +211,10 @@ class ChoiceRenderer:
 
     def _begin_thought(self, part: Reasoning, ordinal: int) -> bytes:
         detail = self._detail(part, ordinal)
-        # What is final only at the end is not sent twice: accumulators join texts.
+        # Fields that are final only at the end are sent once, because clients concatenate texts.
         begun = {name: value for name, value in detail.items() if name not in _AT_THE_END}
         if "data" in detail:
-            # Typed clients refuse an encrypted detail without it.
+            # Typed clients refuse an encrypted detail without `data`.
             begun["data"] = ""
         return self._delta({"reasoning_details": [begun]})
 
@@ -257,7 +259,7 @@ class ChoiceRenderer:
 
 
 def _text_field(provenance: Provenance | None) -> tuple[str, str]:
-    """Return the type of a detail with text, and the name of its text."""
+    """Return the type of a reasoning detail, and the name of the field with its text."""
     if provenance is not None and provenance.is_summary:
         return "reasoning.summary", "summary"
     return "reasoning.text", "text"

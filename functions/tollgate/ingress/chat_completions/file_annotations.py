@@ -1,7 +1,7 @@
-"""Annotations of chat completions on documents that were read, in OpenRouter's form.
+"""Annotations of chat completions that contain the documents that were read, as at OpenRouter.
 
-https://openrouter.ai/docs/features/multimodal/pdfs (2026-11-22): a client that sends them back with
-its next request has no file read twice.
+A client sends the annotations back with its next request, so that no file is read twice:
+https://openrouter.ai/docs/features/multimodal/pdfs (2026-11-22).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,11 +37,11 @@ def _render_part(part: Text | Image) -> JsonValue:
         case Image(source=InlineMedia(media_type=type_, base64=encoded)):
             return {"type": "image_url", "image_url": {"url": f"data:{type_};base64,{encoded}"}}
         case _:
-            raise ValueError("a page whose picture is no bytes")
+            raise ValueError("the picture of a page must be inline bytes")
 
 
 def parse_known_files(messages: Sequence[wire.Message]) -> tuple[KnownFile, ...]:
-    """Return the documents that earlier answers told of; RequestError for what is no picture."""
+    """Return the documents in annotations of earlier answers; RequestError for a bad picture."""
     known: dict[str, KnownFile] = {}
     for n, message in enumerate(messages):
         if not isinstance(message, wire.AssistantMessage):
@@ -81,7 +81,7 @@ def _parse_parts(content: Sequence[wire.ReturnedPart], path: str) -> Iterator[Te
 
 
 def count_bytes(messages: Sequence[wire.Message]) -> int:
-    """Return the bytes of a body that told of documents, which no provider gets as they are."""
+    """Return the bytes of document annotations in a body, which are not sent to providers."""
     total = 0
     for message in messages:
         if isinstance(message, wire.AssistantMessage):

@@ -1,4 +1,4 @@
-"""Parses images, audio and files of a request, in each of their spellings, into core content."""
+"""Parses images, audio and files of a request, in all accepted notations, into core content."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ _PCM16: Final = "audio/pcm"
 
 
 def parse_part(part: wire.Part, path: str, count: "MediaCount") -> UserContent:
-    """Parse a part of a message; raise RequestError with the field at fault below `path`."""
+    """Parse a part of a message; raise RequestError with a field at or below `path`."""
     if not isinstance(part, wire.TextPart | wire.RefusalPart):
         count.add(path)
     match part:
@@ -50,7 +50,7 @@ def parse_part(part: wire.Part, path: str, count: "MediaCount") -> UserContent:
 
 
 def parse_image(url: str, path: str) -> MediaSource:
-    """Parse the address of a picture; raise RequestError for bytes that are none."""
+    """Parse the URL of a picture; raise RequestError for a data URL with other content."""
     if not DATA_URL.match(url):
         return parse_address(url, path)
     source = parse_inline(url, None, path)
@@ -69,7 +69,7 @@ def _image(part: wire.ImagePart, path: str) -> Image:
 
 def _audio(audio: wire.InputAudio, path: str) -> Audio:
     if audio.format == "pcm16":
-        # Samples without a header, so their type cannot be detected.
+        # PCM samples have no header from which the type could be detected.
         text = base64_of(audio.data)
         decode_content(text, f"{path}.data")
         return Audio(source=InlineMedia(media_type=_PCM16, base64=text), format="pcm16")
@@ -101,8 +101,8 @@ def _flat_file(part: wire.FlatFilePart, path: str) -> UserContent:
 def _file(
     file: wire.FileSource, cache: CacheMark | None, path: str, *, data_field: str = "file_data"
 ) -> UserContent:
-    given = [file.file_data, file.file_url, file.file_id]
-    if sum(value is not None for value in given) != 1:
+    sources = [file.file_data, file.file_url, file.file_id]
+    if sum(value is not None for value in sources) != 1:
         raise field_refusal(path, f"must have exactly one of {data_field}, file_url and file_id")
     if file.file_id is not None:
         source = parse_file_id(file.file_id, path)
@@ -112,7 +112,7 @@ def _file(
         return Document(source=address, filename=file.filename, cache=cache)
     data, data_path = file.file_data or "", f"{path}.{data_field}"
     if data.startswith(("http://", "https://")):
-        # OpenRouter's spelling of a file's address.
+        # OpenRouter accepts a file's URL in this field.
         address = parse_address(data, data_path)
         return Document(source=address, filename=file.filename, cache=cache)
     content = parse_inline(data, file.mime_type, data_path)

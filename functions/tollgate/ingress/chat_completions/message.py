@@ -21,12 +21,12 @@ def render_choice(
     excludes_reasoning: bool,
     files: Sequence[KnownFile] = (),
 ) -> dict[str, JsonValue]:
-    """Render an entry of `choices`; `files` are documents that were read for it."""
+    """Render an entry of `choices`; `files` are the documents that were read for the answer."""
     message = _message(response, model, excludes_reasoning=excludes_reasoning)
     if files:
         cited = message.get("annotations")
-        told: list[JsonValue] = [*render_files(files)]
-        message["annotations"] = [*cited, *told] if isinstance(cited, list) else told
+        annotated: list[JsonValue] = [*render_files(files)]
+        message["annotations"] = [*cited, *annotated] if isinstance(cited, list) else annotated
     return {
         "index": index,
         "message": message,
@@ -114,7 +114,7 @@ def _reasoning(thoughts: list[Reasoning], details: list[JsonValue]) -> dict[str,
 
 
 def _call(call: ToolCall) -> dict[str, JsonValue]:
-    # Arguments must be valid JSON: a call without any gets an empty object.
+    # Arguments must be valid JSON, so a call without arguments gets an empty object.
     blank = not call.is_text and not call.arguments.strip()
     whole = answer_fields.render_call(call, call.arguments + "{}" if blank else call.arguments)
     return whole | answer_fields.render_extra_content(call.provenance)

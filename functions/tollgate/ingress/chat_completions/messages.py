@@ -102,14 +102,14 @@ def _assistant(message: wire.AssistantMessage, path: str, count: MediaCount) -> 
     if not content:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"{path}.content is required of an assistant message without tool_calls.",
+            f"{path}.content is required in an assistant message without tool_calls.",
             param=f"{path}.content",
         )
     return AssistantMessage(content=content, name=message.name)
 
 
 def _rounds(message: wire.AssistantMessage, path: str, count: MediaCount) -> Iterator[Message]:
-    """Yield an answer within which the gateway ran tools, as the messages of its rounds."""
+    """Yield an answer during which the gateway ran tools, as the messages of its rounds."""
     yield from parse_rounds(
         message,
         thoughts=read_thoughts(message),
@@ -137,7 +137,7 @@ def _made_image(image: wire.MadeImage, path: str, count: MediaCount) -> MadeImag
 def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
     content = message.content
     if isinstance(content, str):
-        # Beside calls an empty string means null, and providers refuse empty text.
+        # Next to calls an empty string means null; providers refuse an empty text.
         if content or not (message.tool_calls or message.server_tool_calls):
             yield Text(text=content)
     else:
@@ -165,11 +165,11 @@ def _calls(message: wire.AssistantMessage) -> Iterator[ToolCall]:
                     arguments=called.arguments,
                     provenance=provenance,
                 )
-            case wire.CustomToolCall(custom=said):
+            case wire.CustomToolCall(custom=custom):
                 yield ToolCall(
                     id=call.id,
-                    name=said.name,
-                    arguments=said.input,
+                    name=custom.name,
+                    arguments=custom.input,
                     is_text=True,
                     provenance=provenance,
                 )

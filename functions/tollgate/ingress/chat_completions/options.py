@@ -18,7 +18,7 @@ _SCHEMA: Final = "response_format.json_schema"
 
 
 def parse_output_format(format_: option_models.ResponseFormat | None) -> OutputFormat | None:
-    """Return the format that the answer must have; None for plain text."""
+    """Return the required output format; None for plain text."""
     match format_:
         case None | option_models.TextFormat():
             return None
@@ -45,14 +45,14 @@ def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
             strict=stated.strict,
         )
     if is_bare(stated):
-        # The caller sent the schema itself in place of the object that contains it.
+        # The caller sent the schema in place of the object that should contain the schema.
         schema = stated.model_dump(exclude_unset=True, by_alias=True, exclude={"strict", "name"})
         return SchemaOutput(name=stated.name or _NAME_DEFAULT, schema=schema, strict=stated.strict)
     raise _refused(f"{_SCHEMA}.schema", "is required")
 
 
 def is_bare(stated: option_models.JsonSchema) -> bool:
-    """Return whether the fields of a JSON Schema were sent in place of `schema`."""
+    """Return True if the caller sent the schema's fields directly instead of in `schema`."""
     known = {"$ref", "$schema", "anyOf", "enum", "oneOf", "properties", "type"}
     return stated.json_schema is None and not known.isdisjoint(stated.model_extra or ())
 
@@ -63,9 +63,9 @@ def parse_reasoning(
     *,
     included: bool | None = None,
 ) -> ReasoningOptions | None:
-    """Merge `reasoning_effort` (OpenAI) and OpenRouter's fields; raise if they conflict.
+    """Merge OpenAI's `reasoning_effort` and OpenRouter's `reasoning`; raise if they conflict.
 
-    `included` is `include_reasoning`, which OpenRouter had before `reasoning.exclude`.
+    `included` is `include_reasoning`, OpenRouter's older counterpart of `reasoning.exclude`.
     """
     if options is None:
         if effort is None and included is not False:
@@ -79,12 +79,12 @@ def parse_reasoning(
     effort = effort or options.effort
     tokens_max, enabled = options.max_tokens, options.enabled
     if effort is not None and tokens_max is not None:
-        raise _refused("reasoning.max_tokens", "must not be given beside an effort")
+        raise _refused("reasoning.max_tokens", "must not be given with an effort")
     off = effort == "none" or tokens_max == 0
     if enabled is False and not off and (effort is not None or tokens_max is not None):
-        raise _refused("reasoning.enabled", "must not be false beside an effort or max_tokens")
+        raise _refused("reasoning.enabled", "must not be false with an effort or max_tokens")
     if enabled and off:
-        raise _refused("reasoning.enabled", "must not be true beside no effort")
+        raise _refused("reasoning.enabled", "must not be true with effort 'none' or max_tokens 0")
     if effort is None and tokens_max is None and enabled is None and not exclude:
         return None
     return ReasoningOptions(
@@ -96,10 +96,10 @@ def parse_reasoning(
 
 
 def parse_log_probs(chat: wire.ChatFields) -> tuple[bool | None, int | None]:
-    """Return whether log probabilities are requested, and the number of alternatives."""
+    """Return whether log probabilities are requested, and the number of alternative tokens."""
     if chat.top_logprobs and not chat.logprobs:
         raise _refused("top_logprobs", "needs logprobs: true")
-    # False and 0 mean the same as no field, which no provider refuses.
+    # False and 0 mean the same as a missing field, but some providers refuse them.
     return chat.logprobs or None, chat.top_logprobs or None
 
 

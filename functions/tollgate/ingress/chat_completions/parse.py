@@ -52,7 +52,7 @@ def parse(body: bytes) -> ParsedCall:
         messages=parse_messages(chat.messages),
         tools=tools,
         tool_choice=tool_choice,
-        # Without tools it has no effect, and some providers refuse it.
+        # Some providers refuse `parallel_tool_calls` in a request without tools.
         parallel_tool_calls=chat.parallel_tool_calls if tools or server_tools else None,
         output_tokens_max=_smaller(chat.max_tokens, chat.max_completion_tokens),
         sampling=parse_sampling(chat, logprobs=logprobs, top_logprobs=top_logprobs),
@@ -93,7 +93,7 @@ class _SwitchedOn(Struct, frozen=True, kw_only=True):
 def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
     if not chat.plugins and chat.web_search_options is None:
         return _SwitchedOn()
-    # Imported with the first request that switches a tool on: most starts do without.
+    # Imported with the first request that switches a tool on, which keeps cold starts short.
     from tollgate.ingress.chat_completions import plugins
 
     fields = plugins.read_plugins(chat)
@@ -105,7 +105,7 @@ def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
 
 
 def _known_files(chat: wire.ChatFields) -> tuple[tuple[KnownFile, ...], int]:
-    """Return the documents that earlier answers told of, and their bytes in the body."""
+    """Return the documents in annotations of earlier answers, and their bytes in the body."""
     if not any(
         annotation.file
         for message in chat.messages
@@ -116,9 +116,8 @@ def _known_files(chat: wire.ChatFields) -> tuple[tuple[KnownFile, ...], int]:
     return parse_known_files(chat.messages), count_bytes(chat.messages)
 
 
-def _smaller(one: int | None, other: int | None) -> int | None:
-    given = [limit for limit in (one, other) if limit is not None]
-    return min(given, default=None)
+def _smaller(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _unknown(chat: wire.ChatFields) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Parses the tools of the gateway's that a chat completion request switches on."""
+"""Parses the gateway's tools that a chat completion request switches on."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -24,7 +24,7 @@ from tollgate.ingress.validation import validate_object
 
 _IDS: Final[Mapping[str, tuple[ServerToolId, ...]]] = {
     **{tool: (tool,) for tool in SERVER_TOOLS},
-    # OpenRouter's older name.
+    # OpenRouter's older name of a plugin that searches and fetches.
     "web": ("web_search", "web_fetch"),
 }
 
@@ -33,7 +33,7 @@ _PDF: Final = "pdf"
 
 
 def read_plugins(chat: ChatFields) -> wire.PluginFields:
-    """Return the fields of a request that switch tools on; raise RequestError if they are wrong."""
+    """Return the validated fields that switch tools on; raise RequestError if they are invalid."""
     stated = {"plugins": chat.plugins, "web_search_options": chat.web_search_options}
     return validate_object(wire.PluginFields, stated)
 
@@ -118,7 +118,7 @@ def unknown_plugin_fields(fields: wire.PluginFields) -> Iterator[str]:
     for plugin in fields.plugins or ():
         yield from extra_fields(plugin, "plugins[].")
         if plugin.engine is not None and plugin.id != _PDF:
-            # OpenRouter's name of an engine; routing.yaml decides which one searches.
+            # At OpenRouter this names a search engine; here routing.yaml selects the engine.
             yield "plugins[].engine"
         if plugin.user_location is not None:
             yield from extra_fields(plugin.user_location, "plugins[].user_location.")

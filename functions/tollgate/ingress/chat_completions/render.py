@@ -1,7 +1,7 @@
 """Renders an answer in OpenAI's format: a stream of frames, or one whole body.
 
-A stream is a role frame, deltas, a finish frame, one frame with usage and accounts, `[DONE]`. A
-broken one ends with an error frame in place of those that claim success.
+A stream consists of a role frame, deltas, a finish frame, a frame with usage and accounts, and
+`[DONE]`. In a stream that fails, an error frame replaces the finish and usage frames.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,7 +31,7 @@ from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
 from tollgate.ingress.chat_completions.message import render_choice
 from tollgate.ingress.shared.accounts import CompletionFrames
 
-# OpenAI's values; clients validate them, so a tier that only its provider knows is left out.
+# OpenAI's values. Clients validate this field, so other providers' tiers are left out.
 _SERVICE_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
 
 
@@ -48,7 +48,7 @@ class ChatRenderer(CompletionFrames):
         choices: int = 1,
         tells_routing: bool = False,
         excludes_reasoning: bool = False,
-        told_tools: Collection[str] = (),
+        reported_tools: Collection[str] = (),
     ) -> None:
         super().__init__(
             served,
@@ -65,13 +65,13 @@ class ChatRenderer(CompletionFrames):
                 self._head,
                 model=served.model,
                 excludes_reasoning=excludes_reasoning,
-                told_tools=told_tools,
+                reported_tools=reported_tools,
             )
             for choice in range(choices)
         ]
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event of a choice; an event without frames gives no bytes."""
+        """Render one event of a choice; return no bytes for an event without frames."""
         writer = self._choices[choice]
         match event:
             case PartStart() | PartDelta() | PartNote() | PartEnd():
@@ -97,7 +97,7 @@ class ChatRenderer(CompletionFrames):
                 assert_never(event)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed, from a response for each choice."""
+        """Render the body of a reply that is not streamed; `responses` has one for each choice."""
         files = self._served.read_files
         choices: list[JsonValue] = [
             render_choice(
@@ -120,7 +120,7 @@ class ChatRenderer(CompletionFrames):
             "model": self._served.model,
         }
         if self._served.provider is not None:
-            # In each frame: clients of OpenRouter require it there.
+            # OpenRouter's clients require the provider in each frame.
             envelope["provider"] = self._served.provider_name or self._served.provider
         if started.system_fingerprint is not None:
             envelope["system_fingerprint"] = started.system_fingerprint

@@ -1,7 +1,7 @@
-"""Parses an answer within which the gateway ran tools: the messages of its rounds.
+"""Parses an earlier answer during which the gateway ran tools into the messages of its rounds.
 
-Text, reasoning, calls and runs come back in a list each. Their positions say which of them belong
-to one round; every round but the last ends with its runs and their results.
+The client sends text, reasoning, calls and runs back in separate lists. Their positions show which
+of them belong to the same round; every round but the last ends with runs and their results.
 """
 
 from bisect import bisect_right
@@ -25,21 +25,21 @@ def parse_rounds(
     calls: Sequence[ToolCall],
     images: Sequence[MadeImage],
 ) -> Iterator[Message]:
-    """Yield the messages of an answer with runs."""
+    """Yield the messages of an answer with runs, round by round."""
     runs = message.server_tool_calls or []
     firsts = _first_runs(runs, thoughts)
     text_start, words = 0, _Words(visible)
     waiting = [thought for thought in thoughts if thought.runs >= len(runs)]
     for first, after in pairwise((*firsts, len(runs))):
         text_end = max(text_start, _text_before(runs[first]))
-        # A thought belongs before the first run of a group.
+        # Reasoning belongs to the round whose first run it precedes.
         own = [thought for thought in thoughts if thought.runs == first]
         content = [*_said(own, words, text_start, text_end)]
         text_start = text_end
         group = [_finished(run) for run in runs[first:after]]
         content += [run.call for run in group]
         if after == len(runs) and not waiting and words.length <= text_start:
-            # The caller's calls of the same round stand beside the runs.
+            # Nothing follows the last runs, so the caller's own calls belong to the same round.
             content += calls
             calls = ()
         yield AssistantMessage(content=tuple(content), name=message.name)
@@ -57,7 +57,7 @@ def parse_rounds(
 def _first_runs(
     runs: Sequence[wire.ReturnedRun], thoughts: Sequence[PlacedThought]
 ) -> Iterator[int]:
-    """Yield the places of runs before which the model said or thought something."""
+    """Yield the index of the first run of each round: runs that new text or reasoning precedes."""
     thought_before = {thought.runs for thought in thoughts}
     furthest = -1
     for place, run in enumerate(runs):
@@ -74,7 +74,7 @@ def _said(
     *,
     calls: Sequence[ToolCall] = (),
 ) -> Iterator[AssistantContent]:
-    """Yield the text between two characters, with the thoughts within it and the calls after it."""
+    """Yield the text from `start` to `end`, the reasoning within, and the calls after the text."""
     placed = [
         PlacedThought(thought.reasoning, thought.calls, max(0, thought.text_length - start))
         for thought in thoughts
@@ -83,10 +83,10 @@ def _said(
 
 
 class _Words:
-    """The text of an answer, from which each round takes a stretch.
+    """The text of an answer, from which each round takes a range of characters.
 
-    The parts of a stretch are looked up: an answer may have thousands of parts, and hundreds of
-    rounds.
+    The first part of a range is found by binary search, because an answer may have thousands of
+    parts and hundreds of rounds.
     """
 
     def __init__(self, visible: Sequence[Text | Refusal]) -> None:
@@ -95,23 +95,24 @@ class _Words:
 
     @property
     def length(self) -> int:
-        """The characters of the whole text."""
+        """The number of characters of the whole text."""
         return self._ends[-1] if self._ends else 0
 
     def cut(self, start: int, end: int | None) -> Iterator[Text]:
-        """Yield the parts of the text between two characters."""
+        """Yield the text from character `start` to `end` (None for all the rest), by part."""
         first = bisect_right(self._ends, start)
         at = self._ends[first - 1] if first else 0
         for place in range(first, len(self._parts)):
             part = self._parts[place]
             if end is not None and at >= end:
                 return
-            kept = part.text[max(start - at, 0) : None if end is None else end - at]
+            piece = part.text[max(start - at, 0) : None if end is None else end - at]
             at += len(part.text)
-            if kept:
-                # A cache mark ends the prompt up to it, so that it belongs to the last piece.
+            if piece:
+                # A cache mark applies to the prompt up to the end of the part, so only the last
+                # piece of the part gets the mark.
                 ends_here = end is None or at <= end
-                yield replace(part, text=kept, cache=part.cache if ends_here else None)
+                yield replace(part, text=piece, cache=part.cache if ends_here else None)
 
 
 def _text_before(run: wire.ReturnedRun) -> int:

@@ -1,8 +1,9 @@
-"""Renders runs of the gateway's tools in one choice: what a client sends back, and progress.
+"""Renders runs of the gateway's tools in one choice: the finished runs, and their progress.
 
-`server_tool_calls` of a message, streamed as one delta before the last, has every run whole, with
-the text that the model was given. `delta.server_tool_events` has the progress of those tools whose
-caller requested it. Entries of both have an index, without which OpenAI's SDKs refuse a stream.
+`server_tool_calls` has all runs with the text that the model got, so that the client can send the
+runs back; a stream has the field in the delta before the last. `delta.server_tool_events` has the
+progress of the tools for which the caller requested events. Entries of both have an index, because
+OpenAI's SDKs refuse a stream without indices.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -21,7 +22,7 @@ _Json = dict[str, JsonValue]
 def render_run(
     ordinal: int, run: ServerToolRun, notes: Iterable[Note], *, text_length: int
 ) -> _Json:
-    """Render an entry of `server_tool_calls`, after so much text."""
+    """Render an entry of `server_tool_calls`; `text_length` characters of text precede the run."""
     result = run_result(notes)
     entry: _Json = {
         "index": ordinal,
@@ -62,10 +63,10 @@ class _KeptRun(Struct):
 
 
 class RunFrames:
-    """The runs of one choice of a stream; `told` are the tools with frames of their progress."""
+    """The runs of one choice of a stream; frames report the progress of `reported_tools`."""
 
-    def __init__(self, told: Collection[str]) -> None:
-        self._told = told
+    def __init__(self, reported_tools: Collection[str]) -> None:
+        self._reported_tools = reported_tools
         self._runs: dict[int, _KeptRun] = {}
         self._events = 0
 
@@ -75,7 +76,7 @@ class RunFrames:
         return len(self._runs)
 
     def start(self, index: int, run: ServerToolRun, text_length: int) -> Iterator[_Json]:
-        """Yield the deltas with which a run begins."""
+        """Keep a new run, and yield the delta that reports its start."""
         self._runs[index] = _KeptRun(run, text_length, [])
         yield from self._event(run, "started", {"arguments": run.arguments})
 
@@ -84,27 +85,28 @@ class RunFrames:
         self._runs[index].notes.append(note)
 
     def end(self, index: int) -> Iterator[_Json]:
-        """Yield the deltas with which a run ends."""
+        """Yield the delta that reports the end of a run."""
         ended = self._runs[index]
         result = run_result(ended.notes)
         yield from self._event(ended.run, _status(result), _outcome(result))
 
     def finish(self) -> _Json:
-        """Return the delta with every run, whole.
+        """Return the delta with all runs.
 
-        It is one delta: of a list that OpenAI's SDK for Node does not know it keeps the last piece.
+        All runs are sent in one delta, because OpenAI's SDK for Node keeps only the last piece of a
+        list that the SDK does not know.
         """
         return {
             "server_tool_calls": [
-                render_run(ordinal, each.run, each.notes, text_length=each.text_length)
-                for ordinal, each in enumerate(self._runs.values())
+                render_run(ordinal, finished.run, finished.notes, text_length=finished.text_length)
+                for ordinal, finished in enumerate(self._runs.values())
             ]
         }
 
     def _event(self, run: ServerToolRun, status: str, more: _Json) -> Iterator[_Json]:
-        if run.tool not in self._told:
+        if run.tool not in self._reported_tools:
             return
-        # Some accumulators join texts of entries with one index: every event has its own.
+        # Some clients concatenate texts of entries with the same index, so every event has its own.
         place, self._events = self._events, self._events + 1
         event: _Json = {
             "index": place,

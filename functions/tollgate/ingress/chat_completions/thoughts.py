@@ -1,4 +1,4 @@
-"""The reasoning of an assistant message that comes back, at its place among text and calls."""
+"""Parses the reasoning that clients send back, and puts it in order with text and calls."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,16 +14,19 @@ from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 
 
 class PlacedThought(Struct, frozen=True):
-    """Reasoning, and the calls, the characters of text and the gateway's runs before it."""
+    """Reasoning with its position in the answer."""
 
     reasoning: Reasoning
     calls: int = 0
+    """The number of calls before the reasoning."""
     text_length: int = 0
+    """The number of characters of text before the reasoning."""
     runs: int = 0
+    """The number of runs of the gateway's tools before the reasoning."""
 
 
 def read_thoughts(message: wire.AssistantMessage) -> list[PlacedThought]:
-    """Return the reasoning of a message: its details or, without any, its plain text."""
+    """Return the reasoning of a message: its details, or its plain text if it has no details."""
     details = message.reasoning_details or ()
     text = message.reasoning or message.reasoning_content
     if text and _is_remnant(details):
@@ -39,7 +42,7 @@ def read_thoughts(message: wire.AssistantMessage) -> list[PlacedThought]:
 
 
 def proofs_of_calls(message: wire.AssistantMessage) -> Iterator[tuple[str, Provenance]]:
-    """Yield the provenance of each call that a detail carries, as other formats pack it."""
+    """Yield call ids with the provenance that other formats packed into reasoning details."""
     for detail in message.reasoning_details or ():
         for packed in _unpacked(detail.signature or detail.data):
             if packed is not None and packed.call_id is not None:
@@ -47,7 +50,7 @@ def proofs_of_calls(message: wire.AssistantMessage) -> Iterator[tuple[str, Prove
 
 
 def _reasoning(detail: Detail) -> Reasoning:
-    """Return a detail as reasoning; what another format packed is unpacked."""
+    """Return a detail as reasoning, with unpacked provenance if another format packed it."""
     reasoning = read_detail(detail)
     known = reasoning.provenance
     for packed in _unpacked(None if known is None else known.signature or known.data):
@@ -57,7 +60,7 @@ def _reasoning(detail: Detail) -> Reasoning:
 
 
 def _unpacked(proof: str | None) -> Iterator[Packed | None]:
-    """Yield what a packed proof carries, None if a client changed it; nothing for a plain one."""
+    """Yield the content of a packed proof, None if damaged; nothing for a proof that is not."""
     if not proof:
         return
     if is_packed(proof):
@@ -69,10 +72,11 @@ def _is_signed(reasoning: Reasoning) -> bool:
 
 
 def _is_remnant(details: Sequence[wire.ReasoningDetail]) -> bool:
-    """Return whether a client kept only the last piece of a stream, as OpenAI's for Node does.
+    """Return True if a client kept only the last piece of a stream, as OpenAI's SDK for Node does.
 
-    Claude signs each part, and takes none without those before it. Parts of others may be unsigned,
-    and some clients leave those out.
+    A single detail is such a remnant if its text is missing, or if it is Claude's with an index
+    above 0: Claude signs every part and refuses a part without the earlier parts. For other signers
+    the earlier parts may be unsigned, and some clients leave unsigned parts out.
     """
     if len(details) != 1:
         return False
@@ -82,7 +86,7 @@ def _is_remnant(details: Sequence[wire.ReasoningDetail]) -> bool:
 
 
 def _join(details: Iterable[wire.ReasoningDetail]) -> Iterable[tuple[Detail, wire.Position]]:
-    """Return whole details: some clients send the pieces of a stream back as they came."""
+    """Return whole details, joined from pieces, because some clients send pieces back unjoined."""
     joined: list[tuple[JoinedDetail, wire.Position]] = []
     for wire_detail in details:
         piece: Detail = wire_detail.model_dump(exclude_none=True, exclude={"after"})
@@ -120,13 +124,14 @@ def place_thoughts(
 def _interleave(
     part: Text, start: int, waiting: deque[PlacedThought]
 ) -> Iterator[Text | Reasoning]:
-    """Yield a text, which begins at `start`, with the reasoning whose place lies within it."""
+    """Yield a text that begins at `start`, split at the positions of the reasoning within."""
     end, at = start + len(part.text), start
     while waiting and waiting[0].text_length < end:
         thought = waiting.popleft()
         cut = max(thought.text_length, at)
         if cut > at:
-            # A cache mark ends the prompt up to it, so that it belongs to the last piece.
+            # A cache mark applies to the prompt up to the end of the part, so only the last piece
+            # of the part gets the mark.
             yield Text(text=part.text[at - start : cut - start])
         yield thought.reasoning
         at = cut

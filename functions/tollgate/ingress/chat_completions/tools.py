@@ -1,4 +1,4 @@
-"""Parses the tools of a chat completion request, and the rule on their calls."""
+"""Parses the tools and the tool choice of a chat completion request."""
 
 from collections.abc import Collection, Iterator
 from typing import assert_never
@@ -13,7 +13,7 @@ from tollgate.ingress.shared.wire.request_fields import AnyText
 
 
 def parse_tool(tool: wire.ToolDefinition) -> Tool:
-    """Return the tool in the terms of the core."""
+    """Return the core's form of a tool."""
     cache = parse_cache_mark(tool.cache_control)
     match tool:
         case wire.FunctionTool(function=function):
@@ -46,9 +46,9 @@ def narrow_tools(
     tools: tuple[Tool, ...],
     server_tools: tuple[ServerTool, ...],
 ) -> tuple[tuple[Tool, ...], tuple[ServerTool, ...], ToolChoice | None]:
-    """Return the caller's tools and the gateway's that may be called, and the rule on calls.
+    """Return the caller's and the gateway's tools that may be called, and the tool choice.
 
-    A choice names a tool of the gateway's as a function.
+    A choice names one of the gateway's tools as if the tool were a function.
     """
     functions = {tool.name for tool in tools if tool.text is None}
     functions |= {tool.id for tool in server_tools}
@@ -61,18 +61,18 @@ def narrow_tools(
             return tools, server_tools, ToolChoice(mode="named", name=name)
         case wire.AllowedTools(allowed_tools=allowance):
             allowed = {
-                _chosen(each, functions, customs, f"tool_choice.allowed_tools.tools[{number}]")
-                for number, each in enumerate(allowance.tools)
+                _chosen(tool, functions, customs, f"tool_choice.allowed_tools.tools[{number}]")
+                for number, tool in enumerate(allowance.tools)
             }
-            kept = tuple(tool for tool in tools if tool.name in allowed)
+            own_tools = tuple(tool for tool in tools if tool.name in allowed)
             run_here = tuple(tool for tool in server_tools if tool.id in allowed)
-            return kept, run_here, ToolChoice(mode=allowance.mode)
+            return own_tools, run_here, ToolChoice(mode=allowance.mode)
         case "required":
             if not (tools or server_tools):
                 raise _refused("tool_choice", "must not be 'required' without `tools`")
             return tools, server_tools, ToolChoice(mode="required")
         case "auto" | "none":
-            # Some providers refuse a choice among no tools, where it has no effect.
+            # Without tools the choice has no effect, and some providers refuse the choice.
             rule = ToolChoice(mode=choice) if tools or server_tools else None
             return tools, server_tools, rule
         case _:
@@ -85,7 +85,7 @@ def _chosen(
     customs: Collection[str],
     path: str,
 ) -> str:
-    """Return the name of a tool of that type, or refuse the choice."""
+    """Return the name of the chosen tool; raise RequestError if no such tool of the type exists."""
     match chosen:
         case wire.FunctionChoice(function=wire.NamedTool(name=name)):
             is_known = name in functions
@@ -95,7 +95,7 @@ def _chosen(
             assert_never(chosen)
     if not is_known:
         raise _refused(
-            f"{path}.{chosen.type}.name", f"must be the name of a {chosen.type} tool of `tools`"
+            f"{path}.{chosen.type}.name", f"must be the name of a {chosen.type} tool in `tools`"
         )
     return name
 

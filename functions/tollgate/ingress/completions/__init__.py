@@ -22,7 +22,7 @@ _FIELDS: Final = {"messages": "prompt"}
 
 
 class Completions:
-    """The format of POST /v1/completions; `ids` makes episode ids for callers without one."""
+    """The format of POST /v1/completions; `ids` creates episode ids for callers without one."""
 
     def __init__(self, ids: IdSource) -> None:
         self._ids = ids

@@ -1,4 +1,4 @@
-"""Renders log probabilities in the legacy form: lists by token, in place of objects."""
+"""Renders log probabilities in the legacy form: parallel lists instead of one object a token."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from tollgate.core.json_value import JsonValue
 
 
 def render_legacy_log_probs(notes: Iterable[LogProbs], offset: int) -> dict[str, JsonValue]:
-    """Render `logprobs` of a text; `offset` is the number of characters before its first token."""
+    """Render `logprobs` of a text; `offset` is the number of characters before the first token."""
     tokens: list[JsonValue] = []
     values: list[JsonValue] = []
     alternatives: list[JsonValue] = []

@@ -1,4 +1,4 @@
-"""Parses a legacy completion request: each prompt is a conversation of one user message."""
+"""Parses a legacy completion request; each prompt becomes a conversation of one user message."""
 
 from collections.abc import Iterator
 
@@ -19,38 +19,38 @@ from tollgate.ingress.validation import validate_body
 
 def parse_completion(body: bytes) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
-    asked = validate_body(CompletionRequest, body)
-    _check(asked)
-    prompts = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
-    # The probabilities of a prompt are its provider's; a plain echo is written by the renderer.
-    probed = bool(asked.echo) and asked.logprobs is not None
+    params = validate_body(CompletionRequest, body)
+    _check(params)
+    prompts = [params.prompt] if isinstance(params.prompt, str) else params.prompt
+    # Only the provider has the log probabilities of a prompt; the renderer can write a plain echo.
+    probed = bool(params.echo) and params.logprobs is not None
     first, *further = map(_conversation, prompts)
     request = GenerationRequest(
-        model=asked.model,
+        model=params.model,
         messages=first,
         further=tuple(further),
-        suffix=asked.suffix or None,
+        suffix=params.suffix or None,
         echo=probed,
-        output_tokens_max=asked.max_tokens or OUTPUT_TOKENS_DEFAULT,
+        output_tokens_max=params.max_tokens or OUTPUT_TOKENS_DEFAULT,
         sampling=parse_sampling(
-            asked,
-            logprobs=None if asked.logprobs is None else True,
-            top_logprobs=asked.logprobs or None,
+            params,
+            logprobs=None if params.logprobs is None else True,
+            top_logprobs=params.logprobs or None,
         ),
-        choices=asked.n or 1,
-        guided=parse_guided(asked),
-        user=asked.user,
-        metadata=asked.metadata or {},
-        preferences=parse_preferences(asked),
+        choices=params.n or 1,
+        guided=parse_guided(params),
+        user=params.user,
+        metadata=params.metadata or {},
+        preferences=parse_preferences(params),
         size_bytes=len(body),
     )
     return ParsedCall(
         request=request,
-        stream=bool(asked.stream),
-        usage_on_finish=asked.usage_on == "finish",
-        echoes=bool(asked.echo) and not probed,
-        episode_id=asked.episode_id,
-        ignored=printable_names(_unknown(asked)),
+        stream=bool(params.stream),
+        usage_on_finish=params.usage_on == "finish",
+        echoes=bool(params.echo) and not probed,
+        episode_id=params.episode_id,
+        ignored=printable_names(_unknown(params)),
     )
 
 
@@ -58,23 +58,23 @@ def _conversation(prompt: str) -> tuple[Message, ...]:
     return (UserMessage(content=(Text(text=prompt),)),)
 
 
-def _check(asked: CompletionRequest) -> None:
-    """Raise RequestError for fields that contradict each other, or ask for too much together."""
-    choices = asked.n or 1
-    if asked.best_of is not None and asked.best_of != choices:
+def _check(params: CompletionRequest) -> None:
+    """Raise RequestError if fields contradict each other, or request too many answers."""
+    choices = params.n or 1
+    if params.best_of is not None and params.best_of != choices:
         raise _refused("best_of", f"must be {choices}, the value of n, or be left out")
-    prompts = 1 if isinstance(asked.prompt, str) else len(asked.prompt)
+    prompts = 1 if isinstance(params.prompt, str) else len(params.prompt)
     if prompts * choices > ANSWERS_MAX:
         raise _refused(
-            "prompt", f"must have at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
+            "prompt", f"may have at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
         )
 
 
-def _unknown(asked: CompletionRequest) -> Iterator[str]:
-    yield from extra_fields(asked)
-    if asked.stream_options:
-        yield from extra_fields(asked.stream_options, "stream_options.")
-    yield from unknown_preferences(asked)
+def _unknown(params: CompletionRequest) -> Iterator[str]:
+    yield from extra_fields(params)
+    if params.stream_options:
+        yield from extra_fields(params.stream_options, "stream_options.")
+    yield from unknown_preferences(params)
 
 
 def _refused(param: str, what: str) -> RequestError:

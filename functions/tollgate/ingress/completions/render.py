@@ -1,7 +1,7 @@
 """Renders a legacy completion: a stream of frames, or one whole body.
 
-A stream is deltas, a finish frame, one frame with usage and accounts, `[DONE]`. One that breaks has
-a frame with `error` and no `choices` in place of the last.
+A stream consists of deltas, a finish frame, a frame with usage and accounts, and `[DONE]`. In a
+stream that fails, a frame with `error` and without `choices` replaces the frame with usage.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class CompletionRenderer(CompletionFrames):
         ]
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event of a choice; an event without frames gives no bytes."""
+        """Render one event of a choice; return no bytes for an event without frames."""
         writer = self._choices[choice]
         match event:
             case PartStart() | PartDelta() | PartNote() | PartEnd():
@@ -71,7 +71,7 @@ class CompletionRenderer(CompletionFrames):
                 assert_never(event)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed, from a response for each choice."""
+        """Render the body of a reply that is not streamed; `responses` has one for each choice."""
         choices: list[JsonValue] = [
             render_text_choice(index, response, prompt=self._prompts[index])
             for index, response in enumerate(responses)
@@ -93,5 +93,5 @@ class CompletionRenderer(CompletionFrames):
 
 
 def _echoed(request: GenerationRequest) -> list[str]:
-    """Return the text of the prompt of each choice."""
+    """Return the prompt of each choice, in the order of the choices."""
     return [prompt for prompt in request.prompts for _ in range(request.choices)]

@@ -1,8 +1,7 @@
-"""Renders one choice of a legacy completion: the text of the answer and nothing else of it.
+"""Renders one choice of a legacy completion, whose only content is text.
 
-Text is what the model said and the words with which it declined; a picture is a link in Markdown.
-Reasoning is left out; usage
-counts it. Calls cannot occur: no request of this format has tools.
+Answers and refusals are text, and a picture becomes a link in Markdown. Reasoning is left out,
+although usage counts it. Tool calls cannot occur, because requests of this format have no tools.
 """
 
 from typing import Final, assert_never
@@ -35,33 +34,35 @@ _PartEvent = PartStart | PartDelta | PartNote | PartEnd
 class TextRenderer:
     """Renders the frames of one choice; `head` is the beginning of every frame of the reply.
 
-    `prompt` is the text to begin with, empty unless the caller wants it repeated. With `notes`,
-    text waits for the log probabilities that follow it, so that one frame has both.
+    `prompt` is the text to begin with, empty unless the caller wants the prompt repeated. With
+    `notes`, a text waits for the log probabilities that follow, so that one frame has both.
     """
 
     def __init__(self, choice: int, head: bytes, *, prompt: str, notes: bool) -> None:
         self._choice = choice
         self._prompt = prompt
         self._notes = notes
-        # Parts with text that have not ended, with the events of those whose turn is to come: a
-        # text and a refusal may come at once, and one string has both.
         self._turns: dict[int, list[PartDelta | PartNote | PartEnd]] = {}
+        """Open parts with text, in order, and the events that wait until earlier parts end.
+
+        A text and a refusal may arrive interleaved, but the format has one string for both.
+        """
         self._waiting = ""
-        # Characters before the next token that has a log probability.
         self._offset = len(prompt)
+        """Characters before the next token with a log probability."""
         self.set_head(head)
 
     def set_head(self, head: bytes) -> None:
-        """Set the beginning of later frames."""
+        """Set the beginning of all frames from now on."""
         self._choice_head = head + b',"choices":[{"index":%d,"text":' % self._choice
 
     def begin(self, head: bytes) -> bytes:
-        """Render the prompt, if the reply repeats it."""
+        """Render the prompt if the reply repeats it."""
         self.set_head(head)
         return self._frame(self._prompt) if self._prompt else b""
 
     def feed(self, event: _PartEvent) -> bytes:
-        """Render one event; an event without frames gives no bytes."""
+        """Render one event; return no bytes for an event without frames."""
         match event:
             case PartStart(index=index, part=part):
                 if not isinstance(part, Text | Refusal | MadeImage):
@@ -81,7 +82,7 @@ class TextRenderer:
                 assert_never(event)
 
     def finish(self, event: Ended) -> bytes:
-        """Render the last frame up to its `choices`, so that further fields can follow."""
+        """Render the last frame up to the end of `choices`; the caller may append fields."""
         reasons = to_json(_reasons(event.finish, event.raw_finish))
         return b'%b"","logprobs":null,%b]' % (self._choice_head, reasons[1:])
 
@@ -96,7 +97,7 @@ class TextRenderer:
                 del self._turns[index]
                 waiting = next(iter(self._turns.values()), [])
                 events, waiting[:] = [*waiting], []
-                # An end among these events gives the turn to the part after theirs.
+                # A PartEnd among these events passes the turn to the part after that.
                 return frames + b"".join(map(self._in_turn, events))
             case _:
                 assert_never(event)
@@ -135,7 +136,7 @@ class TextRenderer:
 def render_text_choice(
     index: int, response: GenerationResponse, *, prompt: str
 ) -> dict[str, JsonValue]:
-    """Render an entry of `choices` of a whole reply; its text begins with `prompt`."""
+    """Render an entry of `choices` of a whole reply, whose text begins with `prompt`."""
     texts = [
         image_markdown(part) if isinstance(part, MadeImage) else part.text
         for part in response.parts
@@ -162,6 +163,6 @@ def _tokens(rendered: dict[str, JsonValue]) -> list[str]:
 
 
 def _reasons(finish: Finish, raw_finish: str | None) -> dict[str, JsonValue]:
-    # OpenAI's schema of this format has no calls.
+    # OpenAI's schema of this format does not have `tool_calls`.
     known = "stop" if finish == "tool_calls" else finish
     return {"finish_reason": known, "native_finish_reason": raw_finish}

@@ -1,4 +1,4 @@
-"""Parses an earlier answer of a Messages request: one message, or one for each round with runs."""
+"""Parses an earlier answer in a Messages request into a message, or several if tools were run."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,7 +16,7 @@ from tollgate.ingress.shared.tool_runs import FinishedRun, is_packed_run, unpack
 
 
 class AnswerRounds:
-    """The rounds of one answer: each but the last ends with runs of the gateway's tools."""
+    """The rounds of one answer; every round but the last ends with runs of the gateway's tools."""
 
     def __init__(self, content: list[blocks.AssistantBlock]) -> None:
         self._blocks = content
@@ -54,15 +54,16 @@ class AnswerRounds:
             return
         if ended not in self._runs:
             raise field_refusal(
-                f"{path}.tool_use_id", "must be the id of a `server_tool_use` block before it"
+                f"{path}.tool_use_id", "must be the id of an earlier `server_tool_use` block"
             )
         self._runs[ended] = with_result(self._runs[ended], block)
 
     def _say(self, parts: Iterable[AssistantContent]) -> None:
-        """Add what the model said; after runs it belongs to the next round."""
+        """Add content of the model; content after runs begins the next round."""
         for part in parts:
             is_call = isinstance(part, ToolCall)
-            # The results of the caller's calls come right behind the answer that has the calls.
+            # The result of a caller's call must directly follow the answer with the call, so such
+            # an answer is not split.
             if self._runs and not (is_call or self._has_call):
                 self._end()
             self._said.append(part)
@@ -81,7 +82,7 @@ def _parts(
 ) -> Iterator[AssistantContent]:
     match block:
         case blocks.TextBlock():
-            # Anthropic's own clients send back empty texts, which no provider takes.
+            # Anthropic's own clients send back empty texts, which providers refuse.
             if block.text:
                 yield Text(text=block.text, cache=parse_cache_mark(block.cache_control))
         case blocks.ThinkingBlock():
@@ -97,7 +98,7 @@ def _parts(
                 provenance=proofs.get(block.id),
             )
         case _:
-            raise TypeError(f"a block of the type {block.type}")
+            raise TypeError(f"unexpected block type {block.type}")
 
 
 def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
@@ -114,7 +115,7 @@ def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
 def _proofs_of_calls(
     content: list[blocks.AssistantBlock],
 ) -> Iterator[tuple[str, Provenance]]:
-    """Yield the provenance of each call that a thinking block carries."""
+    """Yield the ids of calls with the provenance that thinking blocks contain."""
     for block in content:
         if isinstance(block, blocks.ThinkingBlock) and block.signature:
             packed = read_signature(block.signature)

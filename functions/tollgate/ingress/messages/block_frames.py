@@ -20,7 +20,7 @@ def block_start(index: int, block: RenderedBlock) -> bytes:
 
 
 def block_delta(index: int, kind: bytes, field: bytes, text: str) -> bytes:
-    """Return the event with more of a block."""
+    """Return the event with the next text of a block."""
     return (
         b"event: content_block_delta\n"
         b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"%b","%b":%b}}\n\n'
@@ -33,7 +33,7 @@ def block_stop(index: int) -> bytes:
 
 
 def whole_block(index: int, block: RenderedBlock) -> Iterator[bytes]:
-    """Yield the events of a block that comes whole; signature and input have their own events."""
+    """Yield the events of a whole block; signature and input are sent as deltas."""
     signature, inputs = block.get("signature"), block.get("input")
     begun = dict(block)
     if signature is not None:

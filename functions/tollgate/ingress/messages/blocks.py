@@ -1,7 +1,7 @@
 """Renders the parts of an answer as content blocks, whole or as events of a stream.
 
-Blocks of a stream follow each other: what another part says while one is open is sent when that one
-has ended, since clients of this format know one open block.
+Clients of this format allow only one open block in a stream, so the events of any other part wait
+until the open block has ended.
 """
 
 from collections.abc import Iterator, Sequence
@@ -75,7 +75,7 @@ def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
             if part.provenance is not None:
                 yield _proof(part.id, part.provenance)
         case ServerToolRun():
-            raise TypeError("a run is rendered apart")
+            raise TypeError("runs are rendered by _run")
         case _:
             assert_never(part)
 
@@ -87,7 +87,7 @@ def _run(
 
 
 def _thought(part: Reasoning) -> RenderedBlock:
-    """Return the block of a reasoning; one of a provider's own tool stands as it came."""
+    """Return the block of reasoning; a block of Anthropic's own tools is returned unchanged."""
     provenance = part.provenance
     if provenance is not None and provenance.data:
         if provenance.signer == ANTHROPIC_BLOCKS:
@@ -99,13 +99,13 @@ def _thought(part: Reasoning) -> RenderedBlock:
 
 
 def _proof(call_id: str, provenance: Provenance) -> RenderedBlock:
-    """Return a block without text that carries what the signer of a call needs back."""
+    """Return a thinking block without text that contains the signer's data on a call."""
     signature = pack(Packed(provenance=provenance, call_id=call_id))
     return {"type": "thinking", "thinking": "", "signature": signature}
 
 
 def _input(arguments: str) -> JsonValue:
-    """Return the arguments as an object; text that is none stands under a name of ours."""
+    """Return the arguments as an object; text that is not one becomes `raw_arguments`."""
     try:
         value: JsonValue = from_json(arguments or "{}")
     except ValueError:
@@ -120,7 +120,7 @@ def render_citation(note: Citation, text: str) -> RenderedBlock:
         return {
             "type": "web_search_result_location",
             "url": note.url,
-            # The AI SDK takes no null here.
+            # The AI SDK refuses null here.
             "title": note.title or note.url,
             "cited_text": cited,
             "encrypted_index": "",
@@ -137,9 +137,9 @@ def render_citation(note: Citation, text: str) -> RenderedBlock:
 
 
 class BlockWriter:
-    """Writes the parts of one stream as blocks that follow each other.
+    """Writes the parts of one stream as blocks, one after the other.
 
-    `hides_thinking`: thinking blocks have a signature and no text, as `display: omitted` asks.
+    With `hides_thinking`, thinking blocks have a signature and no text (`display: omitted`).
     """
 
     def __init__(self, served: ServedBy, *, hides_thinking: bool) -> None:
@@ -151,7 +151,7 @@ class BlockWriter:
         self._by_index: dict[int, _Open | OpenRun] = {}
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
-        """Return the events of one event of a part; empty while another block is open."""
+        """Return the frames of an event; no bytes while the block of another part is open."""
         if isinstance(event, PartStart):
             opened = self._by_index[event.index] = self._open(event.part)
             self._queue.append(opened)
@@ -179,7 +179,7 @@ class BlockWriter:
 
 
 class _Open:
-    """One part: the events that it still has to say."""
+    """The block of one part, with the events that are still to be sent."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
@@ -202,7 +202,7 @@ class _Open:
             case PartNote(note=Citation() as note):
                 self._notes.append(note)
             case PartNote():
-                # The format has no place for log probabilities.
+                # The format has no field for log probabilities.
                 pass
             case PartEnd(provenance=provenance):
                 self.has_ended = True
@@ -211,7 +211,7 @@ class _Open:
                 assert_never(event)
 
     def frames(self, index: int) -> Iterator[bytes]:
-        """Yield the events that are due, of the block at an index."""
+        """Yield the frames that can be sent now; `index` is the index of the block."""
         match self.part:
             case Text() | Refusal() | MadeImage():
                 yield from self._start(index, {"type": "text", "text": ""})
@@ -233,7 +233,7 @@ class _Open:
                 if self.has_ended:
                     yield from self._signed(index)
             case ServerToolRun():
-                raise TypeError("a run is written apart")
+                raise TypeError("runs are written by OpenRun")
             case _:
                 assert_never(self.part)
         if self.has_ended:
@@ -263,7 +263,7 @@ class _Open:
             yield block_delta(index, b"signature_delta", b"signature", signature)
 
     def _unsaid(self, index: int) -> Iterator[bytes]:
-        """Yield the whole block of a reasoning that had no text until its end."""
+        """Yield the whole block of reasoning that has ended without any text."""
         if not self.has_ended:
             return
         yield from whole_block(index, _thought(Reasoning(text="", provenance=self._provenance)))

@@ -1,7 +1,7 @@
 """The mapping of errors to Anthropic's envelope.
 
-https://platform.claude.com/docs/en/api/errors (2026-11-22); what Claude Code does at each of them
-is a table in docs/coding-agents.md.
+https://platform.claude.com/docs/en/api/errors (2026-11-22). A table in docs/coding-agents.md shows
+how Claude Code reacts to each error.
 """
 
 import math
@@ -43,22 +43,22 @@ _FIELDS: Final = {
     "stop": "stop_sequences",
     "user": "metadata.user_id",
 }
-# The words at which Claude Code compacts its conversation instead of giving up.
+# Claude Code compacts its conversation, instead of giving up, if the message has these words.
 _TOO_LONG: Final = "prompt is too long"
-# By the field that is refused. At this one the tool runner of Anthropic's SDKs repeats the request
-# without `thread`, and sends the whole conversation from there on.
+# `details` of an error, by the refused field. After this error the tool runner of Anthropic's SDKs
+# retries without `thread`, and from then on sends the whole conversation.
 _DETAILS: Final[Mapping[str, dict[str, JsonValue]]] = {
     "thread": {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
 }
 
 
 def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
-    """Return the `error` object, with our code beside Anthropic's type."""
+    """Return the `error` object, with Tollgate's code next to Anthropic's type."""
     status = STATUS[error.code]
     param, message = field_at_fault(error, _FIELDS)
     if error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
         message = f"{_TOO_LONG}: {_lengths(error.overlength)}{message}"
-    told: dict[str, JsonValue] = {
+    content: dict[str, JsonValue] = {
         "type": _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error"),
         "message": message,
         "code": public_code(error.code),
@@ -66,8 +66,8 @@ def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
         **reached_limit(error.limit),
     }
     if details := _DETAILS.get(error.param or ""):
-        told["details"] = details
-    return told
+        content["details"] = details
+    return content
 
 
 def _lengths(over: Overlength | None) -> str:
@@ -77,7 +77,7 @@ def _lengths(over: Overlength | None) -> str:
 def anthropic_limit_headers(
     requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
 ) -> dict[str, str]:
-    """Return Anthropic's `anthropic-ratelimit-…` headers beside those that every format has.
+    """Return Anthropic's `anthropic-ratelimit-…` headers, and the headers of all formats.
 
     https://platform.claude.com/docs/en/api/rate-limits (2026-11-22)
     """
@@ -94,7 +94,7 @@ def anthropic_limit_headers(
 def anthropic_reply(
     error: GatewayError, request_id: str, routed: Routed | None = None
 ) -> ErrorReply:
-    """Render an error as HTTP, in Anthropic's envelope."""
+    """Render an error as an HTTP reply in Anthropic's envelope."""
     content: dict[str, JsonValue] = {
         "type": "error",
         "error": anthropic_error(error),

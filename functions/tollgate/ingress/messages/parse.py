@@ -29,12 +29,12 @@ from tollgate.ingress.validation import validate_body
 _WIRE_FORMAT: Final = "anthropic"
 _BETAS: Final = "anthropic-beta"
 _BETAS_MAX: Final = 64
-# Claude Code sends one id a session; requests of a session keep to one endpoint and its cache.
+# Claude Code sends an id for each session, which keeps the session on one endpoint and its cache.
 _SESSION: Final = "x-claude-code-session-id"
 _SESSION_LENGTH_MAX: Final = 256
 _OUTPUT_NAME: Final = "answer"
 _HINTS: Final = {"thread": "Conversations are not stored: send all messages of each turn."}
-# The fields of a tool that only Anthropic's format has.
+# Fields of tools that only Anthropic's format has.
 _TOOL_FIELDS: Final = {
     "allowed_callers",
     "defer_loading",
@@ -45,49 +45,49 @@ _TOOL_FIELDS: Final = {
 
 def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
-    asked = validate_body(wire.MessagesRequest, body, _HINTS)
-    request = _request(asked, asked.max_tokens, headers, size_bytes=len(body))
+    params = validate_body(wire.MessagesRequest, body, _HINTS)
+    request = _request(params, params.max_tokens, headers, size_bytes=len(body))
     return ParsedCall(
-        request=request, stream=bool(asked.stream), ignored=printable_names(_unknown(asked))
+        request=request, stream=bool(params.stream), ignored=printable_names(_unknown(params))
     )
 
 
 def parse_count_request(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
-    """Parse a request whose tokens are counted; raise RequestError with the field at fault."""
-    asked = validate_body(wire.CountTokensRequest, body, _HINTS)
-    return _request(asked, asked.max_tokens, headers, size_bytes=len(body))
+    """Parse a request to count tokens; raise RequestError with the field at fault."""
+    params = validate_body(wire.CountTokensRequest, body, _HINTS)
+    return _request(params, params.max_tokens, headers, size_bytes=len(body))
 
 
 def _request(
-    asked: wire.PromptFields,
+    params: wire.PromptFields,
     output_tokens_max: int | None,
     headers: Mapping[str, str],
     *,
     size_bytes: int,
 ) -> GenerationRequest:
-    tools = tuple(_tool(tool) for tool in asked.tools or () if isinstance(tool, wire.CustomTool))
-    native = _native(asked, headers)
-    server_tools = parse_message_tools(asked.tools or ())
+    tools = tuple(_tool(tool) for tool in params.tools or () if isinstance(tool, wire.CustomTool))
+    native = _native(params, headers)
+    server_tools = parse_message_tools(params.tools or ())
     has_tools = bool(tools or server_tools or (native and native.tools))
-    preferences = parse_preferences(asked)
+    preferences = parse_preferences(params)
     session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
     if preferences.session_id is None and session:
         preferences = replace(preferences, session_id=session)
     return GenerationRequest(
-        model=asked.model,
-        messages=parse_turns(asked),
+        model=params.model,
+        messages=parse_turns(params),
         tools=tools,
         server_tools=server_tools,
-        documents=parse_message_reading(asked.tools or ()),
-        tool_choice=_tool_choice(asked, has_tools=has_tools),
-        parallel_tool_calls=_parallel(asked, has_tools=has_tools),
+        documents=parse_message_reading(params.tools or ()),
+        tool_choice=_tool_choice(params, has_tools=has_tools),
+        parallel_tool_calls=_parallel(params, has_tools=has_tools),
         output_tokens_max=output_tokens_max,
-        sampling=_sampling(asked),
-        output_format=_output_format(asked.output_config),
-        reasoning=_reasoning(asked),
+        sampling=_sampling(params),
+        output_format=_output_format(params.output_config),
+        reasoning=_reasoning(params),
         native=native,
-        service_tier=_service_tier(asked),
-        user=asked.metadata.user_id if asked.metadata else None,
+        service_tier=_service_tier(params),
+        user=params.metadata.user_id if params.metadata else None,
         preferences=preferences,
         size_bytes=size_bytes,
     )
@@ -103,8 +103,8 @@ def _tool(tool: wire.CustomTool) -> Tool:
     )
 
 
-def _tool_choice(asked: wire.PromptFields, *, has_tools: bool) -> ToolChoice | None:
-    choice = asked.tool_choice
+def _tool_choice(params: wire.PromptFields, *, has_tools: bool) -> ToolChoice | None:
+    choice = params.tool_choice
     if choice is None:
         return None
     match choice.type:
@@ -115,32 +115,32 @@ def _tool_choice(asked: wire.PromptFields, *, has_tools: bool) -> ToolChoice | N
                 raise field_refusal("tool_choice.type", "must not be 'any' without `tools`")
             return ToolChoice(mode="required")
         case "tool":
-            if choice.name not in _names(asked):
+            if choice.name not in _names(params):
                 raise field_refusal("tool_choice.name", "must be the name of one of `tools`")
             return ToolChoice(mode="named", name=choice.name)
         case unknown:
             assert_never(unknown)
 
 
-def _names(asked: wire.PromptFields) -> set[str]:
+def _names(params: wire.PromptFields) -> set[str]:
     named = (
         tool_of_type(tool.type) if isinstance(tool, ServerToolType) else tool.name
-        for tool in asked.tools or ()
+        for tool in params.tools or ()
     )
     return {name for name in named if name is not None}
 
 
-def _parallel(asked: wire.PromptFields, *, has_tools: bool) -> bool | None:
-    disabled = asked.tool_choice is not None and asked.tool_choice.disable_parallel_tool_use
+def _parallel(params: wire.PromptFields, *, has_tools: bool) -> bool | None:
+    disabled = params.tool_choice is not None and params.tool_choice.disable_parallel_tool_use
     return False if disabled and has_tools else None
 
 
-def _sampling(asked: wire.PromptFields) -> Sampling:
+def _sampling(params: wire.PromptFields) -> Sampling:
     return Sampling(
-        temperature=asked.temperature,
-        top_p=asked.top_p,
-        top_k=asked.top_k,
-        stop=tuple(asked.stop_sequences or ()),
+        temperature=params.temperature,
+        top_p=params.top_p,
+        top_k=params.top_k,
+        stop=tuple(params.stop_sequences or ()),
     )
 
 
@@ -150,14 +150,14 @@ def _output_format(config: wire.OutputConfig | None) -> OutputFormat | None:
     return SchemaOutput(name=_OUTPUT_NAME, schema=config.format.json_schema, strict=True)
 
 
-def _reasoning(asked: wire.PromptFields) -> ReasoningOptions | None:
-    """Return the reasoning of `thinking` and `output_config.effort`.
+def _reasoning(params: wire.PromptFields) -> ReasoningOptions | None:
+    """Return the reasoning options that `thinking` and `output_config.effort` request.
 
-    An effort without thinking is of the whole answer, and switches no thinking on:
+    Without `thinking`, an effort applies to the whole answer and does not switch on thinking:
     https://platform.claude.com/docs/en/build-with-claude/effort (seen 2026-11-22).
     """
-    effort = asked.output_config.effort if asked.output_config else None
-    thinking = asked.thinking
+    effort = params.output_config.effort if params.output_config else None
+    thinking = params.thinking
     if thinking is None:
         if effort is None:
             return None
@@ -184,27 +184,27 @@ def _reasoning(asked: wire.PromptFields) -> ReasoningOptions | None:
             assert_never(unknown)
 
 
-def _service_tier(asked: wire.PromptFields) -> str | None:
-    return "default" if asked.service_tier == "standard_only" else asked.service_tier
+def _service_tier(params: wire.PromptFields) -> str | None:
+    return "default" if params.service_tier == "standard_only" else params.service_tier
 
 
-def _native(asked: wire.PromptFields, headers: Mapping[str, str]) -> NativeOptions | None:
-    """Return what only Anthropic's format knows of a request, None for nothing."""
+def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOptions | None:
+    """Return the options that only Anthropic's format has; None if the request has none."""
     fields: dict[str, Any] = {}
-    if asked.context_management is not None:
-        fields["context_management"] = asked.context_management
-    if asked.output_config is not None and asked.output_config.task_budget is not None:
-        fields["output_config.task_budget"] = asked.output_config.task_budget
+    if params.context_management is not None:
+        fields["context_management"] = params.context_management
+    if params.output_config is not None and params.output_config.task_budget is not None:
+        fields["output_config.task_budget"] = params.output_config.task_budget
     stated = (beta.strip() for beta in headers.get(_BETAS, "").split(","))
     betas = tuple(dict.fromkeys(beta for beta in stated if beta and beta.isprintable()))
     if len(betas) > _BETAS_MAX:
         raise field_refusal(_BETAS, f"must have at most {_BETAS_MAX} names")
     tools = tuple(
-        tool.model_dump() for tool in asked.tools or () if isinstance(tool, wire.TypedTool)
+        tool.model_dump() for tool in params.tools or () if isinstance(tool, wire.TypedTool)
     )
     tool_fields = {
         tool.name: own
-        for tool in asked.tools or ()
+        for tool in params.tools or ()
         if isinstance(tool, wire.CustomTool)
         and (own := tool.model_dump(include=_TOOL_FIELDS, exclude_none=True))
     }
@@ -215,21 +215,21 @@ def _native(asked: wire.PromptFields, headers: Mapping[str, str]) -> NativeOptio
     )
 
 
-def _unknown(asked: wire.PromptFields) -> Iterator[str]:
-    yield from extra_fields(asked)
-    yield from unknown_preferences(asked)
+def _unknown(params: wire.PromptFields) -> Iterator[str]:
+    yield from extra_fields(params)
+    yield from unknown_preferences(params)
     for name, model in (
-        ("metadata.", asked.metadata),
-        ("output_config.", asked.output_config),
-        ("thinking.", asked.thinking),
-        ("tool_choice.", asked.tool_choice),
+        ("metadata.", params.metadata),
+        ("output_config.", params.output_config),
+        ("thinking.", params.thinking),
+        ("tool_choice.", params.tool_choice),
     ):
         if model is not None:
             yield from extra_fields(model, name)
-    for tool in asked.tools or ():
+    for tool in params.tools or ():
         if isinstance(tool, wire.CustomTool | ServerToolType):
             yield from extra_fields(tool, "tools[].")
-    for message in asked.messages:
+    for message in params.messages:
         yield from extra_fields(message, "messages[].")
         if not isinstance(message.content, str):
             for block in message.content:
@@ -240,7 +240,7 @@ def _unknown_of_block(block: blocks.UserBlock | blocks.AssistantBlock) -> Iterat
     path = "messages[].content[]."
     match block:
         case blocks.OwnBlock():
-            # Kept whole: every field of it goes back.
+            # Blocks of Anthropic's own tools are sent back whole, so no field is ignored.
             return
         case blocks.DocumentBlock() | blocks.SearchResultBlock() if block.citations:
             yield f"{path}citations"

@@ -1,6 +1,6 @@
 """Renders an answer in Anthropic's format: a stream of events, or one whole message.
 
-A stream is `message_start`, blocks, `message_delta` with the reason of the end and the usage, and
+A stream consists of `message_start`, blocks, `message_delta` with stop reason and usage, and
 `message_stop`. https://platform.claude.com/docs/en/build-with-claude/streaming (2026-11-22)
 """
 
@@ -43,13 +43,13 @@ _STOP_REASONS: Final[Mapping[Finish, str]] = {
     "tool_calls": "tool_use",
     "content_filter": "refusal",
 }
-# Reasons of Anthropic's own that say more than the finish they have.
+# Anthropic's stop reasons that are more precise than the core's finish.
 _OWN_REASONS: Final[Mapping[str, Finish]] = {
     "model_context_window_exceeded": "length",
     "pause_turn": "stop",
     "stop_sequence": "stop",
 }
-# Anthropic's words for the tiers that others name otherwise.
+# Anthropic's names of service tiers; tiers with other names are left out.
 _TIERS: Final = frozenset({"standard", "priority", "batch"})
 
 
@@ -57,7 +57,7 @@ _DELTA: Final = b'event: message_delta\ndata: {"type":"message_delta","delta":%b
 
 
 class MessageRenderer:
-    """Renders one reply as events, or as one message."""
+    """Renders one reply as a stream of events, or as one message."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class MessageRenderer:
         self._uses: list[str] = []
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event; an event without frames gives no bytes."""
+        """Render one event; return no bytes for an event without frames."""
         match event:
             case Started() | Output() | Partial():
                 return b""
@@ -96,7 +96,7 @@ class MessageRenderer:
                 assert_never(event)
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Render the last events of a finished stream: usage, then the end."""
+        """Render the last events of a finished stream: usage, then `message_stop`."""
         return b"%b%b%b" % (
             self._begin(),
             _DELTA
@@ -109,7 +109,7 @@ class MessageRenderer:
         )
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the event that ends a stream which failed after the commit point."""
+        """Render the last event of a stream that failed after the commit point."""
         request_id = self._served.generation_id
         head = to_json(
             {
@@ -142,7 +142,7 @@ class MessageRenderer:
         )
 
     def _count(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
-        """Keep the tool of each run that succeeded."""
+        """Add the tool of each successful run to the uses that usage reports."""
         match event:
             case PartStart(index=index, part=ServerToolRun() as run):
                 self._runs[index] = run
@@ -152,7 +152,7 @@ class MessageRenderer:
                 pass
 
     def _begin(self) -> bytes:
-        """Return `message_start` the first time, with the usage that is known by then."""
+        """Return `message_start` with the usage so far at the first call, then no bytes."""
         if self._has_begun:
             return b""
         self._has_begun = True
@@ -170,7 +170,7 @@ class MessageRenderer:
         }
 
     def _usage_of(self, record: GenerationRecord) -> bytes:
-        """Return the usage with its price, which is written digit by digit."""
+        """Return the usage with the cost, which is written as an exact decimal."""
         usage = _usage(record.usage, self._uses)
         if record.service_tier in _TIERS:
             usage["service_tier"] = record.service_tier
@@ -178,7 +178,7 @@ class MessageRenderer:
         return b'%b,"cost":%b}' % (to_json(usage)[:-1], cost)
 
     def _accounts(self, record: GenerationRecord) -> bytes:
-        """Return the facts that a whole reply has in its headers, without outer braces."""
+        """Return the facts that whole replies also have in headers, without outer braces."""
         facts: RenderedBlock = {"model_used": record.model, "provider_used": record.provider}
         if self._served.fallback_from is not None:
             facts["fallback_from"] = self._served.fallback_from
@@ -194,7 +194,7 @@ class MessageRenderer:
 
 
 def _stop(finish: Finish, ended: Ended | GenerationResponse) -> RenderedBlock:
-    """Return the reason of the end; Anthropic's own word where the provider said one."""
+    """Return the stop reason, which is Anthropic's own if the provider reported one."""
     reason = _STOP_REASONS[finish]
     if ended.raw_finish is not None and _OWN_REASONS.get(ended.raw_finish) == finish:
         reason = ended.raw_finish
@@ -204,7 +204,7 @@ def _stop(finish: Finish, ended: Ended | GenerationResponse) -> RenderedBlock:
 
 
 def _usage(usage: Usage, uses: Sequence[str]) -> RenderedBlock:
-    """Return usage by Anthropic's classes, which do not overlap; `uses` are tools that ran here."""
+    """Return usage in Anthropic's classes, which do not overlap; `uses` are tools that ran here."""
     counted: RenderedBlock = {
         "input_tokens": usage.uncached_input_tokens or 0,
         "cache_creation_input_tokens": usage.cache_write_input_tokens,

@@ -1,4 +1,4 @@
-"""Reads runs of the gateway's tools that come back as blocks."""
+"""Reads runs of the gateway's tools from blocks that clients send back."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,7 +19,7 @@ _SHOWN: Final[Mapping[object, ServerToolId]] = {
 
 
 def read_use(block: blocks.OwnBlock, path: str) -> FinishedRun | None:
-    """Return the run that a block begins, which fails without a result; None for Anthropic's."""
+    """Return the run that a block begins, as failed until its result; None for Anthropic's own."""
     stated = block.model_extra or {}
     id_ = stated.get("id")
     if block.type != "server_tool_use" or not isinstance(id_, str) or not id_.startswith(OWN_ID):
@@ -35,7 +35,7 @@ def read_use(block: blocks.OwnBlock, path: str) -> FinishedRun | None:
 
 
 def run_of_result(block: blocks.OwnBlock) -> str | None:
-    """Return the id of the run that a block ends, None for a block of Anthropic's."""
+    """Return the id of the run whose result a block has; None for Anthropic's own blocks."""
     id_ = (block.model_extra or {}).get("tool_use_id")
     if block.type.endswith("_tool_result") and isinstance(id_, str) and id_.startswith(OWN_ID):
         return id_
@@ -43,7 +43,7 @@ def run_of_result(block: blocks.OwnBlock) -> str | None:
 
 
 def with_result(run: FinishedRun, block: blocks.OwnBlock) -> FinishedRun:
-    """Return a run with the result that a block has."""
+    """Return a run with the result from a block."""
     content = (block.model_extra or {}).get("content")
     match content:
         case {"error_code": str(error)}:
@@ -58,11 +58,11 @@ def with_result(run: FinishedRun, block: blocks.OwnBlock) -> FinishedRun:
             return run
 
 
-def _listed(found: list[Any]) -> str:
-    """Return the results of a search by their addresses, if a client kept no more of them."""
+def _listed(results: list[Any]) -> str:
+    """Return titles and URLs of search results, for a client that kept nothing else."""
     lines = [
         f"{entry.get('title') or ''} {entry['url']}".strip()
-        for entry in found
+        for entry in results
         if isinstance(entry, dict) and isinstance(entry.get("url"), str)
     ]
     return "\n".join(lines) or "Nothing was found."

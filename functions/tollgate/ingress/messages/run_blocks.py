@@ -1,7 +1,7 @@
 """Renders runs of the gateway's tools as content blocks.
 
-A search and a page that was read are the blocks of Anthropic's own tools. A run of a tool for which
-the format has no type is not shown: a thinking block without text carries it through the client.
+Searches and fetched pages become blocks of Anthropic's own tools. For a run of another tool the
+format has no block type, so a thinking block without text contains the run.
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool and
 /web-fetch-tool (2026-11-22)
 """
@@ -28,7 +28,7 @@ from tollgate.ingress.shared.tool_runs import (
 )
 
 OWN_ID: Final = "srvtoolu_tollgate_"
-# The codes that Anthropic's clients know of each tool; any other failure is `unavailable`.
+# Error codes that Anthropic's clients know, by tool; any other failure becomes `unavailable`.
 _SEARCH_ERRORS: Final = frozenset(
     {"max_uses_exceeded", "query_too_long", "request_too_large", "too_many_requests"}
 )
@@ -51,15 +51,15 @@ _ERRORS: Final[Mapping[ServerToolId, frozenset[str]]] = {
 
 
 class RunFacts(Struct, frozen=True):
-    """Facts that blocks state of a run beside the run itself."""
+    """Facts about a run, besides the run itself, that blocks state."""
 
     id: str
     retrieved_at: str
-    """The time at which the answer began: no run states its own."""
+    """The time at which the answer began, because runs do not record their own time."""
 
 
 def run_facts(served: ServedBy, ordinal: int) -> RunFacts:
-    """Return the facts of a run of an answer; its id has the characters of Anthropic's ids."""
+    """Return the facts about a run; the id has only characters that Anthropic's ids may have."""
     began = datetime.fromtimestamp(served.created_s, UTC)
     id_ = f"{OWN_ID}{served.generation_id.replace('-', '_')}_{ordinal}"
     return RunFacts(id_, began.strftime("%Y-%m-%dT%H:%M:%SZ"))
@@ -68,7 +68,7 @@ def run_facts(served: ServedBy, ordinal: int) -> RunFacts:
 def render_run_blocks(
     run: ServerToolRun, notes: Iterable[Note], facts: RunFacts
 ) -> Iterator[RenderedBlock]:
-    """Yield the blocks of a run that has ended."""
+    """Yield the blocks of a finished run."""
     if run.tool in _ERRORS:
         yield _use(run, facts.id)
         yield _result(run, notes, facts)
@@ -77,7 +77,7 @@ def render_run_blocks(
 
 
 class OpenRun:
-    """One run of a stream: the events that it still has to say."""
+    """The blocks of one run in a stream, with the events that are still to be sent."""
 
     def __init__(self, run: ServerToolRun, facts: RunFacts) -> None:
         self.part = run
@@ -88,7 +88,7 @@ class OpenRun:
         self.blocks = 2 if run.tool in _ERRORS else 1
 
     def take(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
-        """Keep what an event says of the run."""
+        """Keep the run's result or end from an event."""
         match event:
             case PartNote(note=note):
                 self._notes.append(note)
@@ -98,7 +98,7 @@ class OpenRun:
                 pass
 
     def frames(self, index: int) -> Iterator[bytes]:
-        """Yield the events that are due, of the blocks from an index on."""
+        """Yield the frames that can be sent now; `index` is the index of the first block."""
         if self.part.tool in _ERRORS and self._said == 0:
             self._said = 1
             yield from whole_block(index, _use(self.part, self._facts.id))
@@ -127,7 +127,7 @@ def _result(run: ServerToolRun, notes: Iterable[Note], facts: RunFacts) -> Rende
             "error_code": _error_code(run.tool, result.error),
         }
     elif run.tool == "web_search":
-        content = _found(result.sources, finished)
+        content = _search_results(result.sources, finished)
     else:
         content = _page(run, result, finished, facts)
     return {
@@ -149,20 +149,20 @@ def _error_code(tool: ServerToolId, error: str) -> str:
     return error if error in _ERRORS[tool] else "unavailable"
 
 
-def _found(sources: Iterable[Source], finished: FinishedRun) -> list[JsonValue]:
-    """Return the results of a search; the first one carries the run."""
-    found: list[JsonValue] = []
+def _search_results(sources: Iterable[Source], finished: FinishedRun) -> list[JsonValue]:
+    """Return the results of a search; the first result contains the packed run."""
+    results: list[JsonValue] = []
     for source in sources:
-        found.append(
+        results.append(
             {
                 "type": "web_search_result",
                 "url": source.url,
                 "title": source.title,
                 "page_age": source.published,
-                "encrypted_content": "" if found else pack_run(finished),
+                "encrypted_content": "" if results else pack_run(finished),
             }
         )
-    return found
+    return results
 
 
 def _page(
@@ -172,7 +172,7 @@ def _page(
     return {
         "type": "web_fetch_result",
         "url": source.url,
-        # The AI SDK requires it, and takes no null in its place.
+        # The AI SDK requires `retrieved_at`, and refuses null.
         "retrieved_at": facts.retrieved_at,
         "content": {
             "type": "document",

@@ -1,4 +1,4 @@
-"""Parses the tools of a Messages request that the gateway can run."""
+"""Parses the tools in a Messages request that the gateway can run."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ from tollgate.ingress.shared.server_tool_options import (
 
 
 def parse_message_tools(tools: Iterable[object]) -> tuple[ServerTool, ...]:
-    """Return those of the declared tools that run here; RequestError with the field at fault."""
+    """Return the declared tools that the gateway runs; RequestError with the field at fault."""
     return require_each_once(
         _tool(tool, id_, f"tools[{number}]")
         for number, tool in enumerate(tools)
@@ -25,7 +25,7 @@ def parse_message_tools(tools: Iterable[object]) -> tuple[ServerTool, ...]:
 
 
 def parse_message_reading(tools: Iterable[object]) -> DocumentOptions | None:
-    """Return the options of reading documents; RequestError if they come twice."""
+    """Return the options of reading documents; raise RequestError if there are several."""
     return require_one_reading(
         [
             DocumentOptions(
@@ -41,7 +41,7 @@ def _tool(tool: ServerToolType, id_: ServerToolId, path: str) -> ServerTool:
     if tool.name not in (None, id_):
         raise field_refusal(f"{path}.name", f"must be '{id_}'")
     if tool.allowed_domains and tool.blocked_domains:
-        raise field_refusal(f"{path}.blocked_domains", "must not be given beside allowed_domains")
+        raise field_refusal(f"{path}.blocked_domains", "must not be given with allowed_domains")
     return ServerTool(
         id=id_,
         uses_max=tool.max_uses,

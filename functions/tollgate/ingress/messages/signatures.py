@@ -1,7 +1,6 @@
-"""Signed reasoning in the one field that thinking blocks have for it.
+"""Reads and writes the field `signature` of thinking blocks.
 
-Claude's signatures stand as they are. What another signer needs back is packed into the signature
-of a thinking block.
+A signature of Claude is written unchanged. Data of another signer is packed into the field.
 """
 
 from tollgate.core.content import Provenance, Reasoning
@@ -10,14 +9,14 @@ from tollgate.ingress.shared.signatures import Packed, is_packed, pack, unpack
 
 
 def read_signature(signature: str) -> Packed | None:
-    """Return what a signature carries; None if a client changed it."""
+    """Return the content of a signature; None if a client has damaged a packed signature."""
     if is_packed(signature):
         return unpack(signature)
     return Packed(provenance=Provenance(signer=CLAUDE, signature=signature))
 
 
 def thinking_signature(reasoning: Reasoning) -> str:
-    """Return the signature of a thinking block for a reasoning, empty if nobody signed it."""
+    """Return the signature of a thinking block; empty if the reasoning is unsigned."""
     provenance = reasoning.provenance
     if provenance is None:
         return ""

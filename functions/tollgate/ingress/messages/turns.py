@@ -74,10 +74,10 @@ class _Turns:
             case wire.UserMessage(content=list(content)):
                 self._add_user(content, path)
             case _:
-                raise TypeError(f"a message of the type {type(message).__name__}")
+                raise TypeError(f"unexpected message type {type(message).__name__}")
 
     def _add_user(self, content: list[blocks.UserBlock], path: str) -> None:
-        """Add the results of tools as messages of their own, and what stands between them."""
+        """Add each tool result as a separate message, and the content between results."""
         shown: list[Text | Image | Document] = []
         for number, block in enumerate(content):
             block_path = f"{path}.content[{number}]"
@@ -95,7 +95,7 @@ class _Turns:
         if block.tool_use_id not in self._open_calls:
             raise field_refusal(
                 f"{path}.tool_use_id",
-                "must be the id of a `tool_use` block in an earlier answer, and have one result",
+                "must be the id of an earlier `tool_use` block that has no result yet",
             )
         self._open_calls.remove(block.tool_use_id)
         content = block.content or ""
@@ -135,7 +135,7 @@ class _Turns:
             case blocks.DocumentBlock():
                 yield from self._document(block, path)
             case blocks.ToolResultBlock():
-                raise TypeError("a result within a result")
+                raise TypeError("tool results cannot be nested")
             case _:
                 assert_never(block)
 
@@ -152,10 +152,10 @@ class _Turns:
             case blocks.ContentSource(content=content):
                 yield from self._document_of_blocks(block, content, f"{path}.source.content")
             case blocks.Base64Source() | blocks.UrlSource() | blocks.FileSource() as source:
-                found = _source(source, f"{path}.source")
-                if isinstance(found, InlineMedia) and kind_of(found.media_type) != "document":
+                media = _source(source, f"{path}.source")
+                if isinstance(media, InlineMedia) and kind_of(media.media_type) != "document":
                     raise field_refusal(f"{path}.source.data", f"must be {WORDS['document']}")
-                yield Document(source=found, filename=block.title, cache=mark)
+                yield Document(source=media, filename=block.title, cache=mark)
             case _:
                 assert_never(block.source)
 
@@ -199,7 +199,7 @@ def _text(block: blocks.TextBlock) -> Text:
 
 
 def _passage(block: blocks.SearchResultBlock) -> Iterator[Text]:
-    """Yield a passage as text below its title and its source."""
+    """Yield a passage as text, preceded by its title and source."""
     yield Text(text=f"{block.title}\n{block.source}")
     yield from map(_text, block.content[:-1])
     last = _text(block.content[-1])
@@ -211,10 +211,10 @@ def _text_document(title: str | None, text: str, mark: CacheMark | None) -> Text
 
 
 def _image(block: blocks.ImageBlock, path: str) -> Image:
-    found = _source(block.source, f"{path}.source")
-    if isinstance(found, InlineMedia) and kind_of(found.media_type) != "image":
+    media = _source(block.source, f"{path}.source")
+    if isinstance(media, InlineMedia) and kind_of(media.media_type) != "image":
         raise field_refusal(f"{path}.source.data", f"must be {WORDS['image']}")
-    return Image(source=found, cache=parse_cache_mark(block.cache_control))
+    return Image(source=media, cache=parse_cache_mark(block.cache_control))
 
 
 def _source(
@@ -232,9 +232,9 @@ def _source(
 
 
 def _mark_last(messages: list[Message], mark: CacheMark) -> Iterator[Message]:
-    """Yield the messages with a mark on the last part that may have one."""
+    """Yield the messages with the mark on the last part that may have a cache mark."""
     if not messages:
-        # Instructions without a block are no message.
+        # Empty instructions do not become a message.
         return
     yield from messages[:-1]
     last = messages[-1]

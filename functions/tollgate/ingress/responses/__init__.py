@@ -22,7 +22,8 @@ from tollgate.ingress.responses.render import ResponseRenderer
 class Responses:
     """The format of POST /v1/responses."""
 
-    # Codex's clock runs on through a comment; OpenAI's SDKs refuse an event before the first one.
+    # Codex's idle timer ignores comments, so a quiet stream gets events. Before the first event of
+    # the answer, a comment is sent, because OpenAI's SDKs refuse any other first event.
     keep_alive = b'event: keepalive\ndata: {"type":"keepalive"}\n\n'
     early_keep_alive = KEEP_ALIVE_COMMENT
     limit_headers = staticmethod(openai_limit_headers)

@@ -1,6 +1,6 @@
-"""The mapping of errors to what clients of Responses understand.
+"""The mapping of errors to the codes and statuses that clients of Responses understand.
 
-What Codex does at each of them is in docs/formats/responses.md.
+docs/formats/responses.md shows how Codex reacts to each error.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tollgate.core.json_value import JsonValue
 from tollgate.ingress.base import ErrorReply, Routed
 from tollgate.ingress.errors import openai_error, openai_reply, public_code, reached_limit
 
-# At these codes Codex gives up with words of its own, or waits; others it repeats.
+# OpenAI's codes, at which Codex stops with its own message, or waits; Codex retries other codes.
 _OWN_CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.CONTENT_FILTER: "invalid_prompt",
     ErrorCode.CONTEXT_LENGTH_EXCEEDED: "context_length_exceeded",
@@ -36,11 +36,11 @@ _SPENT_STATUS: Final = 429
 
 
 def response_error(error: GatewayError) -> dict[str, JsonValue]:
-    """Return `error` of a response that failed: OpenAI's code, with ours beside it."""
+    """Return `error` of a failed response, with OpenAI's code and Tollgate's code."""
     message = error.message
     if error.code in (ErrorCode.PROVIDER_RATE_LIMIT, ErrorCode.RATE_LIMIT_EXCEEDED):
         wait_s = error.retry_after_s or 1
-        # Codex reads the time to wait from the text.
+        # Codex reads the time to wait from the message.
         message = f"{message} Please try again in {wait_s:.1f}s."
     return {
         "code": _OWN_CODES.get(error.code, "server_error"),
@@ -51,22 +51,22 @@ def response_error(error: GatewayError) -> dict[str, JsonValue]:
 
 
 def error_event(error: GatewayError, request_id: str) -> dict[str, JsonValue]:
-    """Return the content of an `error` event; the SDKs of OpenAI raise at the object in it."""
-    told = openai_error(error, request_id, _FIELDS)
+    """Return the content of an `error` event; OpenAI's SDKs raise its object `error`."""
+    content = openai_error(error, request_id, _FIELDS)
     return {
-        "code": told["code"],
-        "message": told["message"],
-        "param": told["param"],
-        "error": {**told},
+        "code": content["code"],
+        "message": content["message"],
+        "param": content["param"],
+        "error": {**content},
     }
 
 
 def responses_reply(
     error: GatewayError, request_id: str, routed: Routed | None = None
 ) -> ErrorReply:
-    """Render an error as HTTP, in OpenAI's envelope.
+    """Render an error as an HTTP reply in OpenAI's envelope.
 
-    A refusal for money is 429 as OpenAI's own is: Codex repeats a 402 six times.
+    A refusal for lack of money has status 429, as at OpenAI, because Codex retries 402 six times.
     """
     reply = openai_reply(error, request_id, routed, _FIELDS)
     if error.code not in _SPENT:

@@ -48,7 +48,7 @@ _BETWEEN_SUMMARIES: Final = "\n\n"
 def parse_input(
     items: Sequence[tuple[str, wire.Item]], instructions: str | None, names: ToolNames
 ) -> tuple[Message, ...]:
-    """Parse the items, each with its field, and the instructions.
+    """Parse the instructions and the items, which come with the path of their field.
 
     Raises RequestError with the field at fault.
     """
@@ -62,18 +62,18 @@ def parse_input(
         conversation.add(item, path)
     messages = conversation.finish()
     if not messages:
-        raise field_refusal("input", "must have an item that is read")
+        raise field_refusal("input", "must have an item that is not ignored")
     return (*first, *messages)
 
 
 class _Conversation:
-    """The messages so far; items of one answer become one message."""
+    """The messages so far; the items of one answer become one message."""
 
     def __init__(self, names: ToolNames, proofs: Mapping[str, Provenance]) -> None:
         self._messages: list[Message] = []
         self._answer: list[AssistantContent] = []
-        # Of the runs in that answer, which are messages of their own behind it.
         self._results: list[ToolMessage] = []
+        """The results of the runs in the current answer, which follow the answer as messages."""
         self._has_call = False
         self._names = names
         self._proofs = proofs
@@ -112,12 +112,13 @@ class _Conversation:
         self._has_call = False
 
     def _say(self, content: Iterable[Text | Refusal | Reasoning]) -> None:
-        """Add text or thoughts; after runs they belong to the next round."""
-        said = [*content]
-        # The results of the caller's calls come right behind the answer that has the calls.
-        if said and self._results and not self._has_call:
+        """Add text or reasoning; content after runs begins the next round."""
+        parts = [*content]
+        # The result of a caller's call must directly follow the answer with the call, so such an
+        # answer is not split.
+        if parts and self._results and not self._has_call:
             self._end_answer()
-        self._answer += said
+        self._answer += parts
 
     def _run(self, item: wire.SearchItem | wire.ToolRunItem) -> None:
         run = read_run(item)
@@ -165,7 +166,7 @@ class _Conversation:
         if item.call_id not in self._open_calls:
             raise field_refusal(
                 f"{path}.call_id",
-                "must be the `call_id` of an earlier call in `input`, and have one output",
+                "must be the `call_id` of an earlier call in `input` that has no output yet",
             )
         self._open_calls.remove(item.call_id)
         self._end_answer()
@@ -199,7 +200,7 @@ def _said(content: str | list[wire.InputPart], path: str) -> Iterator[Text | Ref
     for number, part in enumerate(content):
         match part:
             case wire.InputText(text=text):
-                # Clients send back empty texts, which no provider takes.
+                # Clients send back empty texts, which providers refuse.
                 if text:
                     yield Text(text=text)
             case wire.InputRefusal(refusal=words):
@@ -223,7 +224,7 @@ def _texts(content: str | list[wire.InputPart], path: str) -> Iterator[Text]:
 
 
 def _image(part: wire.InputImage, path: str) -> Image:
-    # `original` is the largest that a model reads.
+    # OpenAI's `original` has no counterpart elsewhere; `high` is the largest common detail.
     detail = "high" if part.detail == "original" else part.detail
     if part.file_id is not None:
         if part.image_url is not None:
@@ -242,8 +243,8 @@ def _source(url: str, path: str) -> InlineMedia | MediaUrl:
 
 
 def _file(part: wire.InputFile, path: str) -> Image | Document:
-    given = [part.file_data, part.file_url, part.file_id]
-    if sum(value is not None for value in given) != 1:
+    sources = [part.file_data, part.file_url, part.file_id]
+    if sum(value is not None for value in sources) != 1:
         raise field_refusal(path, "must have exactly one of file_data, file_url and file_id")
     if part.file_id is not None:
         source = parse_file_id(part.file_id, path)
@@ -262,7 +263,7 @@ def _file(part: wire.InputFile, path: str) -> Image | Document:
 
 
 def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
-    """Yield the parts of an item; without what its signer needs back, it is text of nobody."""
+    """Yield the reasoning of an item; without its signer's data, the reasoning is unsigned."""
     summaries = [piece.text for piece in item.summary or ()]
     texts = [piece.text for piece in item.content or ()]
     sealed = item.encrypted_content
@@ -272,7 +273,7 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
         return
     id_, packed = item.id, _unpacked(sealed)
     if packed is not None and _is_own(packed):
-        # Items of stored responses have ids of ours, and OpenAI's within.
+        # Items of stored responses have Tollgate's ids, and OpenAI's id in the packed content.
         id_, sealed, packed = packed.provenance.id, packed.provenance.data, None
     if packed is not None:
         if packed.call_id is None:
@@ -283,7 +284,7 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
         yield from (Reasoning(text=text) for text in (*summaries, *texts) if text)
         return
     if id_ is None:
-        # Its texts belong to it by their place alone.
+        # Without an id, texts and encrypted content can only be kept together in one part.
         known = Provenance(signer=OPENAI, data=sealed, is_summary=bool(summaries))
         yield Reasoning(text=_BETWEEN_SUMMARIES.join((*summaries, *texts)), provenance=known)
         return
@@ -296,7 +297,7 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
 
 
 def _is_own(packed: Packed) -> bool:
-    """Return whether this is all that OpenAI's own item had beside its texts."""
+    """Return True if the content is just the id and the encrypted content of an OpenAI item."""
     known = packed.provenance
     own = Provenance(signer=OPENAI, id=known.id, data=known.data)
     return packed.call_id is None and known == own and None not in (known.id, known.data)
@@ -307,7 +308,7 @@ def _unpacked(sealed: str | None) -> Packed | None:
 
 
 def _proofs_of_calls(items: Iterable[wire.Item]) -> Iterator[tuple[str, Provenance]]:
-    """Yield the provenance of each call that a reasoning item carries."""
+    """Yield the ids of calls with the provenance that reasoning items contain."""
     for item in items:
         if isinstance(item, wire.ReasoningItem):
             packed = _unpacked(item.encrypted_content)

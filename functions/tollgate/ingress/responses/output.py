@@ -1,7 +1,8 @@
-"""Writes the items of one answer as events of a stream, and keeps them as they are when whole.
+"""Writes the items of one answer as events of a stream, and keeps the finished items.
 
-Texts and refusals that follow each other are one message. An item that may be cut short ends when
-another has begun, or with the answer, so that it can say so; others end with their part.
+Consecutive texts and refusals form one message. The last item stays open until the next item or the
+end of the answer, because its status says whether it was cut short; items that come whole end with
+their part.
 https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
 """
 
@@ -33,7 +34,7 @@ _FRAME: Final = b'event: %b\ndata: {"type":"%b",%b,"sequence_number":%d}\n\n'
 
 
 class OutputWriter:
-    """The items so far, and the number of the next event."""
+    """Writes the items of one answer, and numbers the events."""
 
     def __init__(
         self,
@@ -54,20 +55,20 @@ class OutputWriter:
 
     @property
     def output(self) -> list[Json]:
-        """The items, in order; those that have not ended are as far as they have come."""
+        """The items, in order; an item that has not ended has its content so far."""
         return [
             self._done.get(index) or item.render("incomplete")
             for index, item in enumerate(self._items)
         ]
 
     def frame(self, type_: str, content: bytes) -> bytes:
-        """Return an event with the next number; `content` is an object without its braces."""
+        """Return an event with the next number; `content` is an object without outer braces."""
         number, self._sequence = self._sequence, self._sequence + 1
         name = type_.encode()
         return _FRAME % (name, name, content, number)
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
-        """Return the events of one event of a part."""
+        """Return the frames for one event of a part."""
         return b"".join(self._feed(event))
 
     def _feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> Iterator[bytes]:
@@ -91,7 +92,7 @@ class OutputWriter:
                 assert_never(event)
 
     def finish(self, *, cut_short: bool) -> bytes:
-        """Return the events with which the last items end."""
+        """Return the frames that end the last items."""
         frames = [*self._close_all(but_last=True)]
         if self._items and self._items[-1].index not in self._done:
             frames += self._close(self._items[-1], "incomplete" if cut_short else "completed")
@@ -101,7 +102,7 @@ class OutputWriter:
         return b"".join(frames)
 
     def write_whole(self, response: GenerationResponse) -> list[Json]:
-        """Return the items of a whole answer, by the events that it amounts to."""
+        """Return the items of a whole answer, written through the events of a stream."""
         for index, part in enumerate(response.parts):
             self.feed(PartStart(index=index, part=_emptied(part)))
             if not isinstance(part, MadeImage | ServerToolRun):
@@ -131,7 +132,8 @@ class OutputWriter:
                 return MessageItem(place, f"msg_{suffix}")
             case Reasoning(provenance=provenance):
                 id_ = provenance.id if owns(provenance) and provenance else None
-                # A reference to a stored item finds it by the generation that its id names.
+                # The id of a stored item must contain the generation, by which a reference to the
+                # item is resolved.
                 if self._is_stored or not id_ or id_ in self._ids:
                     id_ = f"rs_{suffix}"
                 self._ids.add(id_)
@@ -165,7 +167,7 @@ class OutputWriter:
         yield self.frame("response.output_item.done", to_json(content)[1:-1])
 
     def _prove(self, call_id: str, provenance: Provenance) -> Iterator[bytes]:
-        """Yield the events of an item that carries what the signer of a call needs back."""
+        """Yield the frames of a reasoning item that contains the signer's data on a call."""
         place = len(self._items)
         item = ReasoningItem(place, f"rs_{self._generation_id}_{place}")
         item.sealed = proof_of_call(call_id, provenance)

@@ -1,4 +1,4 @@
-"""The protocol of an item of an answer, and its common part."""
+"""The protocol of an output item, and the base class of its implementations."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -10,14 +10,14 @@ from tollgate.core.events import Note
 from tollgate.core.json_value import JsonValue
 
 Json = dict[str, JsonValue]
-# The type of an event, and its content without the braces.
+# The type of an event, and its content without outer braces.
 Event = tuple[str, bytes]
 
 
 class OutputItem(Protocol):
-    """One item; `open_parts` are the parts of it that have not ended.
+    """One item of an answer; `open_parts` are the indices of its parts that have not ended.
 
-    An item that `comes_whole` is never cut short: it ends with its part.
+    An item that `comes_whole` ends with its part, so it is never cut short.
     """
 
     index: int
@@ -25,25 +25,25 @@ class OutputItem(Protocol):
     comes_whole: bool
 
     def takes(self, part: Part) -> bool:
-        """Return whether the next part belongs to this item."""
+        """Return True if the next part belongs to this item."""
 
     def start(self, index: int, part: Part) -> Iterator[Event]:
-        """Begin a part."""
+        """Begin a part, and yield the events of its beginning."""
 
     def grow(self, index: int, text: str) -> Iterator[Event]:
-        """Add text to a part."""
+        """Add text to a part, and yield the events for the text."""
 
     def note(self, index: int, note: Note) -> Iterator[Event]:
-        """Add a note to a part."""
+        """Add a note to a part, and yield the events for the note."""
 
     def end(self, index: int, provenance: Provenance | None) -> None:
         """End a part."""
 
     def close(self) -> Iterator[Event]:
-        """End the pieces of the item."""
+        """Yield the events that end the pieces of the item."""
 
     def render(self, status: str) -> Json:
-        """Return the item as it is now."""
+        """Return the item with its content so far."""
 
 
 class ItemBase:
@@ -74,7 +74,7 @@ class ItemBase:
         return f"response.{type_}", to_json(placed)[1:-1]
 
     def around(self, between: str, place: int, rest: bytes = b"") -> tuple[bytes, bytes]:
-        """Return the bytes around the text of a delta: most of an event never changes."""
+        """Return the constant bytes before and after the text of a delta."""
         head: Json = {"item_id": self.id, "output_index": self.index}
         if between:
             head[between] = place

@@ -1,4 +1,4 @@
-"""Messages and calls of an answer: each renders itself, and yields the events of its pieces."""
+"""The output items for messages, calls and pictures, which yield the events of their pieces."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -12,13 +12,13 @@ from tollgate.core.json_value import JsonValue
 from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.output_item import Event, ItemBase, Json
 
-# The probability of a token that a provider does not state, as OpenAI writes it.
+# OpenAI's value for a log probability that is not stated.
 _UNSTATED: Final = -9_999.0
 _TEXT_DELTA: Final = "response.output_text.delta"
 
 
 class _Piece:
-    """A piece of a message: text or a refusal, which several parts may make up."""
+    """A piece of a message, text or refusal, to which several parts may contribute."""
 
     def __init__(self, *, refused: bool) -> None:
         self.refused = refused
@@ -46,8 +46,8 @@ class MessageItem(ItemBase):
     def __init__(self, index: int, id_: str) -> None:
         super().__init__(index, id_)
         self._pieces: list[_Piece] = []
-        # The piece of each part, and the length of the piece before it.
         self._places: dict[int, tuple[int, int]] = {}
+        """The piece of each part, and the length of that piece before the part."""
 
     @override
     def takes(self, part: Part) -> bool:
@@ -78,7 +78,7 @@ class MessageItem(ItemBase):
         place, preceding = self._places[index]
         piece = self._pieces[place]
         if piece.refused:
-            # A refusal has no room for notes.
+            # OpenAI's refusals have no fields for notes.
             return
         if isinstance(note, Citation):
             annotation = _annotation(note, preceding)
@@ -151,7 +151,7 @@ class CallItem(ItemBase):
         return {"name": self._name}
 
     def _complete(self) -> Iterator[Event]:
-        # Arguments must be valid JSON: a call without any gets an empty object.
+        # Arguments must be valid JSON, so a call without arguments gets an empty object.
         if not "".join(self._texts).strip():
             yield from self.grow(0, "{}")
 
@@ -208,14 +208,14 @@ class ImageItem(ItemBase):
         return {
             "type": "image_generation_call",
             "id": self.id,
-            # A picture comes whole, also in an answer that is cut short.
+            # A picture is always complete, even in an answer that is cut short.
             "status": status if begun else "completed",
             "result": None if begun else shown,
         }
 
 
 def _annotation(citation: Citation, preceding: int) -> Json:
-    """Return a source; OpenAI's schema requires every field of it."""
+    """Return a citation as an annotation with all fields, which OpenAI's schema requires."""
     start = preceding + (citation.start or 0)
     return {
         "type": "url_citation",
@@ -227,14 +227,11 @@ def _annotation(citation: Citation, preceding: int) -> Json:
 
 
 def _log_prob(entry: Mapping[str, JsonValue]) -> Json:
-    others = entry.get("top_logprobs")
+    stated = entry.get("top_logprobs")
+    alternatives = stated if isinstance(stated, list) else []
     return {
         **_token(entry),
-        "top_logprobs": [
-            _token(other)
-            for other in (others if isinstance(others, list) else ())
-            if isinstance(other, dict)
-        ],
+        "top_logprobs": [_token(token) for token in alternatives if isinstance(token, dict)],
     }
 
 

@@ -32,31 +32,31 @@ from tollgate.ingress.shared.preferences import parse_preferences, unknown_prefe
 from tollgate.ingress.validation import validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
-# Codex sends one id a session; requests of a session keep to one endpoint and its cache.
+# Codex sends an id for each session, which keeps the session on one endpoint and its cache.
 _SESSION: Final = "session-id"
 _SESSION_LENGTH_MAX: Final = 256
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOG_PROBS: Final = "message.output_text.logprobs"
-# It always holds, as the first one does.
+# Answers always include sources and encrypted reasoning, so requesting them is not reported.
 _SOURCES: Final = "web_search_call.action.sources"
 _HINTS: Final = {
-    "conversation": "Conversations are not kept: send `previous_response_id`, or the earlier items "
-    "in `input`.",
-    "background": "Nothing runs in the background: leave it out and wait, or stream.",
+    "conversation": "Conversations are not stored: send `previous_response_id`, or the earlier "
+    "items in `input`.",
+    "background": "Background mode is not supported: omit the field and wait, or stream.",
     "prompt": "Templates are not stored: send `instructions` and `input`.",
 }
 
 
 def parse_response_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
-    """Parse a request without reading what is stored, for which it is refused.
+    """Parse a request without stored responses; raise RequestError with the field at fault.
 
-    Raises RequestError with the field at fault.
+    A request that needs a stored response is refused.
     """
     return parse_response_object(decode_object(body), headers, size_bytes=len(body))
 
 
 def parse_response_count(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
-    """Parse a request whose tokens are counted; raise RequestError with the field at fault."""
+    """Parse a request to count tokens; raise RequestError with the field at fault."""
     return parse_response_request(body, headers).request
 
 
@@ -67,66 +67,66 @@ def parse_response_object(
     size_bytes: int,
     turns: StoredTurns | None = None,
 ) -> ParsedCall:
-    """Parse a decoded request, of so many bytes; raise RequestError with the field at fault.
+    """Parse a decoded request of `size_bytes` bytes; raise RequestError with the field at fault.
 
-    `turns` are the stored turns that it takes; None where nothing stored is read.
+    `turns` are the stored turns that the request uses; None if stored responses are not read.
     """
-    asked = validate_object(wire.ResponsesRequest, body, _HINTS)
-    taken = take_items(asked, body["input"], turns)
-    stores = turns is not None and asked.store is not False
-    declared = list(_declared(asked, taken))
+    params = validate_object(wire.ResponsesRequest, body, _HINTS)
+    taken = take_items(params, body["input"], turns)
+    stores = turns is not None and params.store is not False
+    declared = list(_declared(params, taken))
     all_tools, names, left_out = parse_tools(declared)
-    run_by_us = [(path, it) for path, it in declared if isinstance(it, ServerToolType)]
-    server_tools = parse_response_tools(run_by_us, uses_max=asked.max_tool_calls)
+    run_by_us = [(path, tool) for path, tool in declared if isinstance(tool, ServerToolType)]
+    server_tools = parse_response_tools(run_by_us, uses_max=params.max_tool_calls)
     offered = CallableTools(own=all_tools, server=server_tools)
-    tools, choice = parse_tool_choice(asked.tool_choice, offered, names)
-    preferences = parse_preferences(asked)
+    tools, choice = parse_tool_choice(params.tool_choice, offered, names)
+    preferences = parse_preferences(params)
     session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
     if preferences.session_id is None and session:
         preferences = replace(preferences, session_id=session)
-    wants_log_probs = bool(asked.top_logprobs) or _LOG_PROBS in (asked.include or ())
+    wants_log_probs = bool(params.top_logprobs) or _LOG_PROBS in (params.include or ())
     request = GenerationRequest(
-        model=asked.model,
-        messages=parse_input(taken.items, asked.instructions, names),
+        model=params.model,
+        messages=parse_input(taken.items, params.instructions, names),
         tools=tools.own,
         server_tools=tools.server,
         documents=parse_response_reading(run_by_us),
         tool_choice=choice,
-        parallel_tool_calls=asked.parallel_tool_calls if tools.own or tools.server else None,
-        output_tokens_max=asked.max_output_tokens,
+        parallel_tool_calls=params.parallel_tool_calls if tools.own or tools.server else None,
+        output_tokens_max=params.max_output_tokens,
         sampling=parse_sampling(
-            asked,
+            params,
             logprobs=True if wants_log_probs else None,
-            top_logprobs=asked.top_logprobs or None,
+            top_logprobs=params.top_logprobs or None,
         ),
-        output_format=_output_format(asked.text),
-        reasoning=_reasoning(asked.reasoning),
-        guided=parse_guided(asked),
-        native=_native(asked),
-        prompt_cache_key=asked.prompt_cache_key,
-        service_tier=asked.service_tier,
-        user=asked.user or asked.safety_identifier,
-        metadata=asked.metadata or {},
+        output_format=_output_format(params.text),
+        reasoning=_reasoning(params.reasoning),
+        guided=parse_guided(params),
+        native=_native(params),
+        prompt_cache_key=params.prompt_cache_key,
+        service_tier=params.service_tier,
+        user=params.user or params.safety_identifier,
+        metadata=params.metadata or {},
         preferences=preferences,
         size_bytes=size_bytes + taken.added_bytes,
     )
     run_here = [tool.id for tool in tools.server]
     return ParsedCall(
         request=request,
-        stream=bool(asked.stream),
-        ignored=printable_names([*left_out, *_unknown(asked, taken, run_here, stores=stores)]),
-        repeated=repeated_fields(asked, [tool for _, tool in declared]),
+        stream=bool(params.stream),
+        ignored=printable_names([*left_out, *_unknown(params, taken, run_here, stores=stores)]),
+        repeated=repeated_fields(params, [tool for _, tool in declared]),
         namespaces=names.namespaced,
         stored_input=taken.stored_form if stores else None,
-        client_metadata=asked.client_metadata or {},
+        client_metadata=params.client_metadata or {},
     )
 
 
 def _declared(
-    asked: wire.ResponsesRequest, taken: TakenItems
+    params: wire.ResponsesRequest, taken: TakenItems
 ) -> Iterator[tuple[str, tool_models.Tool]]:
-    """Yield the tools of the request and of its items, with the path of their list."""
-    for number, tool in enumerate(asked.tools or ()):
+    """Yield the path and the tool for all tools of the request and of its input items."""
+    for number, tool in enumerate(params.tools or ()):
         yield f"tools[{number}].type", tool
     for path, item in taken.items:
         if isinstance(item, input_items.AddedToolsItem):
@@ -157,47 +157,47 @@ def _reasoning(stated: wire.ReasoningFields | None) -> ReasoningOptions | None:
     return ReasoningOptions(effort=stated.effort)
 
 
-def _native(asked: wire.ResponsesRequest) -> NativeOptions | None:
-    """Return what only OpenAI's format knows of a request, None for nothing."""
+def _native(params: wire.ResponsesRequest) -> NativeOptions | None:
+    """Return the options that only OpenAI's format has; None if the request has none."""
     fields: dict[str, Any] = {}
-    if asked.text is not None and asked.text.verbosity is not None:
-        fields["text.verbosity"] = asked.text.verbosity
-    reasoning = asked.reasoning
+    if params.text is not None and params.text.verbosity is not None:
+        fields["text.verbosity"] = params.text.verbosity
+    reasoning = params.reasoning
     summary = reasoning.summary if reasoning else None
-    # Beside an effort, `auto` is what every provider's answer has anyway.
+    # With an effort, every provider's answer has a summary, so `auto` needs no native option.
     is_usual = reasoning is not None and reasoning.effort is not None and summary == "auto"
     if summary not in (None, "none") and not is_usual:
         fields["reasoning.summary"] = summary
-    if asked.truncation == "auto":
+    if params.truncation == "auto":
         fields["truncation"] = "auto"
     return NativeOptions(wire_format=_WIRE_FORMAT, fields=fields) if fields else None
 
 
 def _unknown(
-    asked: wire.ResponsesRequest,
+    params: wire.ResponsesRequest,
     taken: TakenItems,
     run_here: Collection[ServerToolId | None],
     *,
     stores: bool,
 ) -> Iterator[str]:
-    yield from extra_fields(asked)
-    yield from unknown_preferences(asked)
-    if asked.max_tool_calls and len(run_here) > 1:
-        # Of each tool no more run; of all together it may be more.
+    yield from extra_fields(params)
+    yield from unknown_preferences(params)
+    if params.max_tool_calls and len(run_here) > 1:
+        # The limit is applied to each tool, so several tools together may exceed the limit.
         yield "max_tool_calls"
-    if asked.store and not stores:
+    if params.store and not stores:
         yield "store"
-    for name in asked.include or ():
+    for name in params.include or ():
         if name not in (_ENCRYPTED, _LOG_PROBS, _SOURCES):
             yield f"include:{name}"
-    if asked.text is not None:
-        yield from extra_fields(asked.text, "text.")
-        if asked.text.format is not None:
-            yield from extra_fields(asked.text.format, "text.format.")
-    if asked.reasoning is not None:
-        yield from extra_fields(asked.reasoning, "reasoning.")
-    if isinstance(asked.tool_choice, tool_models.AllowedTools):
-        for tool in asked.tool_choice.tools:
+    if params.text is not None:
+        yield from extra_fields(params.text, "text.")
+        if params.text.format is not None:
+            yield from extra_fields(params.text.format, "text.format.")
+    if params.reasoning is not None:
+        yield from extra_fields(params.reasoning, "reasoning.")
+    if isinstance(params.tool_choice, tool_models.AllowedTools):
+        for tool in params.tool_choice.tools:
             if tool.type not in ("function", "custom") and tool_of_type(tool.type) not in run_here:
                 yield f"tool_choice.tools[]:{tool.type}"
     for _ in taken.left_out:

@@ -1,4 +1,4 @@
-"""Reasoning of an answer as items: OpenAI's own stands as it is, all other is packed."""
+"""Reasoning as output items: OpenAI's own is unchanged, that of other signers is packed."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tollgate.ingress.shared.signatures import Packed, pack
 
 
 def owns(provenance: Provenance | None) -> bool:
-    """Return whether a reasoning begins as OpenAI's own, whose items have OpenAI's ids."""
+    """Return True if OpenAI signed the reasoning, whose item then keeps OpenAI's id."""
     return (
         provenance is not None
         and provenance.signer == OPENAI
@@ -22,12 +22,12 @@ def owns(provenance: Provenance | None) -> bool:
 
 
 def proof_of_call(call_id: str, provenance: Provenance) -> str:
-    """Return the sealed content that carries what the signer of a call needs back."""
+    """Return the encrypted content that contains the signer's data on a call."""
     return pack(Packed(provenance=provenance, call_id=call_id))
 
 
 class ReasoningItem(ItemBase):
-    """A thought: a piece for each part with text, and what its signer needs back."""
+    """A reasoning item: a piece for each part with text, and the signer's data."""
 
     def __init__(self, index: int, id_: str) -> None:
         super().__init__(index, id_)
@@ -120,16 +120,12 @@ class ReasoningItem(ItemBase):
             self._has_data = provenance.data is not None
 
     def _seal(self, provenance: Provenance) -> str:
-        """Return OpenAI's own content as it stands, and pack what anyone else needs back."""
+        """Return OpenAI's own encrypted content unchanged, and other signers' data packed."""
         if provenance.data and provenance == Provenance(
             signer=OPENAI, id=self.id, data=provenance.data
         ):
             return provenance.data
         return pack(Packed(provenance=provenance))
-
-
-def _source(provenance: Provenance) -> tuple[str | None, str | None]:
-    return provenance.signer, provenance.id
 
 
 def _summary(text: str) -> Json:

@@ -1,7 +1,7 @@
 """Renders an answer in OpenAI's Responses format: a stream of events, or one whole response.
 
-A stream is `response.created`, `response.in_progress`, the items, and the whole response once more
-in its last event. https://platform.openai.com/docs/api-reference/responses (2026-11-22)
+A stream consists of `response.created`, `response.in_progress`, the items, and a last event with
+the whole response. https://platform.openai.com/docs/api-reference/responses (2026-11-22)
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from tollgate.ingress.responses.errors import error_event, response_error
 from tollgate.ingress.responses.output import OutputWriter
 from tollgate.ingress.shared.accounts import render_accounts
 
-# OpenAI's values; clients validate them, so a tier that only its provider knows is left out.
+# OpenAI's values. Clients validate this field, so other providers' tiers are left out.
 _SERVICE_TIERS: Final = frozenset(
     {"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"}
 )
@@ -44,7 +44,7 @@ _INCOMPLETE: Final[dict[Finish, str]] = {
 
 
 class ResponseRenderer:
-    """Renders one reply as events, or as one response."""
+    """Renders one reply as a stream of events, or as one response."""
 
     def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
         self._served = served
@@ -67,7 +67,7 @@ class ResponseRenderer:
         )[:-1]
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event; an event without frames gives no bytes."""
+        """Render one event; return no bytes for an event without frames."""
         match event:
             case PartStart() | PartDelta() | PartNote() | PartEnd():
                 return self._writer.feed(event)
@@ -88,7 +88,7 @@ class ResponseRenderer:
         return self._writer.frame(f"response.{kind}", b'"response":' + whole)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the events that end a stream which failed after the commit point."""
+        """Render the last events of a stream that failed after the commit point."""
         state: dict[str, JsonValue] = {
             "status": "failed",
             "store": False,
@@ -97,7 +97,7 @@ class ResponseRenderer:
             "output": [*self._writer.output],
         }
         begun = self._begin()
-        told = self._writer.frame(
+        error_frame = self._writer.frame(
             "error", to_json(error_event(error, self._served.generation_id))[1:-1]
         )
         failed = b'"response":%b,%b,%b}' % (
@@ -105,7 +105,7 @@ class ResponseRenderer:
             to_json(state)[1:-1],
             self._accounts(record),
         )
-        return begun + told + self._writer.frame("response.failed", failed)
+        return begun + error_frame + self._writer.frame("response.failed", failed)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed."""
@@ -117,7 +117,7 @@ class ResponseRenderer:
         return OutputWriter(self._served.generation_id, self._namespaces, is_stored=self._is_stored)
 
     def _begin(self) -> bytes:
-        """Return the first events, unless they were sent."""
+        """Return the first events of the stream, or no bytes if they were sent."""
         if self._has_begun:
             return b""
         self._has_begun = True
@@ -135,7 +135,7 @@ class ResponseRenderer:
     ) -> bytes:
         reason = _INCOMPLETE.get(finish)
         state: dict[str, JsonValue] = {
-            # A response that could not be stored names the field as one without effect.
+            # `adapted` contains "store" if the response could not be stored.
             "store": self._is_stored and "store" not in record.adapted,
             "status": "incomplete" if reason else "completed",
             "error": None,

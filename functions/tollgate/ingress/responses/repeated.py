@@ -1,4 +1,4 @@
-"""The fields of a request that a response repeats, as OpenAI's schema of responses has them."""
+"""The fields of a request that a response repeats, in the form of OpenAI's schema."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
@@ -10,23 +10,23 @@ from tollgate.ingress.responses.wire.server_tool_models import ServerToolType
 _Json = dict[str, Any]
 
 
-def repeated_fields(asked: wire.ResponsesRequest, declared: Iterable[tool_models.Tool]) -> _Json:
-    """Return the fields; tools that do not run here are not among them."""
-    text = asked.text
-    reasoning = asked.reasoning
+def repeated_fields(params: wire.ResponsesRequest, declared: Iterable[tool_models.Tool]) -> _Json:
+    """Return the fields that the response repeats; of tools, only those that the caller runs."""
+    text = params.text
+    reasoning = params.reasoning
     summary = reasoning.summary if reasoning else None
     format_ = text.format if text else None
     shown: _Json = {
-        "instructions": asked.instructions,
-        "max_output_tokens": asked.max_output_tokens,
-        "metadata": asked.metadata or {},
-        "parallel_tool_calls": asked.parallel_tool_calls is not False,
-        "previous_response_id": asked.previous_response_id,
+        "instructions": params.instructions,
+        "max_output_tokens": params.max_output_tokens,
+        "metadata": params.metadata or {},
+        "parallel_tool_calls": params.parallel_tool_calls is not False,
+        "previous_response_id": params.previous_response_id,
         "reasoning": {
             "effort": reasoning.effort if reasoning else None,
             "summary": None if summary == "none" else summary,
         },
-        "temperature": asked.temperature,
+        "temperature": params.temperature,
         "text": {
             "format": (
                 {"type": "text"}
@@ -34,23 +34,23 @@ def repeated_fields(asked: wire.ResponsesRequest, declared: Iterable[tool_models
                 else format_.model_dump(by_alias=True, exclude_none=True)
             )
         },
-        "tool_choice": _choice(asked),
+        "tool_choice": _choice(params),
         "tools": list(_tools(declared)),
-        "top_logprobs": asked.top_logprobs or 0,
-        "top_p": asked.top_p,
-        "truncation": asked.truncation or "disabled",
+        "top_logprobs": params.top_logprobs or 0,
+        "top_p": params.top_p,
+        "truncation": params.truncation or "disabled",
     }
     if text is not None and text.verbosity is not None:
         shown["text"]["verbosity"] = text.verbosity
     for name in ("prompt_cache_key", "safety_identifier", "user"):
-        value = getattr(asked, name)
+        value = getattr(params, name)
         if value is not None:
             shown[name] = value
     return shown
 
 
-def _choice(asked: wire.ResponsesRequest) -> Any:
-    choice = asked.tool_choice
+def _choice(params: wire.ResponsesRequest) -> Any:
+    choice = params.tool_choice
     if choice is None or isinstance(choice, str):
         return choice or "auto"
     return choice.model_dump(exclude_none=True)

@@ -1,7 +1,7 @@
-"""Runs of the gateway's tools as items of an answer, in the forms of tools that OpenAI runs.
+"""Runs of the gateway's tools as output items, in the form of tools that OpenAI runs.
 
-A search and a page that was read are `web_search_call`; a tool for which OpenAI has no type is
-`mcp_call`, whose server is the gateway: clients show it, and none tries to run it.
+Searches and fetched pages become `web_search_call`. For other tools OpenAI has no type, so their
+runs become `mcp_call` with the gateway as server, which clients show and never run themselves.
 https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
 """
 
@@ -23,14 +23,14 @@ from tollgate.ingress.shared.tool_runs import (
 
 
 def run_item(place: int, suffix: str, run: ServerToolRun) -> "SearchItem | ToolRunItem":
-    """Return the item of a run."""
+    """Return the output item for a run."""
     if run.tool in ("web_search", "web_fetch"):
         return SearchItem(place, f"ws_{suffix}", run)
     return ToolRunItem(place, f"mcp_{suffix}", run)
 
 
 class _RunItem(ItemBase):
-    """A run, and its result when it has ended."""
+    """The base of items for runs, which keeps the run's result."""
 
     comes_whole = True
 
@@ -56,7 +56,7 @@ class _RunItem(ItemBase):
 
 
 class SearchItem(_RunItem):
-    """A search of the web, or a page of it that was read."""
+    """A web search, or a web page that was read."""
 
     @override
     def start(self, index: int, part: Part) -> Iterator[Event]:
@@ -65,7 +65,7 @@ class SearchItem(_RunItem):
         yield self.event("web_search_call.searching")
 
     def close(self) -> Iterator[Event]:
-        # OpenAI has no event for a search that failed: the item says so.
+        # OpenAI has no event for a failed search, so only the item's status shows the failure.
         if self._result.error is None:
             yield self.event("web_search_call.completed")
 
@@ -98,7 +98,7 @@ class ToolRunItem(_RunItem):
     def start(self, index: int, part: Part) -> Iterator[Event]:
         self.open_parts.add(index)
         yield self.event("mcp_call.in_progress")
-        # OpenAI's item begins without arguments, and pydantic-ai holds it to that.
+        # OpenAI's item begins without arguments, and pydantic-ai relies on that.
         yield self.event("mcp_call_arguments.delta", delta=self._run.arguments)
         yield self.event("mcp_call_arguments.done", arguments=self._run.arguments)
 

@@ -1,4 +1,4 @@
-"""Parses the tools of a Responses request that the gateway can run."""
+"""Parses the tools in a Responses request that the gateway can run."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,9 +21,9 @@ from tollgate.ingress.shared.server_tool_options import (
 def parse_response_tools(
     declared: Iterable[tuple[str, wire.ServerToolType]], *, uses_max: int | None
 ) -> tuple[ServerTool, ...]:
-    """Return the tools, each with the path of its type; RequestError for one that comes twice.
+    """Return the declared tools that the gateway runs, each limited to `uses_max` uses.
 
-    None runs more often than `uses_max`.
+    `declared` has each tool with the path of its type. Raises RequestError for a repeated tool.
     """
     tools = require_each_once(
         _tool(path, tool, id_)
@@ -46,7 +46,7 @@ def _within(tool: ServerTool, uses_max: int) -> ServerTool:
 def parse_response_reading(
     declared: Iterable[tuple[str, wire.ServerToolType]],
 ) -> DocumentOptions | None:
-    """Return the options of reading documents; RequestError if they come twice."""
+    """Return the options of reading documents; raise RequestError if there are several."""
     return require_one_reading(
         [
             DocumentOptions(engine=tool.engine, pages_max=tool.pages_max, field=path)
@@ -57,7 +57,7 @@ def parse_response_reading(
 
 
 def is_offline(tool: wire.ServerToolType) -> bool:
-    """Return whether a search must not reach the web: no engine here has pages of its own."""
+    """Return True if a search must not reach the web, which the gateway's engines cannot do."""
     return tool.external_web_access is False
 
 

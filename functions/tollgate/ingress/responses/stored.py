@@ -1,7 +1,7 @@
-"""Stored responses: their form, and the items that a later request takes from them.
+"""Stored responses: their encoding, and the items that later requests take from them.
 
-A response is stored with all of its input, earlier turns included, so that one read has a
-conversation. The id of an item names the generation that stored it.
+A response is stored with its whole input, earlier turns included, so one read returns the whole
+conversation. The id of an item contains the id of the generation with which the item was stored.
 """
 
 import re
@@ -23,13 +23,13 @@ from tollgate.ingress.shared.media import field_refusal
 
 PREVIOUS: Final = "previous_response_id"
 _STORE_OR_SEND: Final = (
-    "switch that on with `tollgate keys update NAME --response-days 7`, or send the earlier items "
-    "themselves, which clients do with `store: false`"
+    "switch storage on with `tollgate keys update NAME --response-days 7`, or send the earlier "
+    "items themselves, which clients do with `store: false`"
 )
 HOW_TO_STORE: Final = f"Responses of this key are not stored: {_STORE_OR_SEND}."
 _RESPONSE_ID: Final = "resp_"
 _ITEM_ID: Final = re.compile(r"[a-z]+_(?P<generation>.{15})_i?[0-9]{1,6}", re.ASCII)
-# The beginnings of OpenAI's ids, by the type of an item.
+# Prefixes of OpenAI's item ids, by the type of the item.
 _PREFIXES: Final[Mapping[str, str]] = {
     "custom_tool_call": "ctc",
     "custom_tool_call_output": "ctco",
@@ -41,11 +41,11 @@ _PREFIXES: Final[Mapping[str, str]] = {
 
 
 class StoredItems(RootModel[list[Item]]):
-    """The items of a stored response, validated as those of a request."""
+    """The items of a stored response, validated like the items of a request."""
 
 
 class StoredResponse(Struct, frozen=True, kw_only=True):
-    """A response as it was sent, and the items of its input, earlier turns included."""
+    """A response as sent, with the items of its input (earlier turns included) and output."""
 
     response: bytes
     input: Sequence[JsonObject]
@@ -53,7 +53,7 @@ class StoredResponse(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Decode a stored response; ValueError if it is corrupt."""
+        """Decode a stored response; raise ValueError if the bytes are corrupt."""
         pieces = msgspec.json.decode(stored, type=_Pieces)
         answer = msgspec.json.decode(pieces.response, type=_Answer)
         return cls(
@@ -78,50 +78,50 @@ class _Answer(Struct, frozen=True):
 
 
 def encode_stored(response: bytes, input_: Sequence[JsonObject]) -> bytes:
-    """Encode a response as it was sent, with the items of its input."""
+    """Encode a response, as sent, with the items of its input."""
     return b'{"response":%b,"input":%b}' % (response, to_json(input_))
 
 
 def _read_items(raws: Iterable[Raw]) -> tuple[JsonObject, ...]:
-    """Decode items; pydantic reads integers of any length, which msgspec does not."""
+    """Decode items with pydantic, which reads integers of any length, unlike msgspec."""
     items = tuple(from_json(bytes(raw)) for raw in raws)
     if not all(isinstance(item, dict) for item in items):
-        raise ValueError("an item is no object")
+        raise ValueError("an item is not an object")
     return items
 
 
 class StoredTurns(Struct, frozen=True, kw_only=True):
-    """The part of stored responses that a request takes."""
+    """The items of stored responses that a request uses."""
 
     earlier: Sequence[JsonObject] = ()
     """The items of the turns before the input."""
     referenced: Mapping[str, JsonObject] = field(default_factory=dict)
-    """Items by their ids, for references."""
+    """The items to which the input refers, by id."""
 
 
 class TakenItems(Struct, frozen=True, kw_only=True):
-    """The items of a request, with those that it takes from stored responses."""
+    """The items of a request, including items from stored responses."""
 
     items: Sequence[tuple[str, Item]]
-    """Every item in order, with the field that it belongs to."""
+    """The items in order, each with the path of its field."""
     stored_form: tuple[JsonObject, ...]
-    """The same items as they are stored."""
+    """The same items in the form in which they are stored."""
     left_out: Sequence[ItemReference]
-    """References to thoughts that are not stored."""
+    """References to reasoning that is not stored."""
     added_bytes: int
-    """The size of the items that were not in the body."""
+    """The size of the items from stored responses, which the body does not contain."""
 
 
 def response_generation(id_: str) -> str | None:
-    """Return the id of the generation that a response's id names, None for any other text."""
+    """Return the generation's id within a response's id; None for any other text."""
     bare = id_.removeprefix(_RESPONSE_ID)
     return bare if id_.startswith(_RESPONSE_ID) and is_id(bare) else None
 
 
 def references_of(input_: object) -> Iterator[tuple[str, str | None]]:
-    """Yield the ids of the items to which an input refers, each with the generation that it names.
+    """Yield the ids of items to which an input refers, each with the generation's id within.
 
-    The input is not validated yet. An id that was not made here names no generation.
+    The input is not validated yet. An id that Tollgate did not create yields None as generation.
     """
     for item in input_ if isinstance(input_, list) else ():
         if not isinstance(item, dict) or item.get("type") not in (None, "item_reference"):
@@ -134,20 +134,20 @@ def references_of(input_: object) -> Iterator[tuple[str, str | None]]:
 
 
 def take_items(
-    asked: wire.ResponsesRequest, raw_input: object, turns: StoredTurns | None
+    params: wire.ResponsesRequest, raw_input: object, turns: StoredTurns | None
 ) -> TakenItems:
-    """Put stored turns before the input, and stored items in place of references.
+    """Return the input with stored turns put before it, and stored items in place of references.
 
-    `turns` is None where nothing stored is read: for a key whose responses are not stored, and for
-    an explanation. Raises RequestError with the field at fault.
+    `turns` is None if stored responses are not read: for a key without storage, and when a route is
+    only explained. Raises RequestError with the field at fault.
     """
-    if turns is None and asked.previous_response_id is not None:
+    if turns is None and params.previous_response_id is not None:
         raise _not_stored(PREVIOUS)
     known = turns or StoredTurns()
     raws: list[JsonObject] = [*known.earlier]
     items = [(PREVIOUS, item) for item in _checked(known.earlier, PREVIOUS)]
-    if isinstance(asked.input, str):
-        raws.append({"type": "message", "role": "user", "content": asked.input})
+    if isinstance(params.input, str):
+        raws.append({"type": "message", "role": "user", "content": params.input})
         items.append(("input", _checked(raws[-1:], "input")[0]))
         return TakenItems(
             items=items, stored_form=tuple(raws), left_out=(), added_bytes=_size(known.earlier)
@@ -155,7 +155,7 @@ def take_items(
     here = {item.get("id") for item in known.earlier}
     left_out: list[ItemReference] = []
     taken: list[JsonObject] = []
-    for number, item in enumerate(asked.input):
+    for number, item in enumerate(params.input):
         path = f"input[{number}]"
         if not isinstance(item, ItemReference):
             items.append((path, item))
@@ -163,13 +163,13 @@ def take_items(
             continue
         if item.id in here:
             continue
-        found = known.referenced.get(item.id)
-        if found is not None:
-            # Named again it is there already: a short body must not repeat a long item without end.
+        stored = known.referenced.get(item.id)
+        if stored is not None:
+            # Each item is inserted once, so that a short body cannot repeat a long item many times.
             here.add(item.id)
-            items.append((path, _checked([found], path)[0]))
-            raws.append(found)
-            taken.append(found)
+            items.append((path, _checked([stored], path)[0]))
+            raws.append(stored)
+            taken.append(stored)
         elif item.is_reasoning:
             left_out.append(item)
         elif turns is None:
@@ -189,7 +189,7 @@ def take_items(
 
 
 def numbered(items: Sequence[JsonObject], generation_id: str) -> tuple[JsonObject, ...]:
-    """Return items as OpenAI lists them: each with a type, an id, and a list as its content."""
+    """Return items as OpenAI lists them, each with a type, an id and its content as a list."""
     return tuple(_numbered(item, f"{generation_id}_i{place}") for place, item in enumerate(items))
 
 
@@ -209,16 +209,16 @@ def _numbered(item: JsonObject, place: str) -> JsonObject:
 
 
 def _checked(items: Sequence[JsonObject], path: str) -> list[Item]:
-    """Return stored items as they are parsed; a later version may know them no more."""
+    """Return parsed stored items; raise RequestError if this version does not support them."""
     try:
         return StoredItems.model_validate(items).root
     except ValidationError as invalid:
-        raise field_refusal(path, "has stored items that are not served") from invalid
+        raise field_refusal(path, "has stored items that are not supported") from invalid
 
 
 def _not_stored(path: str) -> RequestError:
-    """Return a refusal that holds for every key: an explanation reads nothing stored."""
-    what = "needs a stored response, which no explanation reads, nor a key that stores none"
+    """Return a refusal that is true for a key without storage and for an explanation."""
+    what = "needs a stored response, which keys without storage and route explanations cannot read"
     return field_refusal(path, f"{what}: {_STORE_OR_SEND}")
 
 

@@ -1,7 +1,7 @@
-"""Parses the tools of a Responses request, and the choice among them.
+"""Parses the tools and the tool choice of a Responses request.
 
-Tools within a namespace get names of their own, since only OpenAI's servers know namespaces; the
-reply has the namespace and the short name again.
+Only OpenAI's servers know namespaces, so tools within a namespace get unique flat names for
+providers; the reply has the namespace and the short name again.
 """
 
 import hashlib
@@ -20,21 +20,21 @@ from tollgate.ingress.shared.ignored_fields import extra_fields
 from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.wire.request_fields import AnyText
 
-# OpenAI's own limit, which its imitators share.
+# OpenAI's limit, which compatible servers share.
 _NAME_LENGTH_MAX: Final = 64
 _DIGEST_LENGTH: Final = 8
 _BETWEEN: Final = "__"
 
 
 class ToolNames:
-    """The one name that each tool has for providers, in the order in which the names came up."""
+    """The unique names that providers get for tools in namespaces."""
 
     def __init__(self, plain: Collection[str]) -> None:
         self._taken = set(plain)
         self._names: dict[NamespacedName, str] = {}
 
     def name_of(self, name: str, namespace: str | None) -> str:
-        """Return the name of a tool, which no other tool of the request has."""
+        """Return the name of a tool for providers, which is unique within the request."""
         if not namespace:
             return name
         spelled = NamespacedName(namespace=namespace, name=name)
@@ -43,25 +43,25 @@ class ToolNames:
             joined = f"{namespace}{_BETWEEN}{name}"
             if len(joined) > _NAME_LENGTH_MAX or joined in self._taken:
                 digest = hashlib.sha256(f"{namespace}\0{name}".encode()).hexdigest()
-                kept = joined[: _NAME_LENGTH_MAX - _DIGEST_LENGTH - 1]
-                joined = f"{kept}_{digest[:_DIGEST_LENGTH]}"
+                prefix = joined[: _NAME_LENGTH_MAX - _DIGEST_LENGTH - 1]
+                joined = f"{prefix}_{digest[:_DIGEST_LENGTH]}"
             known = self._names[spelled] = joined
             self._taken.add(joined)
         return known
 
     @property
     def namespaced(self) -> dict[str, NamespacedName]:
-        """The namespace and the short name of each tool that has one, by its own name."""
+        """The namespace and short name of each tool in a namespace, by the name for providers."""
         return {name: spelled for spelled, name in self._names.items()}
 
 
 def parse_tools(
     declared: list[tuple[str, wire.Tool]],
 ) -> tuple[tuple[Tool, ...], ToolNames, tuple[str, ...]]:
-    """Return the tools that the caller runs, their names, and the names of what has no effect.
+    """Return the tools that the caller runs, their names, and the names of ignored fields.
 
-    `declared` are tools with the path of their list. RequestError for a tool without which the
-    answer would be wrong.
+    `declared` has each tool with the path of its type. Raises RequestError for a tool that cannot
+    be ignored, because the answer would be wrong without the tool.
     """
     names = ToolNames(
         [
@@ -88,10 +88,7 @@ def parse_tools(
                 ignored += unknown_options(tool)
             case wire.HostedTool(type=stated):
                 if stated in wire.REFUSED_TOOLS:
-                    raise field_refusal(
-                        path,
-                        f"must not be '{stated}': no tool of this type runs here",
-                    )
+                    raise field_refusal(path, f"must not be '{stated}', which is not supported")
                 ignored.append(f"tools[]:{stated}")
             case _:
                 assert_never(tool)
@@ -133,17 +130,17 @@ class CallableTools(Struct, frozen=True, kw_only=True):
 def parse_tool_choice(
     choice: wire.ToolChoice | None, tools: CallableTools, names: ToolNames
 ) -> tuple[CallableTools, ToolChoice | None]:
-    """Return the tools that may be called, and the rule on calls."""
+    """Return the tools that may be called, and the tool choice."""
     match choice:
         case None:
             return tools, None
         case wire.AllowedTools(mode=mode):
             wanted = set(_allowed(choice, tools, names))
-            kept = CallableTools(
+            allowed = CallableTools(
                 own=tuple(tool for tool in tools.own if tool.name in wanted),
                 server=tuple(tool for tool in tools.server if tool.id in wanted),
             )
-            return kept, _rule(mode, kept, "tool_choice.mode")
+            return allowed, _rule(mode, allowed, "tool_choice.mode")
         case wire.ChosenTool():
             name = _chosen(choice, tools, names, "tool_choice")
             return tools, ToolChoice(mode="named", name=name)
@@ -157,7 +154,7 @@ def _rule(mode: str, tools: CallableTools, path: str) -> ToolChoice | None:
     if tools.own or tools.server:
         return ToolChoice(mode=mode)  # type: ignore[arg-type]
     if mode == "required":
-        raise field_refusal(path, "must not be 'required' without a tool that runs here")
+        raise field_refusal(path, "must not be 'required' without a supported tool")
     return None
 
 
@@ -173,7 +170,7 @@ def _chosen(chosen: wire.ChosenTool, tools: CallableTools, names: ToolNames, pat
         return server_tool
     if chosen.type not in ("function", "custom"):
         raise field_refusal(
-            f"{path}.type", f"must be 'function' or 'custom': '{chosen.type}' does not run here"
+            f"{path}.type", f"must be 'function' or 'custom': '{chosen.type}' is not available"
         )
     name = names.name_of(chosen.name or "", chosen.namespace)
     if all(tool.name != name for tool in tools.own):
@@ -182,6 +179,6 @@ def _chosen(chosen: wire.ChosenTool, tools: CallableTools, names: ToolNames, pat
 
 
 def _server_tool(chosen: wire.ChosenTool, tools: CallableTools) -> str | None:
-    """Return the tool of the gateway's that a choice names by its type, None if it names none."""
+    """Return the gateway's tool that a choice names by type; None for any other choice."""
     id_ = tool_of_type(chosen.type)
     return id_ if any(tool.id == id_ for tool in tools.server) else None

@@ -1,1 +1,1 @@
-"""Code of two or more client formats."""
+"""Code that two or more client formats share."""

@@ -1,6 +1,6 @@
-"""Renders usage, price and routing of a reply, as OpenAI's formats and ours show them.
+"""Renders the accounts of a reply: usage, price and routing, in the fields of all formats.
 
-`CompletionFrames` puts them at the end of completions, of chat and of text.
+`CompletionFrames` is the base that chat completions and legacy completions share.
 """
 
 from abc import ABC, abstractmethod
@@ -29,9 +29,9 @@ def render_accounts(
     tells_routing: bool,
     usage: dict[str, JsonValue] | None = None,
 ) -> bytes:
-    """Render usage, and the facts that a whole reply has in its headers, without outer braces.
+    """Render usage and the facts that whole replies have in headers, without outer braces.
 
-    `usage` is the format's own object; without it, it is that of chat completions.
+    `usage` is the format's own object; None means the usage object of chat completions.
     """
     accounts: dict[str, JsonValue] = {
         "model_used": record.model,
@@ -44,7 +44,7 @@ def render_accounts(
         accounts["adapted"] = list(record.adapted)
     if tells_routing:
         accounts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
-    # Amounts are written digit by digit: a float cannot hold every nano-dollar.
+    # Amounts are written as exact decimals, because a float cannot hold every nano-dollar.
     cost = record.cost_nano_usd
     return b'"usage":%b,"cost":%b},"credits_used":%b,%b' % (
         to_json(usage or _usage(record.usage))[:-1],
@@ -55,7 +55,7 @@ def render_accounts(
 
 
 class CompletionFrames(ABC):
-    """The base of renderers of completions: the head of each frame, and the end of a reply."""
+    """The base of the renderers of completions: the head of each frame, and the end of a reply."""
 
     def __init__(
         self,
@@ -80,10 +80,10 @@ class CompletionFrames(ABC):
         return b"%b,%b}\n\n%b" % (frame, self._accounts(record), _DONE)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the frames that end a stream which failed after the commit point.
+        """Render the last frames of a stream that failed after the commit point.
 
-        They have no `choices`: beside them, some clients show the fragment as a complete answer
-        (C33).
+        The frame has no `choices`, because some clients would then ignore its error and show the
+        fragment as a complete answer (C33).
         """
         broken = to_json(openai_error(error, self._served.generation_id))
         accounts = self._accounts(record)
@@ -91,15 +91,16 @@ class CompletionFrames(ABC):
 
     @abstractmethod
     def _envelope(self, started: Started, *, streamed: bool) -> dict[str, JsonValue]:
-        """Return the fields with which a frame begins, or a whole reply."""
+        """Return the first fields of a frame (`streamed`) or of a whole reply."""
 
     def _frame_head(self, started: Started) -> bytes:
         return b"data: " + to_json(self._envelope(started, streamed=True))[:-1]
 
     def _finish_frame(self, frame: bytes) -> bytes:
-        """End the finish frame of a choice; with `usage_on_finish`, return the one before it.
+        """Complete the finish frame of a choice and return it.
 
-        `close` then sends the last one, with the usage.
+        With `usage_on_finish`, hold this frame back and return the finish frame of the previous
+        choice; `close` adds the usage to the last one.
         """
         if self._usage_on_finish:
             frame, self._finish = self._finish, frame

@@ -12,7 +12,7 @@ _GUIDED: Final = tuple(get_annotations(GuidedDecoding))
 def parse_sampling(
     fields: SamplingFields, *, logprobs: bool | None, top_logprobs: int | None
 ) -> Sampling:
-    """Return the sampling parameters; all but the log probabilities have one name everywhere."""
+    """Return the sampling parameters; only log probabilities are named differently by format."""
     stop = fields.stop or ()
     stated = {
         name: value
@@ -25,6 +25,6 @@ def parse_sampling(
 
 
 def parse_guided(fields: GuidedDecoding) -> JsonObject:
-    """Return the fields that only servers like vLLM know, by their own names."""
+    """Return the stated fields that only servers like vLLM know, by their names on the wire."""
     stated: dict[str, Any] = {name: getattr(fields, name) for name in _GUIDED}
     return {name: value for name, value in stated.items() if value is not None}

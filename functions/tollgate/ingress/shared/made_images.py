@@ -1,8 +1,8 @@
-"""Shows pictures of an answer as text, in formats whose answers have no place for them."""
+"""Renders generated pictures as text, for formats that have no field for pictures."""
 
 from tollgate.core.content import MadeImage
 
 
 def image_markdown(image: MadeImage) -> str:
-    """Return the picture as Markdown, which holds its bytes."""
+    """Return the picture as Markdown; the link is usually a data URL with the picture's bytes."""
     return f"![image]({image.url})"

@@ -1,4 +1,4 @@
-"""Parses media in the spellings that client formats share: data URLs, base64 and addresses."""
+"""Parses media in the notations that client formats share: data URLs, base64 and URLs."""
 
 import binascii
 import re
@@ -15,7 +15,8 @@ from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
 MEDIA_PARTS_MAX: Final = 128
 MEDIA_BYTES_MAX: Final = 20 * 1024 * 1024
 
-# https://www.rfc-editor.org/rfc/rfc2397; the type is only claimed, so its form is not checked.
+# https://www.rfc-editor.org/rfc/rfc2397. The syntax of the media type is not checked, because the
+# type is detected from the content where that is possible.
 DATA_URL: Final = re.compile(r"data:([^,]{0,255}?)(;base64)?,", re.IGNORECASE)
 WORDS: Final[dict[MediaKind, str]] = {
     "image": "a PNG, JPEG, GIF or WebP picture",
@@ -25,7 +26,7 @@ WORDS: Final[dict[MediaKind, str]] = {
 
 
 def parse_cache_mark(mark: CacheControl | None) -> CacheMark | None:
-    """Return the mark up to which the caller wants the prompt cached."""
+    """Return the mark that ends a part of the prompt which the caller wants cached."""
     return None if mark is None else CacheMark(lifetime=mark.ttl or "5m")
 
 
@@ -35,11 +36,11 @@ class MediaCount(Struct):
     media: int = 0
 
     def add(self, path: str) -> None:
-        """Count one more part; raise RequestError if that is too many."""
+        """Count one more part; raise RequestError if there are too many."""
         self.media += 1
         if self.media > MEDIA_PARTS_MAX:
             raise field_refusal(
-                path, f"is more than the {MEDIA_PARTS_MAX} images, recordings and files allowed"
+                path, f"exceeds the limit of {MEDIA_PARTS_MAX} images, recordings and files"
             )
 
 
@@ -52,16 +53,16 @@ def parse_inline(data: str, claimed: str | None, path: str) -> InlineMedia:
         claimed, text = head[1] or claimed, data[head.end() :]
     else:
         claimed, text = head[1] or claimed, _in_base64(data[head.end() :])
-    found = detect_media_type(decode_content(text, path), claimed)
-    if found is None:
+    media_type = detect_media_type(decode_content(text, path), claimed)
+    if media_type is None:
         raise field_refusal(path, "must be an image, a recording or a document of a known type")
-    return InlineMedia(media_type=found, base64=text)
+    return InlineMedia(media_type=media_type, base64=text)
 
 
 def base64_of(data: str) -> str:
-    """Return the base64 of a data URL; any other text as it is.
+    """Return the base64 of a data URL; return any other text unchanged.
 
-    The text is matched at its beginning alone: a search of megabytes would take minutes.
+    The pattern is matched only at the beginning, because a search through megabytes takes minutes.
     """
     head = DATA_URL.match(data)
     return data[head.end() :] if head else data
@@ -72,25 +73,25 @@ def _in_base64(escaped: str) -> str:
 
 
 def decode_content(text: str, path: str, bytes_max: int = MEDIA_BYTES_MAX) -> bytes:
-    """Decode base64 of so many bytes at most; raise RequestError with the field at fault."""
+    """Decode base64; raise RequestError if it is malformed, empty or above `bytes_max` bytes."""
     if len(text) * 3 // 4 > bytes_max:
         raise field_refusal(path, f"must be at most {bytes_max} bytes")
     try:
-        found = decode_base64(text)
+        content = decode_base64(text)
     except NotBase64 as invalid:
         raise field_refusal(path, "must be base64, padded and without line breaks") from invalid
-    if not found:
+    if not content:
         raise field_refusal(path, "must not be empty")
-    return found
+    return content
 
 
 def parse_file_id(file_id: str, path: str) -> FileReference:
-    """Return an uploaded file by its id; the engine finds out whether there is one."""
+    """Return a reference to an uploaded file; the engine checks that the file exists."""
     return FileReference(id=file_id, field=f"{path}.file_id")
 
 
 def parse_address(url: str, path: str) -> MediaUrl:
-    """Return an http(s) URL; its target is checked by the guard that fetches it."""
+    """Return an http(s) URL; the guard that fetches the URL checks the target address."""
     if len(url) > URL_LENGTH_MAX:
         raise field_refusal(path, f"must have at most {URL_LENGTH_MAX} characters")
     if not _is_address(url):
@@ -109,5 +110,5 @@ def _is_address(url: str) -> bool:
 
 
 def field_refusal(path: str, what: str) -> RequestError:
-    """Return the error of a field at fault; `what` completes the sentence that its name begins."""
+    """Return the error of a field; `what` completes a sentence that begins with the field."""
     return RequestError(ErrorCode.INVALID_REQUEST, f"{path} {what}.", param=path)

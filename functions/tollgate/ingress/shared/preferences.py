@@ -29,13 +29,13 @@ def parse_preferences(fields: RoutingFields) -> RoutingPreferences:
 
 
 def unknown_fields(fields: RoutingFields) -> Iterator[str]:
-    """Yield the names of the request's own fields, and of preferences, that have no effect."""
+    """Yield the names of undeclared fields of the request and of its preferences."""
     yield from extra_fields(fields)
     yield from unknown_preferences(fields)
 
 
 def unknown_preferences(fields: RoutingFields) -> Iterator[str]:
-    """Yield the names of preferences that have no effect."""
+    """Yield the names of undeclared preferences."""
     if fields.provider is None:
         return
     for name, value in (fields.provider.model_extra or {}).items():

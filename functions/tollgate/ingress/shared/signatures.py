@@ -1,7 +1,8 @@
-"""Packs the data that a signer needs back into the one text that a client format has for it.
+"""Packs a signer's data into the one text field that a client format has for signatures.
 
-Clients return that text untouched; what was packed for another signer than the format's own is
-unpacked when it comes back.
+A signer is the provider that checks its own reasoning when a client sends that reasoning back.
+Clients return the field untouched; data of signers other than the format's own is packed into the
+field, and unpacked when it comes back.
 """
 
 import binascii
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from tollgate.core.content import Provenance
 
-# No signature of a provider's own begins so: they are base64 of something that begins otherwise.
+# Signatures of providers never have this prefix, because they are base64, which has no dots.
 _PREFIX: Final = "tollgate1."
 
 
@@ -21,25 +22,25 @@ class Packed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     provenance: Provenance
     call_id: str | None = None
-    """The call that the provenance belongs to; None if it is the carrying part's own."""
+    """The call that the provenance belongs to; None if it belongs to the part with the text."""
 
 
 def pack(packed: Packed) -> str:
-    """Return a text that carries what a signer needs back."""
+    """Return a text that contains the signer's data."""
     encoded = binascii.b2a_base64(msgspec.json.encode(packed), newline=False)
     return _PREFIX + encoded.decode()
 
 
 def is_packed(text: str) -> bool:
-    """Return whether a text was packed here; any other text is a provider's own."""
+    """Return True if `pack` wrote the text; any other text is a provider's own signature."""
     return text.startswith(_PREFIX)
 
 
 def unpack(text: str) -> Packed | None:
-    """Return what a packed text carries; None if a client changed it."""
+    """Return the content of a packed text; None if a client has damaged the text."""
     try:
         encoded = binascii.a2b_base64(text.removeprefix(_PREFIX), strict_mode=True)
         return msgspec.json.decode(encoded, type=Packed)
     except (ValueError, RecursionError):
-        # What nobody reads inside may be nested deeper than the decoder goes.
+        # A forged text may be nested deeper than the decoder allows (RecursionError).
         return None

@@ -1,7 +1,7 @@
-"""Runs of the gateway's tools as client formats share them: their results, and what comes back.
+"""Runs of the gateway's tools in client formats: rendering their results and reading them back.
 
-A client that sends a run back gives the model its call and its result again. Both are text that the
-caller could have written itself, so that nothing in them is trusted.
+A client sends a run back so that the model sees the call and the result again. The caller could
+have written both texts, so neither is trusted.
 """
 
 import binascii
@@ -18,14 +18,14 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.request import ToolMessage
 from tollgate.core.server_tools import RunResult
 
-# The name of the gateway where a format names the server that ran a tool.
+# The gateway's name in formats that name the server which ran a tool.
 SERVER_LABEL: Final = "tollgate"
 _PREFIX: Final = "tollgate-run1."
 _UNFINISHED: Final = RunResult(error="unavailable")
 
 
 class FinishedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run with the text that the model was given, as the next request needs it."""
+    """A run with the text that the model got as result, for the next request."""
 
     id: str
     tool: ServerToolId
@@ -35,12 +35,12 @@ class FinishedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def call(self) -> ToolCall:
-        """The run as a call of the model's."""
+        """The model's call that started the run."""
         return ToolCall(id=self.id, name=self.tool, arguments=self.arguments or "{}")
 
     @property
     def result(self) -> ToolMessage:
-        """The result of that call."""
+        """The message with the result of the call."""
         text = self.text or (f"The tool failed: {self.error}." if self.error else "")
         return ToolMessage(
             call_id=self.id, content=(Text(text=text),), failed=self.error is not None
@@ -48,14 +48,14 @@ class FinishedRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def run_result(notes: Iterable[Note]) -> RunResult:
-    """Return the result among the notes on a run."""
+    """Return the result among the notes on a run; a run without a result has failed."""
     return next((note for note in notes if isinstance(note, RunResult)), _UNFINISHED)
 
 
 def finished_run(run: ServerToolRun, result: RunResult, id_: str) -> FinishedRun:
-    """Return a run as the next request needs it, by the id that it has in a format.
+    """Return a finished run for the next request; `id_` is the run's id in the client's format.
 
-    Content that is no text is left out.
+    Content other than text is left out.
     """
     text = "".join(part.text for part in result.content if isinstance(part, Text))
     return FinishedRun(
@@ -64,7 +64,7 @@ def finished_run(run: ServerToolRun, result: RunResult, id_: str) -> FinishedRun
 
 
 def run_arguments(run: ServerToolRun) -> dict[str, JsonValue]:
-    """Return the arguments of a run as an object, empty for text that is none."""
+    """Return the arguments of a run as an object; empty if their text is not a JSON object."""
     try:
         value: JsonValue = from_json(run.arguments)
     except ValueError:
@@ -73,23 +73,23 @@ def run_arguments(run: ServerToolRun) -> dict[str, JsonValue]:
 
 
 def run_argument(run: ServerToolRun, name: str) -> str:
-    """Return an argument of a run as text, empty if it has none."""
+    """Return an argument of a run; empty if the argument is missing or is not a string."""
     value = run_arguments(run).get(name)
     return value if isinstance(value, str) else ""
 
 
 def pack_run(run: FinishedRun) -> str:
-    """Return a text that carries a run through a client that knows no such field."""
+    """Return a text that contains a run, for clients whose format has no field for runs."""
     return _PREFIX + binascii.b2a_base64(msgspec.json.encode(run), newline=False).decode()
 
 
 def is_packed_run(text: str) -> bool:
-    """Return whether a text was packed here; any other text is somebody else's."""
+    """Return True if `pack_run` wrote the text."""
     return text.startswith(_PREFIX)
 
 
 def unpack_run(text: str) -> FinishedRun | None:
-    """Return the run that a text carries; None for a text that was not made here, or changed."""
+    """Return the run in a packed text; None if the text is not a packed run or is damaged."""
     if not is_packed_run(text):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The parts of a client format of OpenAI's whose replies are never streamed."""
+"""The base classes of OpenAI's client formats whose replies are never streamed."""
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
@@ -9,7 +9,7 @@ from tollgate.ingress.errors import openai_limit_headers, openai_reply
 
 
 class WholeReplies:
-    """The base of such a format: OpenAI's envelope and headers. A reply has no ids of its own."""
+    """The base of such a format, with OpenAI's envelope and headers; replies need no ids."""
 
     def __init__(self, ids: IdSource) -> None:
         del ids
@@ -25,10 +25,10 @@ class WholeReplies:
 
 
 class WholeReplyRenderer:
-    """The base of its renderer: events have no frames, and a failure is an error reply."""
+    """The base of the format's renderer: events have no frames, and failures are error replies."""
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Return no bytes: nothing is sent before the end."""
+        """Return no bytes, because nothing is sent before the end."""
         return b""
 
     def close(self, record: GenerationRecord) -> bytes:

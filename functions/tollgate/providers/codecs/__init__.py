@@ -1,1 +1,1 @@
-"""Codecs of wire formats, a package for each; none imports another."""
+"""Codecs of wire formats, one package for each format; no package imports another."""

@@ -11,68 +11,71 @@ from msgspec import Struct, field
 from tollgate.core.errors import UpstreamError
 from tollgate.core.events import Grouped, StreamEvent
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import Capability, GenerationRequest, Modality, Need, WorkKind
+from tollgate.core.request import Capability, GenerationRequest, Modality, Need
 from tollgate.core.secret import SecretReference
 from tollgate.core.work.base import InputWork, WorkResult
+from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.shared.emulation import NOT_WRAPPED, Wrapping
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
-# An event of a conversation's stream holds some words.
+# One event of a chat stream holds a few words.
 EVENT_BYTES_MAX: Final = 1024 * 1024
 
 
 class Guardrail(Struct, frozen=True, kw_only=True):
-    """A guardrail that the provider applies; a call that cannot reach it is refused."""
+    """A guardrail that the provider applies; a request that would bypass it is refused."""
 
     id: str
     version: str
 
 
 class NativeSearch(Struct, frozen=True, kw_only=True):
-    """The search that providers of a format run by themselves, as far as a request states it."""
+    """The web search that providers of a format run themselves, and the options that it has."""
 
-    # The lists of domains that it takes, one of them in a request.
     allows_domains: bool = False
+    """True if a request may list the only domains to search."""
     blocks_domains: bool = False
-    # Whether a request with it may have functions too.
+    """True if a request may list domains to leave out; a request has one of the two lists."""
     beside_functions: bool = True
+    """True if a request with this search may offer functions too."""
 
 
 class Target(Struct, frozen=True, kw_only=True):
     """One endpoint of one model at one provider."""
 
-    # The provider's slug in the catalog.
     provider: str
-    # The model's slug in the catalog.
+    """The provider's slug in the catalog."""
     model: str
-    # The provider's own name of the model.
+    """The model's slug in the catalog."""
     upstream_model: str
+    """The provider's own name for the model."""
     dialect: Dialect = field(default_factory=Dialect)
-    # The model's limit, to which the caller's is capped.
     output_tokens_max: int | None = None
+    """The model's output limit; a larger limit of the caller is lowered to this value."""
     supports: frozenset[Capability] = frozenset()
-    # The kinds of content that the model takes.
     input: frozenset[Modality] = frozenset({"text"})
-    # The types of files that its format has room for, if the model reads PDF.
+    """The modalities that the model reads."""
     files: frozenset[str] = frozenset()
-    # The size of the model's own vectors, if it makes any.
+    """The media types of files that the format can carry, if the model reads PDF."""
     dimensions: int | None = None
-    # What its format and its server have room for, beside one text.
+    """The dimensions of the model's vectors by default; None if the model makes no vectors."""
     takes: frozenset[Need] = frozenset({"conversation"})
-    # A codec whose format cannot apply it refuses the request.
+    """The needs that the format and its server can meet besides a single text."""
     guardrail: Guardrail | None = None
-    # The place of a Google Cloud endpoint, None elsewhere.
+    """The guardrail to apply; a codec whose format cannot apply one refuses the request."""
     project: str | None = None
+    """The Google Cloud project; None for other providers."""
     location: str | None = None
-    # The provider's name for people; None where the slug is all there is.
+    """The Google Cloud location; None for other providers."""
     provider_name: str | None = None
-    # The search that the provider runs by itself at a stated price; None if it runs none.
+    """The provider's display name; None if there is only the slug."""
     native_search: NativeSearch | None = None
+    """The search that the provider runs itself at a stated price; None if there is none."""
 
     @property
     def endpoint_id(self) -> str:
-        """The name of this endpoint in draws, records and cooldowns."""
+        """The id of this endpoint in draws, records and cooldowns: `provider/upstream_model`."""
         return f"{self.provider}/{self.upstream_model}"
 
     def reads_file(self, media_type: str) -> bool:
@@ -81,12 +84,12 @@ class Target(Struct, frozen=True, kw_only=True):
 
     @property
     def enforces_schemas(self) -> bool:
-        """True if model and server enforce a JSON Schema."""
+        """True if both the model and the server enforce a JSON Schema."""
         able = "structured_output" in self.supports
         return able and self.dialect.output_format == "json_schema"
 
     def limited(self, output_tokens_max: int | None) -> int | None:
-        """Return a caller's limit, capped to the model's; None if the caller set none."""
+        """Return a caller's output limit, capped to the model's; None if the caller set none."""
         if output_tokens_max is None or self.output_tokens_max is None:
             return output_tokens_max
         return min(output_tokens_max, self.output_tokens_max)
@@ -101,7 +104,7 @@ class Timeouts(Struct, frozen=True, kw_only=True):
 
 
 class FormPart(Struct, frozen=True, kw_only=True):
-    """One field of a form; with a file name it is a file."""
+    """One field of a multipart form; a field with a file name is a file."""
 
     name: str
     content: bytes
@@ -112,41 +115,41 @@ class FormPart(Struct, frozen=True, kw_only=True):
 class WireRequest(Struct, frozen=True, kw_only=True):
     """A request in the provider's format, ready for a transport."""
 
-    # Under the provider's base URL.
     path: str
+    """The path, relative to the provider's base URL."""
     body: Mapping[str, JsonValue]
-    # Headers of the format; authorization is the transport's.
     headers: Mapping[str, str] = field(default_factory=dict)
-    # The caller's parameters that the provider cannot take as they were set.
+    """Headers of the format; the transport adds the authorization."""
     adapted: tuple[str, ...] = ()
-    # The parts of the conversation that the provider cannot read.
+    """The caller's parameters that were changed or left out, since the provider refuses them."""
     unreadable: tuple[str, ...] = ()
-    # The emulation that the answer must be unwrapped from.
+    """The parts of the conversation that were left out, since the provider cannot read them."""
     wrapping: Wrapping = NOT_WRAPPED
-    # The largest body of an answer that is not streamed; None if a stream is requested.
+    """The emulation that has to be undone in the answer."""
     reply_bytes_max: int | None = None
-    # The largest event of a stream: one may hold a picture.
+    """The largest body of an answer that is not streamed, in bytes; None for a stream."""
     event_bytes_max: int = EVENT_BYTES_MAX
-    # Sent as multipart/form-data in place of the body, if there are any.
+    """The largest event of a stream, in bytes; an event may contain an image."""
     form: tuple[FormPart, ...] = ()
-    # Whether the stream is bytes of sound, a frame for each chunk, in place of events.
+    """Fields sent as multipart/form-data in place of `body`, if there are any."""
     is_raw: bool = False
+    """True if the stream is audio bytes, one frame for each chunk, and not events."""
 
 
 class Frame(Struct, frozen=True, kw_only=True):
-    """One event as it came off the wire: an SSE event, or a message of an event stream."""
+    """One event as received: an SSE event, or a message of an AWS event stream."""
 
     data: bytes
-    # The name of the SSE event, or the event type of the message.
     event: str = "message"
-    # The exception type of a message that is an exception.
+    """The name of the SSE event, or the event type of the message."""
     exception: str | None = None
-    # The headers of the reply, by names in lower case, where the whole body is the frame.
+    """The exception type, if the message is an exception."""
     headers: Mapping[str, str] = _NO_HEADERS
+    """The headers of the reply, with lower-case names; set if the whole body is one frame."""
 
 
 class UpstreamRefused(Exception):
-    """The provider answered with an error status instead of a stream; a codec reads the body."""
+    """The provider answered with an error status and not with a stream; a codec reads the body."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(f"HTTP {status}")
@@ -156,164 +159,168 @@ class UpstreamRefused(Exception):
 
 
 class Decoder(Protocol):
-    """Turns the frames of one attempt into events; owns all state of that stream."""
+    """Turns the frames of one attempt into events, and owns all state of that stream."""
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
-        """Yield the events of one frame; UpstreamError if it is an error or cannot be read."""
+        """Yield the events of one frame; raise UpstreamError for an error or unreadable data."""
 
     def end(self) -> Iterable[StreamEvent]:
-        """Yield the events due when the stream closes; UpstreamError if it closed too early."""
+        """Yield the events due when the stream closes; raise UpstreamError if it closed early."""
 
 
 class ReadDecoder(Decoder):
-    """A decoder that takes less time for frames that came together."""
+    """A decoder that handles several frames of one read faster than one by one."""
 
     @abstractmethod
     def feed_read(self, frames: Sequence[Frame]) -> Iterable[Grouped]:
-        """Yield the events of the frames of one read, as `feed` does for each in turn."""
+        """Yield the events of all frames of one read, as `feed` would for each frame in turn."""
 
 
 class Demultiplexer(Protocol):
-    """Gives each choice of one stream the frames that its decoder is to see; owns their state."""
+    """Splits one stream into a stream of frames for each choice, and owns their state."""
 
     def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
-        """Yield the frames of each choice; UpstreamError for a choice that was not requested.
+        """Yield pairs of choice and frame; raise UpstreamError for a choice that was not requested.
 
         Usage must reach one decoder only, or it would be counted once for each choice.
         """
 
 
 class Codec(Struct, frozen=True, kw_only=True):
-    """Translates between the middle and one provider format; does no I/O and keeps no state."""
+    """Translates between the gateway's shapes and one provider format; has no I/O and no state."""
 
-    # Encode a request; RequestError for what the provider can never take.
     encode: Callable[[GenerationRequest, Target], WireRequest]
-    # Make a new decoder, for one attempt.
+    """Encode a request; raise RequestError for content that the provider can never accept."""
     decoder: Callable[[Target], Decoder]
-    # Translate an error reply into the public error that it means.
+    """Make a new decoder for one attempt."""
     error: Callable[[UpstreamRefused, Target], UpstreamError]
-    # Make a new demultiplexer of so many choices, for one stream; None if the format holds one
-    # choice in a stream. It is used where the dialect has `native_choices`.
+    """Translate an error reply into the public error."""
     demultiplexer: Callable[[Target, int], Demultiplexer] | None = None
-    # Whether the format has tools of free text. They are used where the dialect has `text_tools`.
+    """Make a new demultiplexer for one stream with this many choices; None if a stream of the
+    format has only one choice. Used if the dialect has `native_choices`.
+    """
     has_text_tools: bool = False
+    """True if the format has tools that take free text. Used if the dialect has `text_tools`."""
 
 
 class TokenCounter(Struct, frozen=True, kw_only=True):
-    """Counts the tokens of a prompt by a provider's own count, which generates nothing."""
+    """Counts the tokens of a prompt with the provider's own endpoint, which generates nothing."""
 
-    # Turn the request that would generate into the one that counts; None if it cannot be counted.
     encode: Callable[[WireRequest, Target], WireRequest | None]
-    # The field of the reply that has the count, by any of its names.
+    """Turn a request for an answer into a request for its token count; None if impossible."""
     fields: tuple[str, ...]
+    """The names under which the reply may have the count."""
 
 
 _Work = TypeVar("_Work", bound=InputWork)
 
 
 class BatchCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
-    """Translates work on inputs to one provider format and its result back; keeps no state."""
+    """Translates work on inputs into one provider format, and the result back; has no state."""
 
-    # Split work into batches that the provider takes, in order.
     split: Callable[[_Work, Target], Sequence[_Work]]
-    # Encode one batch; RequestError for what the provider can never take.
+    """Split work into batches of a size that the provider accepts, in order."""
     encode: Callable[[_Work, Target], WireRequest]
-    # Decode the whole answer to one batch; UpstreamError if it is none.
+    """Encode one batch; raise RequestError if no retry could make the provider accept the batch."""
     decode: Callable[[Frame, _Work, Target], WorkResult]
-    # Translate an error reply into the public error that it means.
+    """Decode the whole answer to one batch; raise UpstreamError if the frame is malformed."""
     error: Callable[[UpstreamRefused, Target], UpstreamError]
+    """Translate an error reply into the public error."""
 
 
 class StreamedWorkCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
-    """Translates work on inputs to one provider format, whose result comes in pieces."""
+    """Translates work on inputs into one provider format, whose result arrives in pieces."""
 
-    # Encode the work; RequestError for what the provider can never take.
     encode: Callable[[_Work, Target], WireRequest]
-    # Make a new decoder, for one attempt.
+    """Encode the work; raise RequestError if no retry could make the provider accept the work."""
     decoder: Callable[[_Work, Target], Decoder]
-    # Translate an error reply into the public error that it means.
+    """Make a new decoder for one attempt."""
     error: Callable[[UpstreamRefused, Target], UpstreamError]
+    """Translate an error reply into the public error."""
 
 
 Frames = AbstractAsyncContextManager[AsyncIterator[Sequence[Frame]]]
 
 
 class ReadyRequest(Struct, frozen=True):
-    """A request that is ready to leave, of which nothing was sent."""
+    """A request that is ready to be sent; no byte of the request has left yet."""
 
-    # Sends it, as the transport's own `open` does; at most once.
     open: Callable[[], Frames]
-    # Lets its connection serve another request, if it was not opened.
+    """Send the request, as the transport's `open` does; to be called at most once."""
     release: Callable[[], None]
+    """Return the reserved connection to the pool, if `open` was never called."""
 
 
 class Transport(Protocol):
-    """Carries wire requests of one provider row."""
+    """Sends the wire requests of one provider row."""
 
     async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:
-        """Authorize a request and connect, and send nothing; raise UpstreamError as `open` does."""
+        """Authorize a request and connect, without sending; raise UpstreamError as `open` does."""
 
     def open(self, request: WireRequest, timeouts: Timeouts) -> Frames:
-        """Send, and yield the frames as they come, together those that came together.
+        """Send a request, and yield the frames of each read together.
 
-        Raises UpstreamRefused for an error status, UpstreamError for network failures and missing
-        credentials. Of the timeouts it applies `connect_s`; the engine applies the others.
-        Leaving the context closes the connection.
+        Raises UpstreamRefused for an error status, and UpstreamError for network failures and
+        missing credentials. `connect_s` is the only timeout applied here; the engine applies the
+        others. Leaving the context closes the connection.
         """
 
 
-# A key is sent as a bearer token or in a header of this name; with `google` it is the key of an
-# account, for which Google issues access tokens.
+# How a row's key is sent: as a bearer token, or in the header of this name. With `google` the key
+# belongs to an account for which Google issues access tokens.
 Auth = Literal["bearer", "api-key", "x-api-key", "x-goog-api-key", "google"]
 
 
 class FetchedMedia(Struct, frozen=True, kw_only=True):
-    """The content behind a URL, and the type that its server claimed."""
+    """The content of a URL, and the media type that its server stated."""
 
     content: bytes
     claimed_type: str | None = None
 
 
 class MediaFetcher(Protocol):
-    """Fetches media by URL, from public addresses only."""
+    """Fetches media by URL, only from public addresses."""
 
     async def fetch(
         self, url: str, *, field: str = "messages", bytes_max: int | None = None
     ) -> FetchedMedia:
-        """Fetch the whole body; RequestError for a URL that must not or cannot be fetched.
+        """Fetch the whole body; raise RequestError if the URL is forbidden or cannot be fetched.
 
-        `field` is the one that has the URL; `bytes_max` replaces the fetcher's own limit.
+        `field` is the request's field that has the URL; `bytes_max` overrides the fetcher's limit.
         """
 
 
 class ProviderRow(Struct, frozen=True, kw_only=True):
-    """A provider as routing.yaml states it: a format, a transport, and where to reach it."""
+    """A provider as stated in routing.yaml: a format, a transport, and an address."""
 
     slug: str
-    # The name of a format in `formats.WIRE_FORMATS`.
     codec: str
+    """The name of a format in `formats.WIRE_FORMATS`."""
     transport: str
-    # Without a trailing slash; on AWS transports it replaces the regional endpoint.
     base_url: str | None = None
+    """The base URL without a trailing slash; on AWS transports it replaces the regional endpoint.
+    """
     region: str | None = None
     key: SecretReference | None = None
     auth: Auth = "bearer"
-    # The place in Google Cloud, for `auth: google`.
     project: str | None = None
+    """The Google Cloud project, for `auth: google`."""
     location: str | None = None
+    """The Google Cloud location, for `auth: google`."""
     dialect: Dialect = field(default_factory=Dialect)
-    # For people; None where the slug is all there is.
     name: str | None = None
+    """The display name; None if there is only the slug."""
 
 
 class Provider(Struct, frozen=True):
     """The codecs and the transport of a row."""
 
-    # None if the format has no generations.
     codec: Codec | None
+    """The codec for chat; None if the format has no chat."""
     transport: Transport
-    # Loaders of the codecs of other kinds of work: whole results, and results in pieces.
     batch_codecs: Mapping[WorkKind, Callable[[], BatchCodec[Any]]] = field(default_factory=dict)
+    """Loaders of the codecs for other kinds of work, whose results come whole."""
     stream_codecs: Mapping[WorkKind, Callable[[], StreamedWorkCodec[Any]]] = field(
         default_factory=dict
     )
+    """Loaders of the codecs for other kinds of work, whose results come in pieces."""

@@ -1,7 +1,7 @@
-"""The closed set of differences that a row, or one endpoint of it, may state about its format.
+"""The differences from its format that a provider's row, or one of its endpoints, may state.
 
-A difference that needs code belongs into a codec. An endpoint may depart from its row, since models
-of one provider differ too: those that reason refuse a temperature, for example.
+A difference that needs code belongs in a codec. An endpoint may override the row of its provider
+because models of one provider differ: reasoning models refuse a temperature, for example.
 """
 
 from collections.abc import Mapping
@@ -9,15 +9,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tollgate.core.request import Effort, InputType, Need
+from tollgate.core.request import Effort, Need
 from tollgate.core.signers import CLAUDE, GEMINI
-from tollgate.providers.ports.media_dialects import (
-    ImagesDialect,
-    Path,
-    SpeechDialect,
-    TranscriptionDialect,
-)
 from tollgate.providers.ports.parameters import REFUSED_BY_DEFAULT, Parameter
+from tollgate.providers.ports.work_dialects import RequestPath, WorkDialects
 
 # The hosts of the Messages API: Anthropic, Vertex AI, or Bedrock's InvokeModel.
 ClaudeCarrier = Literal["anthropic", "vertex", "bedrock"]
@@ -27,7 +22,7 @@ EFFORTS: Final[tuple[Effort, ...]] = ("none", "minimal", "low", "medium", "high"
 
 
 def _sort_parameters(names: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """Return the names in one order, each once: a catalog is named by the hash of its content."""
+    """Return the names in one order, each once, so that equal catalogs have equal hashes."""
     return tuple(sorted(set(names)))
 
 
@@ -36,128 +31,58 @@ def _sort_efforts(efforts: tuple[Effort, ...]) -> tuple[Effort, ...]:
     return tuple(effort for effort in EFFORTS if effort in efforts)
 
 
-_InputTypeName = Annotated[str, StringConstraints(min_length=1, max_length=64)] | None
-
-
-class InputTypeNames(BaseModel):
-    """A server's names of the uses of vectors; without a name a use is not sent."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    query: _InputTypeName = Field(default=None, description="Of what is searched with.")
-    document: _InputTypeName = Field(default=None, description="Of what is searched.")
-    classification: _InputTypeName = Field(default=None, description="For classifying.")
-    clustering: _InputTypeName = Field(default=None, description="For grouping.")
-
-    def name_of(self, use: InputType) -> str | None:
-        """Return the server's name of a use, None if it knows no such use."""
-        name: str | None = getattr(self, use)
-        return name
-
-
-# Families of models whose embeddings have bodies of their own behind one host.
-EmbeddingFamily = Literal["cohere", "nova", "titan"]
-
-
-class EmbeddingsDialect(BaseModel):
-    """Departures of a server of embeddings from OpenAI's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    family: EmbeddingFamily = Field(
-        default="titan", description="The family of models whose bodies the format bedrock writes."
-    )
-    path: Path | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
-    inputs_max: Annotated[int, Field(ge=1, le=2048)] = Field(
-        default=2048, description="Inputs of one request; the gateway sends more in several."
-    )
-    base64: bool = Field(
-        default=False, description="Whether `encoding_format` is taken; the gateway converts."
-    )
-    token_ids: bool = Field(default=False, description="Whether inputs may be token ids.")
-    dimensions_field: Literal["dimensions", "output_dimension"] = Field(
-        default="dimensions", description="The field with the size of vectors."
-    )
-    input_type_field: Literal["input_type", "task"] = Field(
-        default="input_type", description="The field with the use of vectors."
-    )
-    input_types: InputTypeNames = Field(
-        default_factory=InputTypeNames,
-        description="The server's names of the uses that it knows.",
-    )
-
-
-class RerankDialect(BaseModel):
-    """Departures of a reranker from Jina's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    path: Path | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
-    limit_field: Literal["top_n", "top_k"] = Field(
-        default="top_n", description="The field with the number of documents to return."
-    )
-    by_tokens: bool = Field(
-        default=False,
-        description="Whether tokens are charged for even where an answer counts units of search; "
-        "tokens that it does not count are estimated.",
-    )
-
-
 class GeminiDialect(BaseModel):
-    """Departures of one Gemini model from the others."""
+    """Departures of one Gemini model from other Gemini models."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     thinking_tokens_min: int = Field(
-        default=128, description="The smallest thinking budget, where thinking is set by tokens."
+        default=128, description="The smallest thinking budget in tokens that the model accepts."
     )
     thinking_tokens_max: int = Field(
-        default=24576, description="The largest thinking budget, where thinking is set by tokens."
+        default=24576, description="The largest thinking budget in tokens that the model accepts."
     )
     signed_calls: bool = Field(
-        default=False, description="Whether calls of the history must come back signed."
+        default=False,
+        description="Whether tool calls of earlier turns must come back with their signatures.",
     )
     schema_beside_tools: bool = Field(
-        default=False, description="Whether a request with tools may have a schema for the answer."
+        default=False, description="Whether a request may have both tools and an answer's schema."
     )
     searches_billed_once: bool = Field(
-        default=False, description="Whether all searches of an answer are billed as one."
+        default=False, description="Whether all searches of one answer are billed as one search."
     )
 
 
 class ClaudeDialect(BaseModel):
-    """Departures of one generation of Claude; the defaults fit the newest."""
+    """Departures of one generation of Claude; the defaults fit the newest generation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     thinking_off: Literal["absent", "disabled", "between_tools", "never"] = Field(
         default="never",
-        description="How thinking is declined: by leaving it out, by this word, or not at all.",
+        description="How a request turns thinking off: by leaving `thinking` out (`absent`), by a "
+        "`thinking` of this type, or in no way (`never`).",
     )
     forced_calls_while_thinking: bool = Field(
-        default=False, description="Whether a call may be forced of a model that thinks."
+        default=False, description="Whether a tool call may be forced while the model thinks."
     )
     temperature_and_top_p: bool = Field(
-        default=False, description="Whether both are taken in one request."
+        default=False,
+        description="Whether one request may have both `temperature` and `top_p`.",
     )
     prefill: bool = Field(
-        default=False, description="Whether a last assistant message is continued."
+        default=False, description="Whether the model continues a last assistant message."
     )
     system_turns: bool = Field(
-        default=False, description="Whether system messages may stand between others."
+        default=False, description="Whether system messages may stand between other messages."
     )
     betas: tuple[str, ...] | None = Field(
         default=None,
-        description="The beginnings of the names of features in preview that the host takes; "
-        "absent, those that its host is known to take.",
+        description="The prefixes of names of preview features (`anthropic-beta`) that the host "
+        "accepts; absent, the features that the host is known to accept.",
     )
 
-
-# `{model}` stands for the upstream name; Azure's has its API version in a query.
 
 _ReasoningField = Literal[
     "reasoning", "reasoning_content", "reasoning_details", "think_tags", "thinking_parts"
@@ -172,7 +97,7 @@ _Reasoning = Literal[
     "gemini_budget",
     "gemini_level",
 ]
-# The signers of families whose thinking is requested in a way of their own.
+# The signer of each model family that has its own way to request thinking.
 _FAMILIES: Final[Mapping[str, str]] = {
     "claude_budget": CLAUDE,
     "claude_adaptive": CLAUDE,
@@ -192,136 +117,126 @@ _FetchedKinds = Annotated[
 ]
 
 
-class Dialect(BaseModel):
-    """Departures of one server from its format; the defaults are the conservative choice."""
+class Dialect(WorkDialects):
+    """Departures of one server from its format; a default is what most servers understand."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    path: Path | None = Field(
+    path: RequestPath | None = Field(
         default=None, description="The path of requests, in place of the format's own."
     )
     output_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
-        default="max_tokens", description="The field that limits the tokens of an answer."
+        default="max_tokens", description="The field that limits an answer's tokens."
     )
     seed_field: Literal["seed", "random_seed"] = Field(
-        default="seed", description="The field of the seed: Mistral's is `random_seed`."
+        default="seed", description="The field of the seed; Mistral's is `random_seed`."
     )
     document_part: Literal["file", "document_url"] = Field(
         default="file",
-        description="The kind of part that carries a document: Mistral's is `document_url`.",
+        description="The type of the part that carries a document; Mistral's is `document_url`.",
     )
     developer_role: bool = Field(
-        default=False, description="Whether the role `developer` is known; else it is `system`."
+        default=False,
+        description="Whether the server knows the role `developer`; else `system` is sent.",
     )
     message_names: bool = Field(default=True, description="Whether messages may have a `name`.")
     any_tool: Literal["required", "any"] = Field(
-        default="required", description="The tool choice that forces a call of any tool."
+        default="required", description="The tool choice that forces a call of some tool."
     )
     stream_usage: bool = Field(
-        default=True, description="Whether `stream_options.include_usage` is taken."
+        default=True, description="Whether the server accepts `stream_options.include_usage`."
     )
     refuses: Annotated[tuple[Parameter, ...], AfterValidator(_sort_parameters)] = Field(
         default=REFUSED_BY_DEFAULT,
-        description="Parameters that are left out and reported in `x-tollgate-adapted`.",
+        description="Parameters that the server refuses; they are left out and reported in "
+        "`x-tollgate-adapted`.",
     )
     reasoning_field: _ReasoningField | None = Field(
         default=None,
-        description="Where earlier reasoning goes back on assistant turns: a field of this name, "
-        "`<think>` tags in the text, or Mistral's content lists.",
+        description="Where assistant messages carry earlier reasoning back: in a field of this "
+        "name, in `<think>` tags of the text, or in Mistral's content lists.",
     )
     reasoning: _Reasoning | None = Field(
         default=None,
-        description="How thinking is requested: by `reasoning_effort` (effort), OpenRouter's "
+        description="How a request asks for thinking: by `reasoning_effort` (effort), OpenRouter's "
         "object, DeepSeek's and Z.ai's switch (thinking), Claude's budget or adaptive effort, "
-        "Nova's effort, Gemini's budget or level. Without it, thinking cannot be requested.",
+        "Nova's effort, Gemini's budget or level. If absent, a request cannot ask for thinking.",
     )
     reasoning_summaries: bool = Field(
         default=False,
-        description="Whether summaries of thoughts may be requested, which OpenAI allows to "
-        "verified organisations only.",
+        description="Whether a request may ask for summaries of reasoning, which OpenAI allows "
+        "only to verified organisations.",
     )
     signer: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")] | None = Field(
         default=None,
-        description="The signer of the model's reasoning, as OpenRouter names formats: only "
-        "reasoning of this signer is sent back. Without it, the one of the format.",
+        description="The signer of the model's reasoning, as OpenRouter names formats; only "
+        "reasoning of this signer is sent back. If absent, the signer of the format.",
     )
     efforts: Annotated[tuple[Effort, ...], AfterValidator(_sort_efforts)] = Field(
         default=("low", "medium", "high"),
-        description="The efforts that the model knows; `none` if thinking can be turned off.",
+        description="The efforts that the model knows, with `none` if thinking can be turned off.",
     )
     output_format: Literal["json_schema", "json_object"] | None = Field(
         default="json_schema",
-        description="The strictest form of an answer that the server enforces; the gateway "
-        "emulates the rest.",
+        description="The strictest output format that the server enforces; the gateway emulates "
+        "stricter ones.",
     )
     guided: bool = Field(
-        default=False, description="Whether vLLM's own fields (guided decoding) are taken."
+        default=False,
+        description="Whether the server accepts vLLM's own fields, such as guided decoding.",
     )
     suffixes: bool = Field(
         default=False,
-        description="Whether `suffix` is taken, for models of the format openai_completions that "
-        "fill a gap.",
+        description="Whether the server accepts `suffix`, for models of the format "
+        "openai_completions that fill a gap.",
     )
     echoes: bool = Field(
         default=False,
-        description="Whether `echo` is taken beside `logprobs`, for servers of the format "
-        "openai_completions that know the log probabilities of a prompt.",
+        description="Whether the server accepts `echo` together with `logprobs`, for servers of "
+        "the format openai_completions that return the log probabilities of a prompt.",
     )
     native_choices: bool = Field(
-        default=False, description="Whether `n` is taken; else the gateway asks once for each."
+        default=False,
+        description="Whether the server accepts `n`; else the gateway sends a request per choice.",
     )
     fetches_urls: _FetchedKinds = Field(
-        default=(), description="Media that are taken by URL; the gateway fetches the rest."
+        default=(),
+        description="The media that the server fetches by URL; the gateway fetches the others.",
     )
     cache_marks: bool = Field(
-        default=False, description="Whether `cache_control` on parts is taken."
+        default=False, description="Whether the server accepts `cache_control` on parts."
     )
     cached_tools: bool = Field(
-        default=True, description="Whether `cache_control` on tools is taken as on parts."
+        default=True,
+        description="Whether the server accepts cache marks on tools as it does on parts.",
     )
     failed_results: bool = Field(
         default=False,
-        description="Whether a tool's result may have a status, in the format bedrock.",
+        description="Whether the result of a tool may have a status, in the format bedrock.",
     )
     text_tools: bool = Field(
         default=False,
-        description="Whether tools of free text (`custom`) are taken, in the format "
-        "openai_responses; the gateway emulates them elsewhere.",
+        description="Whether the server accepts tools of free text (`custom`), in the format "
+        "openai_responses; elsewhere the gateway emulates such tools.",
     )
     counts_tokens: bool = Field(
         default=False,
-        description="Whether the server counts the tokens of a prompt without generating, at the "
-        "path that its format has for that; else a count is an estimate.",
+        description="Whether the server counts the tokens of a prompt at its format's path for "
+        "counts; else the gateway estimates.",
     )
     native_search: bool = Field(
         default=False,
-        description="Whether the provider searches the web by itself, with the tool that its "
-        "format has for that; used where `server_tools.web_search` has `native`, at endpoints with "
-        "a `price.web_search`.",
+        description="Whether the provider searches the web itself, with its format's search tool; "
+        "used where `server_tools.web_search` has `native`, at endpoints with a "
+        "`price.web_search`.",
     )
     tool_call_id_length: int | None = Field(
-        default=None, description="The only length of ids of calls, in letters and digits."
-    )
-    embeddings: EmbeddingsDialect = Field(
-        default_factory=EmbeddingsDialect,
-        description="For models of the kind embedding.",
-    )
-    rerank: RerankDialect = Field(
-        default_factory=RerankDialect, description="For models of the kind rerank."
-    )
-    images: ImagesDialect = Field(
-        default_factory=ImagesDialect, description="For models of the kind image."
-    )
-    speech: SpeechDialect = Field(
-        default_factory=SpeechDialect, description="For models of the kind speech."
-    )
-    transcription: TranscriptionDialect = Field(
-        default_factory=TranscriptionDialect,
-        description="For models of the kind transcription.",
+        default=None,
+        description="The exact length of ids of tool calls, if the server requires letters and "
+        "digits of one length.",
     )
     gemini: GeminiDialect = Field(
-        default_factory=GeminiDialect,
-        description="For models of the format gemini.",
+        default_factory=GeminiDialect, description="For models of the format gemini."
     )
     claude: ClaudeDialect = Field(
         default_factory=ClaudeDialect, description="For Claude, on any format."
@@ -332,12 +247,12 @@ class Dialect(BaseModel):
 
     @property
     def known_signer(self) -> str | None:
-        """The signer that is stated, or that of the family whose way of thinking is stated."""
+        """The stated signer, else the signer of the family whose `reasoning` is stated."""
         return self.signer or _FAMILIES.get(self.reasoning or "")
 
     @property
     def met(self) -> frozenset[Need]:
-        """The needs of a request that the server states to meet, if its format can carry them."""
+        """The needs of a request that the server meets if its format can carry them."""
         stated: tuple[tuple[Need, bool], ...] = (
             ("echo", self.echoes),
             ("suffix", self.suffixes),

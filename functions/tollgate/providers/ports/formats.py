@@ -1,7 +1,7 @@
-"""The one table of wire formats: a codec for each name, and every fact about it that others read.
+"""The table of wire formats: a codec for each name, and every fact about a format that others read.
 
-A new format is a folder of encoder, decoder and errors, and a row of `WIRE_FORMATS`. A row
-names its codecs, so that a deployment without Claude never imports the code for Claude.
+A new format is a folder with encoder, decoder and errors, and a row of `WIRE_FORMATS`. A row names
+its codecs, and a deployment without Claude never imports the code for Claude.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ FormatName = Literal[
 ]
 
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
-    # Chat completions, of OpenAI and of everyone who imitates it.
+    # Chat completions, by OpenAI and its many imitators.
     "openai_chat": WireFormat(
         codec=DottedName("tollgate.providers.codecs.openai_chat.codec:make_codec"),
         transports=("http_sse", "sagemaker_runtime", "simulator"),
@@ -49,7 +49,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         },
         batch_transports=frozenset({"http_sse", "simulator"}),
     ),
-    # OpenAI's legacy completions, of servers of base models and of those that fill a gap.
+    # OpenAI's legacy completions, for servers of base models and for models that fill in text.
     "openai_completions": WireFormat(
         codec=DottedName("tollgate.providers.codecs.openai_completions.codec:make_codec"),
         transports=("http_sse", "sagemaker_runtime", "simulator"),
@@ -77,7 +77,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             }
         ),
     ),
-    # Anthropic's Messages: Anthropic's own, Vertex AI's, and Bedrock's InvokeModel.
+    # Anthropic's Messages, on Anthropic's API, Vertex AI, and Bedrock's InvokeModel.
     "anthropic": WireFormat(
         codec=DottedName("tollgate.providers.codecs.anthropic.codec:make_codec"),
         counter=DottedName("tollgate.providers.codecs.anthropic.count:COUNTER"),
@@ -90,7 +90,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
             {"parallel_tool_calls", "service_tier", "stop", "temperature", "top_k", "top_p", "user"}
         ),
     ),
-    # Bedrock's Converse, whatever model family is behind it.
+    # Bedrock's Converse, for every model family on Bedrock.
     "bedrock": WireFormat(
         codec=DottedName("tollgate.providers.codecs.bedrock.codec:make_codec"),
         counter=DottedName("tollgate.providers.codecs.bedrock.count:COUNTER"),
@@ -111,11 +111,11 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "gemini": WireFormat(
         codec=DottedName("tollgate.providers.codecs.gemini.codec:make_codec"),
         counter=DottedName("tollgate.providers.codecs.gemini.count:COUNTER"),
-        # Before Gemini 3 functions beside it are a 400.
+        # Models before Gemini 3 answer 400 if a request has both search and functions.
         native_search=NativeSearch(beside_functions=False),
         transports=("http_sse",),
         signer=GEMINI,
-        # As Google's own SDK keeps its history, thoughts and all.
+        # Google's own SDK also sends its history back with unsigned thoughts.
         takes_unsigned="own",
         call_signers=frozenset({GEMINI}),
         takes_images_back=True,
@@ -142,7 +142,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         },
         batch_transports=frozenset({"http_sse"}),
     ),
-    # Cohere's own API, for what its layer of OpenAI's format leaves out.
+    # Cohere's own API, for the kinds of work that its OpenAI-compatible API lacks.
     "cohere": WireFormat(
         transports=("http_sse",),
         parameters=frozenset(),
@@ -152,7 +152,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         },
         batch_transports=frozenset({"http_sse"}),
     ),
-    # Hyperbolic's own API of sound, beside its layer of OpenAI's format.
+    # Hyperbolic's own audio API, which its OpenAI-compatible API lacks.
     "hyperbolic": WireFormat(
         transports=("http_sse",),
         parameters=frozenset(),
@@ -162,7 +162,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     ),
 }
 
-# The field of a provider's row that a transport cannot do without.
+# The field of a provider's row that a transport requires.
 TRANSPORT_NEEDS: Final[Mapping[str, Literal["base_url", "region"]]] = {
     "http_sse": "base_url",
     "bedrock_runtime": "region",
@@ -174,8 +174,8 @@ AWS_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke", "sagemak
 
 
 def codec_of(name: FormatName) -> Codec:
-    """Return the codec of a format's generations, importing its folder at the first call."""
+    """Return a format's codec for chat; the first call imports its folder."""
     codec = WIRE_FORMATS[name].make_codec()
     if codec is None:
-        raise ValueError(f"the format {name} has no generations")
+        raise ValueError(f"the format {name} has no chat")
     return codec

@@ -1,7 +1,7 @@
-"""The one list of optional parameters, which a server may refuse and a codec may leave out.
+"""The list of optional parameters, which a server may refuse and a codec may leave out.
 
-The sampling parameters are the fields of `core.request.Sampling`. A new one is a field there and in
-the client formats; here it appears by itself, in codecs where a provider has its own name for it.
+The sampling parameters are the fields of `core.request.Sampling`. A new one is added there and in
+the client formats; codecs change only if a provider has another name for it.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -22,13 +22,13 @@ from tollgate.core.request import (
 from tollgate.providers.shared.cache_marks import marks
 from tollgate.providers.shared.emulation import OUTPUT_TOOL
 
-# Both are named as callers name them.
+# Both tuples have the names that callers use.
 _SAMPLING: Final = Sampling.__struct_fields__
 _OF_THE_REQUEST: Final = ("parallel_tool_calls", "prompt_cache_key", "service_tier", "user")
 
 PARAMETERS: Final = tuple(sorted((*_SAMPLING, *_OF_THE_REQUEST)))
-# A row refuses these unless it says otherwise: OpenAI's own API lacks the sampling parameters among
-# them, and a service tier may cost what the catalog does not know.
+# A row refuses these parameters by default: OpenAI's API lacks the sampling parameters among them,
+# and the price of a service tier may not be in the catalog.
 REFUSED_BY_DEFAULT: Final = (
     "min_p",
     "prompt_cache_key",
@@ -39,11 +39,11 @@ REFUSED_BY_DEFAULT: Final = (
 if TYPE_CHECKING:
     Parameter = str
 else:
-    # For pydantic and for the published schema of routing.yaml, which list every name.
+    # The literal lists every name, for pydantic and for the published schema of routing.yaml.
     Parameter = Literal[PARAMETERS]
 
 _NO_SAMPLING: Final = Sampling()
-# Values that ask for what a provider does anyway: leaving them out changes no answer.
+# Values that equal every provider's default: leaving them out does not change the answer.
 _WITHOUT_EFFECT: Final[Mapping[str, JsonValue]] = {
     "logprobs": False,
     "parallel_tool_calls": True,
@@ -56,7 +56,7 @@ def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
     values: dict[str, JsonValue] = {}
     if request.sampling != _NO_SAMPLING:
         for name, value in asdict(request.sampling).items():
-            # 0 and False are stated; None, no sequences and no biases are not.
+            # 0 and False count as stated; None, an empty list and an empty mapping do not.
             if value or value == 0:
                 values[name] = list(value) if isinstance(value, tuple) else value
     for name in _OF_THE_REQUEST:
@@ -71,21 +71,22 @@ def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
 
 def unsupported(
     request: GenerationRequest,
-    met: Collection[str],
+    sent: Collection[str],
     stated: Mapping[str, JsonValue] | None = None,
 ) -> tuple[str, ...]:
-    """Return the names of what the caller requested and `met` lacks, for `x-tollgate-adapted`.
+    """Return the names of parameters that the caller set but are not sent, for
+    `x-tollgate-adapted`.
 
-    `met` are the names of what goes out. Options within messages and tools count too. `stated` are
-    the request's `stated_parameters`, where the codec has read them already.
+    `sent` has the names of the parameters that are sent. Options within messages and tools count
+    too. `stated` is the request's `stated_parameters`, if the codec has computed them already.
     """
     parameters = _effective(stated_parameters(request) if stated is None else stated)
     names = [*parameters, *_content_options(request)]
-    return tuple(name for name in names if name not in met)
+    return tuple(name for name in names if name not in sent)
 
 
 def effective_parameters(request: GenerationRequest) -> list[str]:
-    """Return the names of parameters that the caller set to something that changes the answer."""
+    """Return the names of parameters that the caller set to a value other than the default."""
     return _effective(stated_parameters(request))
 
 
@@ -115,7 +116,7 @@ def _content_options(request: GenerationRequest) -> Iterator[str]:
 
 
 def native_names(native: NativeOptions | None) -> Iterator[str]:
-    """Yield the names of native options, as `x-tollgate-adapted` names them."""
+    """Yield the names of native options in the spelling of `x-tollgate-adapted`."""
     if native is None:
         return
     yield from native.fields
@@ -126,7 +127,7 @@ def native_names(native: NativeOptions | None) -> Iterator[str]:
 
 
 def _wants_detail(request: GenerationRequest) -> bool:
-    """Return whether an image must be read at another resolution than the model's default."""
+    """Return whether the caller requests another image resolution than the model's default."""
     return any(
         isinstance(part, Image) and part.detail in ("low", "high")
         for message in request.messages

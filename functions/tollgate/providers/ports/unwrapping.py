@@ -1,6 +1,6 @@
-"""Encoding with emulation, and the translation of its answer into the one the caller expects.
+"""Encodes with emulation, and translates an emulated answer into the one the caller expects.
 
-The emulated requests are made by `shared/emulation.py`.
+`shared/emulation.py` makes the emulated requests.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ from tollgate.providers.shared.emulation import (
 
 
 def encode_request(codec: Codec, request: GenerationRequest, target: Target) -> WireRequest:
-    """Encode one request; where the server has no tools of free text, they are emulated."""
+    """Encode one request; if the server has no free-text tools, functions emulate them."""
     is_native = codec.has_text_tools and target.dialect.text_tools
     if is_native or not has_text_tools(request):
         return codec.encode(request, target)
@@ -47,13 +47,13 @@ def encode_request(codec: Codec, request: GenerationRequest, target: Target) -> 
 
 
 def make_decoder(codec: Codec, target: Target, wrapping: Wrapping) -> Decoder:
-    """Return a new decoder of one choice, which unwraps its answer if the request was emulated."""
+    """Return a new decoder of one choice, which undoes the emulation if there is one."""
     decoder = codec.decoder(target)
     return decoder if wrapping == NOT_WRAPPED else _Unwrapped(decoder, wrapping)
 
 
 class _Unwrapped:
-    """A decoder that unwraps its answer."""
+    """A decoder that undoes the emulation of its answer."""
 
     def __init__(self, decoder: Decoder, wrapping: Wrapping) -> None:
         self._decoder = decoder
@@ -82,32 +82,32 @@ class Unwrapping:
         self._stages = tuple(stages)
 
     def feed(self, event: StreamEvent) -> Iterable[StreamEvent]:
-        """Return the caller-visible events of one event of the emulated answer."""
+        """Return the events for the caller that one event of the emulated answer becomes."""
         events: Iterable[StreamEvent] = (event,)
         for stage in self._stages:
-            events = [unwrapped for each in events for unwrapped in stage.feed(each)]
+            events = [unwrapped for wrapped in events for unwrapped in stage.feed(wrapped)]
         return events
 
 
 class _Stage(Protocol):
-    """One emulation, undone."""
+    """A stage that undoes one emulation."""
 
     def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
-        """Yield the events that one event of the emulated answer means."""
+        """Yield the events for the caller that one event of the emulated answer becomes."""
 
 
 class _ToolUnwrapping:
     """Turns the call of OUTPUT_TOOL into text.
 
-    Other text is withheld while the call may still come: a model that talks before it answers must
-    not put its talk in front of the JSON. If no call came, the text is emitted at the end.
+    Other text is withheld while the call may still come: text before the call must not precede the
+    JSON. If no call came, the withheld text is emitted at the end.
     """
 
     def __init__(self) -> None:
         self._parts = 0
         self._calls = False
         self._answer: int | None = None
-        # The indices of the parts that were emitted; withheld and dropped parts have none.
+        # Index in the emulated answer → index for the caller, of emitted parts only.
         self._places: dict[int, int] = {}
         self._withheld: dict[int, list[str]] = {}
 
@@ -141,7 +141,7 @@ class _ToolUnwrapping:
     def _start(self, event: PartStart) -> Iterator[StreamEvent]:
         part = event.part
         if isinstance(part, ToolCall) and part.name == OUTPUT_TOOL:
-            # Only the first answer counts: two would be no JSON.
+            # Only the first call counts: two JSON texts in a row would not be JSON.
             if self._answer is None:
                 self._answer = event.index
                 self._withheld.clear()
@@ -167,7 +167,7 @@ class _ToolUnwrapping:
 
 
 class _ChoiceUnwrapping:
-    """Takes the choice out of the object around it, once that is whole."""
+    """Replaces the object around a choice by the choice, once the object is complete."""
 
     def __init__(self) -> None:
         self._texts: dict[int, list[str]] = {}
@@ -180,7 +180,7 @@ class _ChoiceUnwrapping:
             case PartDelta(index=index, text=text) if index in self._texts:
                 self._texts[index].append(text)
             case PartNote(index=index) if index in self._texts:
-                # A note on the object says nothing of the choice within.
+                # A note on the object does not apply to the choice inside.
                 pass
             case PartEnd(index=index) if index in self._texts:
                 yield PartDelta(index=index, text=_choice("".join(self._texts[index])))
@@ -190,7 +190,7 @@ class _ChoiceUnwrapping:
 
 
 class _TextToolUnwrapping:
-    """Takes the free text of a call out of the object around it, once that is whole."""
+    """Replaces the object around a call's free text by the text, once the object is complete."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
@@ -211,7 +211,7 @@ class _TextToolUnwrapping:
 
 
 def _input(arguments: str) -> str:
-    """Return the text in an object; arguments that are no such object are returned as they are."""
+    """Return the text inside an object; return arguments of any other shape unchanged."""
     try:
         value: JsonValue = pydantic_core.from_json(arguments)
     except ValueError:
@@ -221,7 +221,7 @@ def _input(arguments: str) -> str:
 
 
 def _choice(text: str) -> str:
-    """Return the choice in an object; an answer that is no such object is returned as it is."""
+    """Return the choice inside an object; return an answer of any other shape unchanged."""
     try:
         value: JsonValue = pydantic_core.from_json(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The row of a wire format: its codecs, and the facts that routing and its encoder read."""
+"""The row of a wire format: its codecs, and the facts that routing and the encoder read."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -7,7 +7,8 @@ from msgspec import Struct, field
 
 from tollgate.core.dotted_names import DottedName
 from tollgate.core.files.media_types import PDF
-from tollgate.core.request import Need, WorkKind
+from tollgate.core.request import Need
+from tollgate.core.work.kinds import WorkKind
 from tollgate.providers.ports.base import (
     BatchCodec,
     Codec,
@@ -24,45 +25,48 @@ TransportName = Literal[
 
 
 class WireFormat(Struct, frozen=True, kw_only=True):
-    """One format of requests and answers, as providers speak it."""
+    """One format of requests and answers that providers speak."""
 
-    # Makes the codec of generations by this row; None if the format has no generations.
     codec: DottedName[Callable[["WireFormat"], Codec]] | None = None
-    # The transports that can carry the format; the first is the usual one.
+    """Makes the codec for chat from this row; None if the format has no chat."""
     transports: tuple[TransportName, ...]
-    # The optional parameters that the format has a field for. A server may still refuse some.
+    """The transports that can carry the format; the first is the default."""
     parameters: frozenset[str]
-    # The signer of the reasoning in answers, unless the endpoint or its family has another.
+    """The optional parameters that the format has a field for. A server may still refuse some."""
     signer: str | None = None
-    # The signers beside it whose reasoning can be sent back.
+    """The signer of the reasoning in answers, unless the endpoint or its family has another."""
     other_signers: frozenset[str] = frozenset()
-    # Reasoning that is sent back without a signature: none, or what the signer itself wrote.
+    """Further signers whose reasoning can be sent back."""
     takes_unsigned: Literal["none", "own"] = "none"
-    # The signers of calls that can be sent back.
+    """The unsigned reasoning that can be sent back: none, or what the format's own signer wrote."""
     call_signers: frozenset[str] = frozenset()
-    # Whether pictures in answers can be sent back in turns of the model.
+    """The signers whose signed tool calls can be sent back."""
     takes_images_back: bool = False
-    # What it has room for beside one text of the user; all but conversations depends on the server.
+    """True if images of earlier answers can be sent back in assistant turns."""
     carries: frozenset[Need] = frozenset({"conversation"})
-    # Its codecs of other kinds of work, and the transports that carry those. A kind of both is
-    # streamed where the caller wants that and one request is enough.
+    """The needs that the format can meet besides a single text, if the server can meet them too."""
     batch_codecs: Mapping[WorkKind, DottedName[BatchCodec[Any]]] = field(default_factory=dict)
+    """Codecs for other kinds of work, whose results come whole."""
     stream_codecs: Mapping[WorkKind, DottedName[StreamedWorkCodec[Any]]] = field(
         default_factory=dict
     )
+    """Codecs for other kinds of work, whose results are streamed. A kind in both mappings is
+    streamed if the caller wants a stream and one request is enough.
+    """
     batch_transports: frozenset[TransportName] = frozenset()
-    # The search of its providers' own; it is used where the dialect has `native_search`.
+    """The transports that carry other kinds of work."""
     native_search: NativeSearch | None = None
-    # The types of files that it has room for, for a model that reads PDF.
+    """The search that the format's providers run themselves, if the dialect has `native_search`."""
     files: frozenset[str] = frozenset({PDF})
-    # Whether the operator's guardrail can be applied to a request.
+    """The media types of files that the format can carry, for a model that reads PDF."""
     applies_guardrails: bool = False
-    # Its count of a prompt's tokens; None if it has none. It is used where the dialect has
-    # `counts_tokens`.
+    """True if the operator's guardrail can be applied to a request."""
     counter: DottedName[TokenCounter] | None = None
+    """The counter of prompt tokens, used if the dialect has `counts_tokens`; None if there is none.
+    """
 
     def make_codec(self) -> Codec | None:
-        """Return the codec of generations, importing its folder; None if there are none."""
+        """Return the codec for chat, importing its folder; None if the format has no chat."""
         return None if self.codec is None else self.codec()(self)
 
     def signer_of(self, target: Target) -> str | None:
@@ -70,7 +74,7 @@ class WireFormat(Struct, frozen=True, kw_only=True):
         return target.dialect.known_signer or self.signer
 
     def readership_of(self, target: Target) -> Readership:
-        """Return the reasoning that an endpoint takes back, if the format carries signatures."""
+        """Return the reasoning that an endpoint accepts in the history, by its format and model."""
         return Readership(
             model=target.model,
             signers=self.other_signers | {self.signer_of(target)},

@@ -1,9 +1,9 @@
-"""Exception classes of AWS services, wherever an answer names one, beyond what a status says."""
+"""Exception classes of AWS services, which say more about an error than its status."""
 
 from typing import Final
 
-# The statuses that the service model of bedrock-runtime gives its exceptions, for those that come
-# inside a stream and have none of their own.
+# The statuses that the service model of bedrock-runtime gives to its exceptions; needed for
+# exceptions inside a stream, which have no status.
 _STATUS: Final = {
     "accessdeniedexception": 403,
     "internalserverexception": 500,
@@ -18,7 +18,7 @@ _STATUS: Final = {
     "validationexception": 400,
 }
 
-# Classes whose own status, often 400, does not say what they are.
+# Classes whose own status, often 400, does not tell the kind of error.
 _CODE: Final = {
     "expiredtokenexception": "invalid_api_key",
     "incompletesignatureexception": "invalid_api_key",
@@ -36,10 +36,10 @@ def aws_class(name: str) -> str:
 
 
 def status_of(class_: str) -> int | None:
-    """Return the status that an exception of this class has as a reply, None if unknown."""
+    """Return the HTTP status of this exception class, None if unknown."""
     return _STATUS.get(class_)
 
 
 def code_of(class_: str) -> str:
-    """Return a class as a code of `refusals`, which decides whose fault it is."""
+    """Return the code of `refusals` for a class, which decides who is at fault."""
     return _CODE.get(class_, class_)

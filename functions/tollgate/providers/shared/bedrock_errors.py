@@ -15,7 +15,7 @@ from tollgate.providers.shared.refusals import (
 
 
 class _ErrorBody(Struct, frozen=True):
-    """An error reply or an exception in a stream."""
+    """An error reply, or an exception in a stream."""
 
     message: str | None = None
     capital_message: str | None = field(default=None, name="Message")
@@ -23,7 +23,7 @@ class _ErrorBody(Struct, frozen=True):
 
 
 def error_of_bedrock_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """Return the error that a reply means, its class from `x-amzn-errortype` or the body."""
+    """Return the error for a reply, whose class is in `x-amzn-errortype` or in the body."""
     body = _body(reply.body)
     name = aws_class(reply.headers.get("x-amzn-errortype") or body.type or "")
     return error_of_refusal(
@@ -38,7 +38,7 @@ def error_of_bedrock_reply(reply: UpstreamRefused, target: Target) -> UpstreamEr
 
 
 def error_in_bedrock_stream(frame: Frame, provider: str) -> UpstreamError:
-    """Return the error that an exception in a stream means."""
+    """Return the error for an exception in a stream."""
     name = aws_class(frame.exception or "")
     return error_of_refusal(
         ProviderRefusal(
@@ -54,7 +54,7 @@ def _body(data: bytes) -> _ErrorBody:
     try:
         return msgspec.json.decode(data, type=_ErrorBody)
     except UNREADABLE:
-        # A proxy's HTML or nothing at all: status and class decide.
+        # The body is a proxy's HTML or empty: status and class decide.
         return _ErrorBody()
 
 

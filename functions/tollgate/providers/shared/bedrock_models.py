@@ -3,14 +3,14 @@
 from typing import Final
 
 # Bedrock user guide, "Supported Regions and models for inference profiles" (2026-11-21): the id of
-# a profile is the model's id behind one of these prefixes.
+# an inference profile is one of these prefixes, a dot, and the model's id.
 GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
 
 
 def base_model(upstream: str) -> str | None:
-    """Return the id of a model without the geography of a profile; None for an ARN.
+    """Return a model's id without the geography prefix of an inference profile; None for an ARN.
 
-    Tokens are counted by a model, never by a profile.
+    Bedrock counts tokens by model id and refuses the id of a profile.
     """
     if upstream.startswith("arn:"):
         return None

@@ -1,4 +1,4 @@
-"""Marks up to which a prompt is to be cached, where a provider takes only so many."""
+"""Cache marks, up to which a prompt is cached; a provider accepts a limited number of marks."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
@@ -20,9 +20,9 @@ _Marked = TypeVar("_Marked", Tool, Text, Image, Document, ToolCall)
 
 
 def keep_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRequest, bool]:
-    """Return the request with at most so many cache marks, and whether it had more.
+    """Return the request with its last `most` cache marks, and whether it had more.
 
-    The last marks stay: their prefixes contain those of the first. Tools come before messages.
+    The last marks stay, as their prefixes contain those of the first. Tools precede messages.
     """
     excess = sum(mark is not None for mark in marks(request)) - most
     if excess <= 0:
@@ -34,7 +34,7 @@ def keep_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRe
 
 
 def marks(request: GenerationRequest) -> Iterator[CacheMark | None]:
-    """Yield the mark of each tool and part that may have one, None if it has none."""
+    """Yield the cache mark of each tool and part that may have one, None if it has none."""
     yield from (tool.cache for tool in request.tools)
     for message in request.messages:
         for part in message.content:
@@ -43,7 +43,7 @@ def marks(request: GenerationRequest) -> Iterator[CacheMark | None]:
 
 
 def has_marked_calls(request: GenerationRequest) -> bool:
-    """Return whether a call of the history has a cache mark."""
+    """Return whether a tool call in the history has a cache mark."""
     return any(
         isinstance(part, ToolCall) and part.cache is not None
         for message in request.messages
@@ -52,7 +52,7 @@ def has_marked_calls(request: GenerationRequest) -> bool:
 
 
 class _Thinning:
-    """Removes the first `excess` marks."""
+    """Removes the first `excess` cache marks."""
 
     def __init__(self, excess: int) -> None:
         self._excess = excess

@@ -1,7 +1,7 @@
-"""Options that only Anthropic's format has, as the hosts of Claude take them.
+"""Options that only Anthropic's format has, filtered by what each host of Claude accepts.
 
 https://platform.claude.com/docs/en/api/beta-headers (seen 2026-11-22). Bedrock and Vertex answer
-400 to a feature that they do not know, and to a field without its feature.
+400 to an unknown beta feature, and to a field whose beta feature was not requested.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tollgate.core.request import NativeOptions
 
-# The feature without which a host refuses the field, by the beginning of its name.
+# Field → prefix of the beta feature that a host requires for the field.
 _FEATURE_OF_FIELD: Final[Mapping[str, str]] = {
     "container": "code-execution",
     "context_management": "context-management",
@@ -19,14 +19,14 @@ _FEATURE_OF_FIELD: Final[Mapping[str, str]] = {
     "output_config.task_budget": "task-budgets",
     "speed": "fast-mode",
 }
-# The same for the fields of a caller's tool: one of these features must be there.
+# Field of a caller's tool → prefixes of beta features, one of which a host requires.
 _FEATURES_OF_TOOL_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
     "allowed_callers": ("advanced-tool-use",),
     "defer_loading": ("advanced-tool-use", "tool-search-tool"),
     "eager_input_streaming": ("fine-grained-tool-streaming",),
     "input_examples": ("advanced-tool-use", "tool-examples"),
 }
-# The beginnings of the names of the features in preview that Bedrock and Vertex take.
+# Prefixes of the beta features that Bedrock and Vertex accept.
 # https://github.com/BerriAI/litellm/pull/19877 and
 # https://github.com/router-for-me/CLIProxyAPI/issues/4750 (seen 2026-11-22)
 BETAS_ELSEWHERE: Final = (
@@ -39,10 +39,10 @@ _NOTHING: Final = NativeOptions(wire_format="anthropic")
 
 
 def taken_options(stated: NativeOptions | None, betas: tuple[str, ...] | None) -> NativeOptions:
-    """Return the options that a host takes.
+    """Return the options that a host accepts.
 
-    `betas` are the beginnings of the names of the features that it knows, None for all. Where there
-    is a list, a field goes out only beside its feature.
+    `betas` are prefixes of the beta features that the host accepts, None if it accepts all. If
+    there is a list, a field is sent only together with its feature.
     """
     if stated is None or stated.wire_format != _NOTHING.wire_format:
         return _NOTHING

@@ -1,6 +1,6 @@
-"""Claude's thinking as Anthropic and Bedrock are both asked for it, which differs by generation.
+"""Claude's thinking settings, common to Anthropic and Bedrock; they differ by model generation.
 
-What surrounds it stays with each codec: limits, budgets of tokens, lost signatures (decision 77).
+Each codec handles its own output limits, token budgets and lost signatures (decision 77).
 """
 
 from msgspec import Struct, field
@@ -15,25 +15,25 @@ from tollgate.providers.shared.efforts import effort_wanted, nearest_effort
 class ClaudeThinking(Struct, frozen=True, kw_only=True):
     """The thinking of one request."""
 
-    # The field `thinking`.
     config: dict[str, JsonValue] = field(default_factory=dict)
-    # The field `output_config.effort`.
+    """The value of the field `thinking`."""
     effort: Effort | None = None
-    # Whether the model will or may think.
+    """The value of the field `output_config.effort`."""
     is_on: bool = False
-    # Whether it departs from what the caller requested.
+    """True if the model will or may think."""
     is_adapted: bool = False
+    """True if the thinking differs from what the caller requested."""
 
 
 def turn_thinking_off(
     dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = False
 ) -> ClaudeThinking:
-    """Return no thinking, or the least there is for generations that think by default.
+    """Return no thinking, or the least possible for generations that think by default.
 
-    `declined`: the caller wants none. `must`: another part of the request excludes it.
+    `declined`: the caller wants no thinking. `must`: another part of the request excludes thinking.
     """
     if dialect.reasoning not in ("claude_budget", "claude_adaptive"):
-        # No Claude, and no word for it.
+        # Not a Claude model, so there is no setting to send.
         return ClaudeThinking(is_adapted=is_adapted)
     match dialect.claude.thinking_off:
         case "absent":
@@ -47,35 +47,38 @@ def turn_thinking_off(
             return ClaudeThinking(is_on=True)
 
 
-def add_effort(plain: ClaudeThinking, asked: ReasoningOptions, dialect: Dialect) -> ClaudeThinking:
-    """Return no thinking beside the effort of the whole answer, which is all that is requested.
+def add_effort(
+    plain: ClaudeThinking, options: ReasoningOptions, dialect: Dialect
+) -> ClaudeThinking:
+    """Return `plain`, which turns thinking off, with the requested effort of the whole answer.
 
-    Claude takes no effort above `high` beside a word that turns its thinking off. Generations that
-    think by a budget of tokens know no such effort.
+    Claude accepts no effort above `high` while its thinking is turned off. Generations that think
+    by a budget of tokens have no such effort.
     """
     if dialect.reasoning != "claude_adaptive":
         return replace(plain, is_adapted=True)
-    if asked.effort is None:
+    if options.effort is None:
         return plain
     known = dialect.efforts
     if plain.config:
         known = tuple(effort for effort in known if effort not in ("xhigh", "max"))
-    effort = nearest_effort(asked.effort, known)
-    return replace(plain, effort=effort, is_adapted=plain.is_adapted or effort != asked.effort)
+    effort = nearest_effort(options.effort, known)
+    return replace(plain, effort=effort, is_adapted=plain.is_adapted or effort != options.effort)
 
 
-def think_by_effort(asked: ReasoningOptions, dialect: Dialect) -> ClaudeThinking:
+def think_by_effort(options: ReasoningOptions, dialect: Dialect) -> ClaudeThinking:
     """Return thinking by effort.
 
-    Claude 4.6 sends a summary of its thoughts by default, later ones only if `display` requests it,
-    on Bedrock too: https://github.com/theopenco/llmgateway/pull/2593 (seen 2026-11-21).
+    Claude 4.6 sends a summary of its thoughts by default; later generations do so only if `display`
+    requests it, on Bedrock too: https://github.com/theopenco/llmgateway/pull/2593 (seen
+    2026-11-21).
     """
-    wanted = effort_wanted(asked)
+    wanted = effort_wanted(options)
     effort = None if wanted is None else nearest_effort(wanted, dialect.efforts)
-    display: dict[str, JsonValue] = {"display": "omitted" if asked.exclude else "summarized"}
+    display: dict[str, JsonValue] = {"display": "omitted" if options.exclude else "summarized"}
     return ClaudeThinking(
-        config={"type": "adaptive", **({} if asked.display_open else display)},
+        config={"type": "adaptive", **({} if options.display_open else display)},
         effort=effort,
         is_on=True,
-        is_adapted=asked.tokens_max is not None or effort != wanted,
+        is_adapted=options.tokens_max is not None or effort != wanted,
     )

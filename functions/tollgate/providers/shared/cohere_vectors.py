@@ -1,4 +1,4 @@
-"""The fields of Cohere's embeddings, on its own API and on Bedrock.
+"""The fields of Cohere's embeddings, common to Cohere's API and Bedrock.
 
 https://docs.cohere.com/reference/embed and "Cohere Embed v4" of Bedrock's user guide (2026-11-22).
 """
@@ -14,7 +14,7 @@ from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.vectors import sent_dimensions
 
 COHERE_INPUTS_MAX: Final = 96
-# Required since v3: what is not stated is stored, and searched later.
+# Required since v3. Texts are most often embedded to be stored and searched later.
 _INPUT_TYPE_DEFAULT: Final = "search_document"
 _INPUT_TYPES: Final[dict[InputType, str]] = {
     "query": "search_query",
@@ -25,13 +25,13 @@ _INPUT_TYPES: Final[dict[InputType, str]] = {
 
 
 class VectorsByType(Struct, frozen=True):
-    """Vectors by the type of their numbers, of which one is requested."""
+    """Vectors by the type of their numbers; requests name one type, float."""
 
     float: list[Raw]
 
 
 def cohere_fields(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:
-    """Return the body of a request but its model; too long an input is an error, and not cut."""
+    """Return the body of a request except the model; an input that is too long fails, uncut."""
     use = work.input_type
     fields: dict[str, JsonValue] = {
         "texts": list(work.texts),
@@ -44,6 +44,6 @@ def cohere_fields(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue
 
 
 def raw_vectors(embeddings: VectorsByType | list[Raw]) -> list[bytes]:
-    """Return the vectors in order, as they came."""
+    """Return the vectors in order, as raw JSON."""
     listed = embeddings if isinstance(embeddings, list) else embeddings.float
     return [bytes(vector) for vector in listed]

@@ -1,12 +1,12 @@
-"""The amount of thinking that a caller requests, as an effort or as tokens."""
+"""The amount of thinking that a caller requests, as an effort or as a number of tokens."""
 
 from typing import Final
 
 from tollgate.core.request import Effort, ReasoningOptions
 from tollgate.providers.ports.dialect import EFFORTS
 
-# A budget of tokens as an effort, where a model knows only efforts. No provider names numbers, so
-# these are shares of 32k tokens, chosen here.
+# Token budget → effort, for models that know only efforts. No provider publishes numbers; these are
+# shares of 32k tokens, chosen here.
 _BUDGETS: Final[tuple[tuple[int, Effort], ...]] = (
     (3_200, "minimal"),
     (6_400, "low"),
@@ -24,7 +24,7 @@ _TOKENS: Final[dict[Effort, int]] = {
 
 
 def wants_thoughts(wanted: ReasoningOptions) -> bool | None:
-    """Return whether the caller wants reasoning or declines it; None if that is left open."""
+    """Return whether the caller requests reasoning or declines it; None if neither is stated."""
     if wanted.effort == "none" or wanted.enabled is False or wanted.tokens_max == 0:
         return False
     if wanted.effort is not None or wanted.enabled or wanted.tokens_max is not None:
@@ -33,7 +33,7 @@ def wants_thoughts(wanted: ReasoningOptions) -> bool | None:
 
 
 def effort_wanted(wanted: ReasoningOptions) -> Effort | None:
-    """Return the requested effort, derived from tokens if need be; None for the default."""
+    """Return the requested effort, if need be derived from a token budget; None for the default."""
     if wants_thoughts(wanted) is False:
         return "none"
     if wanted.effort is not None or wanted.tokens_max is None:
@@ -42,9 +42,9 @@ def effort_wanted(wanted: ReasoningOptions) -> Effort | None:
 
 
 def nearest_effort(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
-    """Return the strongest known effort that is not above the one wanted, else the weakest.
+    """Return the strongest known effort up to the requested one, else the weakest.
 
-    `none` is returned only if `none` is wanted.
+    `none` is returned only if `none` is requested.
     """
     usable = [effort for effort in known if effort != "none" or wanted == "none"]
     below = [effort for effort in usable if EFFORTS.index(effort) <= EFFORTS.index(wanted)]
@@ -52,7 +52,7 @@ def nearest_effort(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
 
 
 def tokens_wanted(wanted: ReasoningOptions, default: Effort = "medium") -> int:
-    """Return the requested budget in tokens, derived from an effort if need be."""
+    """Return the requested token budget, derived from an effort if necessary."""
     if wanted.tokens_max is not None:
         return wanted.tokens_max
     return _TOKENS[wanted.effort if wanted.effort in _TOKENS else default]

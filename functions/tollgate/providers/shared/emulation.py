@@ -1,8 +1,8 @@
-"""Structured output for providers that have none, as a change of the request and of its answer.
+"""Emulates structured output for providers that lack it, by changing the request and its answer.
 
-An output that must follow a schema becomes a tool that the model has to call; `unwrapping` puts its
-arguments into the content of the answer, so that the caller sees neither. Guided decoding, which
-only vLLM-type servers have, becomes a schema where that is possible.
+A schema for the output becomes a tool that the model has to call; `unwrapping` moves the arguments
+of that call into the content of the answer, and the caller sees no tool. Guided decoding, which
+only servers like vLLM have, becomes a schema where that is possible.
 """
 
 from collections.abc import Mapping
@@ -35,14 +35,14 @@ TEXT: Final = "input"
 
 
 class Wrapping(Struct, frozen=True, kw_only=True):
-    """The emulation that an answer must be unwrapped from."""
+    """The emulation that has to be undone in an answer."""
 
-    # Whether the answer is the arguments of a call of OUTPUT_TOOL.
     tool: bool = False
-    # Whether the answer is an object around a choice of `guided_choice`.
+    """True if the answer is in the arguments of a call of OUTPUT_TOOL."""
     choice: bool = False
-    # The tools whose free text is the one field of an object.
+    """True if the answer is an object whose only field is a choice of `guided_choice`."""
     text_tools: frozenset[str] = frozenset()
+    """The tools whose free text is sent as the only field of an object."""
 
 
 NOT_WRAPPED: Final = Wrapping()
@@ -52,8 +52,8 @@ _EMULATED: Final = frozenset({"guided_choice", "guided_json"})
 def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapping]:
     """Return the request with a schema in place of guided decoding.
 
-    Raises RequestError for fields that only a vLLM-type server can follow, or beside another
-    output format.
+    Raises RequestError for guided fields that only servers like vLLM can follow, and for guided
+    decoding together with another output format.
     """
     output: OutputFormat | None = None
     unknown = next((name for name in request.guided if name not in _EMULATED), None)
@@ -78,10 +78,9 @@ def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapp
 
 
 def replace_text_tools(request: GenerationRequest) -> tuple[GenerationRequest, frozenset[str]]:
-    """Return the request with a function of one text in place of each tool that takes free text.
+    """Return the request with functions in place of free-text tools, and the names of those tools.
 
-    Calls of such tools in the history become calls of the functions. The names are those of the
-    tools that were replaced.
+    Calls of such tools in the history become function calls.
     """
     replaced = frozenset(tool.name for tool in request.tools if tool.text is not None)
     tools = tuple(map(_function_of_text, request.tools))
@@ -90,7 +89,7 @@ def replace_text_tools(request: GenerationRequest) -> tuple[GenerationRequest, f
 
 
 def has_text_tools(request: GenerationRequest) -> bool:
-    """Return whether a tool, or a call of the history, takes free text."""
+    """Return whether a tool, or a call in the history, takes free text."""
     return any(tool.text is not None for tool in request.tools) or any(
         isinstance(part, ToolCall) and part.is_text
         for message in request.messages
@@ -103,7 +102,7 @@ def _function_of_text(tool: Tool) -> Tool:
         return tool
     field: dict[str, JsonValue] = {"type": "string"}
     if (grammar := tool.text.grammar) is not None:
-        # No function can enforce a grammar: the model reads it.
+        # Servers cannot enforce a grammar for a function: the model reads the grammar instead.
         field["description"] = f"Follows this {grammar.syntax} grammar:\n{grammar.definition}"
     parameters: dict[str, JsonValue] = {
         "type": "object",
@@ -130,7 +129,7 @@ def _call_of_function(part: AssistantContent) -> AssistantContent:
 def use_output_tool(request: GenerationRequest) -> GenerationRequest:
     """Return the request with a forced tool in place of its output format.
 
-    A choice of the caller that forces its own tools leaves no room for an answer, and stays.
+    If the caller forces a call of its own tools, there is no answer to format.
     """
     if request.output_format is None:
         return request

@@ -1,9 +1,9 @@
-"""The types of files, beside PDF, that providers' formats have room for."""
+"""Media types of files besides PDF that providers' formats can carry."""
 
 from collections.abc import Mapping
 from typing import Final
 
-# The names that Converse has for them.
+# Media type → format name in Converse.
 CONVERSE_FILES: Final[Mapping[str, str]] = {
     "application/pdf": "pdf",
     "application/msword": "doc",
@@ -15,7 +15,7 @@ CONVERSE_FILES: Final[Mapping[str, str]] = {
     "text/markdown": "md",
     "text/plain": "txt",
 }
-# What Messages takes as a document of plain text.
+# Media types that Messages accepts; all except PDF are sent as plain-text documents.
 MESSAGES_FILES: Final = frozenset(
     {
         "application/json",

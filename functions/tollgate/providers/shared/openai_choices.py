@@ -1,6 +1,6 @@
-"""The demultiplexer of a native `n`: each choice gets a stream of its own, as if it were alone.
+"""The demultiplexer for a native `n`: each choice gets a stream with one choice.
 
-It fits every format of OpenAI's whose chunks have `choices` with an `index`.
+It fits every format by OpenAI whose chunks have `choices` with an `index`.
 """
 
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ _END: Final = b"[DONE]"
 
 
 class ChoiceDemultiplexer:
-    """Takes the frames of one stream and gives each choice its own.
+    """Splits the frames of one stream by choice.
 
-    Usage covers all choices: it goes to the first, so that a sum over them counts it once. Frames
-    that belong to no choice (errors, the end) go to every choice.
+    Usage covers all choices and is passed to the first choice only, so that a sum over the choices
+    counts it once. Frames that belong to no choice (errors, the end) are passed to every choice.
     """
 
     def __init__(self, provider: str, choices: int) -> None:
@@ -27,7 +27,7 @@ class ChoiceDemultiplexer:
         self._choices = choices
 
     def feed(self, frame: Frame) -> Iterator[tuple[int, Frame]]:
-        """Yield the frames of each choice; UpstreamError for a choice that was not requested."""
+        """Yield pairs of choice and frame; raise UpstreamError for an unrequested choice."""
         chunk = self._chunk(frame)
         choices = None if chunk is None else chunk.get("choices")
         if chunk is None or not isinstance(choices, list):
@@ -47,7 +47,7 @@ class ChoiceDemultiplexer:
                     raise malformed_error(self._provider, "a choice that was not requested")
 
     def _chunk(self, frame: Frame) -> dict[str, JsonValue] | None:
-        """Return the chunk in a frame; None for any other frame, which every decoder then reads."""
+        """Return the chunk in a frame; None for any other frame, which goes to every decoder."""
         if frame.data.strip() in (b"", _END):
             return None
         try:

@@ -1,7 +1,7 @@
 """Errors of OpenAI-like servers, before a stream and inside one.
 
-An error is an object, a text or a list, enveloped or not. Shapes: what OpenAI and its imitators
-send (seen 2026-11-21). Only fields that are read are named.
+An error is an object, a text or a list, with or without an envelope. The shapes are those that
+OpenAI and its imitators send (seen 2026-11-21). Models have only the fields that are read.
 """
 
 from typing import Annotated, Final
@@ -21,7 +21,7 @@ from tollgate.providers.shared.refusals import (
 
 
 def _as_text(value: object) -> object:
-    """Return JSON that came in place of a text as text."""
+    """Convert JSON that is in the place of a text to text."""
     return pydantic_core.to_json(value).decode() if isinstance(value, dict | list) else value
 
 
@@ -33,7 +33,7 @@ class _Shape(BaseModel):
 
 
 class ErrorDetail(_Shape):
-    """The usual content of `error`; Google's layer has `details` besides."""
+    """The usual content of `error`; Google's OpenAI-compatible API adds `details`."""
 
     message: _Text | None = None
     code: str | int | None = None
@@ -44,20 +44,20 @@ class ErrorDetail(_Shape):
 
 
 class FieldError(_Shape):
-    """FastAPI's error of a field, sent by vLLM and Mistral; its `input` may quote the prompt."""
+    """FastAPI's validation error of a field, from vLLM and Mistral; `input` may have the prompt."""
 
     loc: list[str | int] = Field(default=[])
     msg: str
 
 
 class FieldErrors(_Shape):
-    """Mistral's envelope around them."""
+    """Mistral's envelope around validation errors."""
 
     detail: list[FieldError]
 
 
 class ErrorBody(_Shape):
-    """An error reply; some servers have no envelope, or other names for it."""
+    """An error reply; some servers send no envelope, or use other names for the envelope."""
 
     error: ErrorDetail | str | None = None
     message: str | FieldErrors | None = None
@@ -67,13 +67,14 @@ class ErrorBody(_Shape):
 
 
 class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
-    """A whole reply: Google's layer for OpenAI's format answers with a list of one."""
+    """A whole reply; Google's OpenAI-compatible API answers with a list of one error."""
 
     model_config = ConfigDict(defer_build=True)
 
 
-# The status of an error inside a stream, which has none of its own. Responses sends there what chat
-# completions sends by a status: https://platform.openai.com/docs/guides/error-codes
+# Error type → HTTP status, for errors inside a stream, which have no status. Responses sends such
+# an error where chat completions would answer with a status:
+# https://platform.openai.com/docs/guides/error-codes
 _STATUS_OF_TYPE: Final = {
     "authentication_error": 401,
     "invalid_api_key": 401,
@@ -96,12 +97,12 @@ _STATUS_OF_TYPE: Final = {
 
 
 def parse_openai_reply_error(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """Return the error that a reply means, of which the body may be anything."""
+    """Return the error for a reply with any body."""
     try:
         body = ErrorBodies.model_validate_json(reply.body).root
         detail = _detail(body if isinstance(body, ErrorBody) else next(iter(body), ErrorBody()))
     except ValidationError:
-        # A proxy's HTML, or nothing at all: the status alone decides.
+        # The body is a proxy's HTML or empty: the status alone decides.
         detail = ErrorDetail()
     return error_of_refusal(
         ProviderRefusal(
@@ -115,7 +116,7 @@ def parse_openai_reply_error(reply: UpstreamRefused, target: Target) -> Upstream
 
 
 def parse_openai_stream_error(error: JsonValue, provider: str) -> UpstreamError:
-    """Return the error that came in place of a chunk."""
+    """Return the error for an error object that arrived in place of a chunk."""
     try:
         detail = _detail(ErrorBody.model_validate({"error": error}))
     except ValidationError:

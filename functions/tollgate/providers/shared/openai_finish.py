@@ -23,8 +23,8 @@ _FINISH: Final[dict[str, Finish]] = {
     "recitation": "content_filter",
 }
 
-# Finish reasons of a broken answer: DeepSeek's names its own capacity, Z.ai's its network, and the
-# last two are Google's, for a model that wrote no valid call.
+# Finish reasons of an incomplete answer. DeepSeek's stands for a lack of capacity, Z.ai's for a
+# network failure, and the last two are Google's for a malformed tool call.
 _BROKEN: Final = frozenset(
     {
         "abort",
@@ -38,7 +38,7 @@ _BROKEN: Final = frozenset(
 
 
 def finish_of(reason: str, provider: str) -> Finish:
-    """Return what a finish reason means; UpstreamError if the answer is broken."""
+    """Return the meaning of a finish reason; raise UpstreamError if the answer is incomplete."""
     word = reason.lower()
     if word in _BROKEN:
         raise malformed_error(provider, f"the finish reason {word!r}")

@@ -1,11 +1,11 @@
 """Token counts of OpenAI-like servers as classes that do not overlap.
 
-`prompt_tokens` includes what was read from and written to a cache, `completion_tokens` includes
-reasoning. xAI counts reasoning beside the completion, Gemini's OpenAI layer leaves it out of every
-count but the total: both are seen from the numbers, never from the name. DeepSeek, Mistral and
-Moonshot count cache hits at the top level. OpenRouter and OpenAI count tokens of pictures among the
-details (openrouter.ai/docs, CompletionTokensDetails, 2026-11-22). Searches are Perplexity's
-queries, xAI's sources, or uses of OpenRouter's tools.
+`prompt_tokens` includes tokens read from and written to a cache, and `completion_tokens` includes
+reasoning. Two servers differ: xAI counts reasoning next to the completion, and Gemini's
+OpenAI-compatible API counts reasoning in the total alone. Both are recognized by the numbers, never
+by the provider's name. DeepSeek, Mistral and Moonshot count cache hits at the top level. OpenRouter
+and OpenAI count image tokens in the details (openrouter.ai/docs, CompletionTokensDetails,
+2026-11-22). Searches are Perplexity's queries, xAI's sources, or uses of OpenRouter's tools.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ _CACHE_HITS: Final = ("prompt_cache_hit_tokens", "num_cached_tokens", "cached_to
 
 
 def openai_usage_of(raw: JsonValue) -> Usage:
-    """Return the usage by class; a class that the report does not mention is None."""
+    """Return the usage by class; a class that is not reported is None."""
     report = Counts(raw)
     prompt_details = report.inside("prompt_tokens_details")
     details = report.inside("completion_tokens_details")
@@ -28,20 +28,20 @@ def openai_usage_of(raw: JsonValue) -> Usage:
     cache_write = prompt_details.count("cache_write_tokens")
     uncached = report.count("prompt_tokens")
     if uncached is not None:
-        # Azure's Grok reports more cached tokens than the prompt has: the prompt is the bound.
+        # Azure's Grok reports more cached tokens than the prompt has: the prompt is the limit.
         uncached, (cache_read, cache_write) = split(uncached, cache_read, cache_write)
     searches = report.inside("server_tool_use").count("web_search_requests")
     if searches is None:
         searches = report.first("num_search_queries", "num_sources_used")
     reasoning = details.count("reasoning_tokens")
-    beside = _output_beside(report, reasoning)
+    extra = _uncounted_reasoning(report, reasoning)
     completion = report.count("completion_tokens")
     return Usage(
         uncached_input_tokens=uncached,
         cache_read_input_tokens=cache_read,
         cache_write_5m_input_tokens=cache_write,
-        output_tokens=None if completion is None else sum_counts(completion, beside),
-        reasoning_tokens=beside if reasoning is None and beside else reasoning,
+        output_tokens=None if completion is None else sum_counts(completion, extra),
+        reasoning_tokens=extra if reasoning is None and extra else reasoning,
         audio_input_tokens=prompt_details.count("audio_tokens"),
         audio_output_tokens=details.count("audio_tokens"),
         image_input_tokens=prompt_details.count("image_tokens"),
@@ -50,10 +50,10 @@ def openai_usage_of(raw: JsonValue) -> Usage:
     )
 
 
-def _output_beside(report: Counts, reasoning: int | None) -> int:
-    """Return the reasoning that only the total includes, 0 if something else explains the total."""
+def _uncounted_reasoning(report: Counts, reasoning: int | None) -> int:
+    """Return the reasoning tokens that only the total includes, 0 if the counts add up."""
     prompt, completion = report.count("prompt_tokens"), report.count("completion_tokens")
     if prompt is None or completion is None:
         return 0
-    beside = rest_of_total(report.count("total_tokens"), prompt, completion)
-    return beside if beside is not None and reasoning in (None, beside) else 0
+    extra = rest_of_total(report.count("total_tokens"), prompt, completion)
+    return extra if extra is not None and reasoning in (None, extra) else 0

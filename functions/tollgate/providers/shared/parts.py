@@ -1,4 +1,4 @@
-"""The open parts of one stream: their numbers, which upstream block each is, and how they end."""
+"""The open parts of one stream: their index, the provider's key for each, and their end."""
 
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
@@ -28,40 +28,40 @@ _NOT_BEGUN = -1
 
 
 class OpenPart(Struct, kw_only=True):
-    """A part that has not ended; a codec that remembers more of a part derives from this."""
+    """A part that has not ended; codecs that remember more about a part derive from this class."""
 
-    # The part as it begins: without text or arguments.
     part: Part
-    # The part's number in the answer.
+    """The part at its beginning, without text or arguments."""
     index: int = _NOT_BEGUN
-    # The characters of its text or arguments so far.
+    """The part's index in the answer."""
     length: int = 0
-    # The provenance that is known only as the part ends.
+    """The number of characters of text or arguments so far."""
     provenance: Provenance | None = None
+    """The provenance, if it becomes known only when the part ends."""
 
     @property
     def has_begun(self) -> bool:
-        """True once the first event was emitted: a block that stays without text is no part."""
+        """True once the first event was emitted: a block that never gets any text is not a part."""
         return self.index != _NOT_BEGUN
 
     def add(self, text: str) -> PartDelta:
-        """Return the event of more text, or of more of a call's arguments."""
+        """Return the event for more text, or for more of a call's arguments."""
         self.length += len(text)
         return PartDelta(index=self.index, text=text)
 
     def add_together(self, texts: list[str]) -> PartDelta | PartDeltas:
-        """Return the event of texts that came together."""
+        """Return the event for texts that arrived in one read."""
         if len(texts) == 1:
             return self.add(texts[0])
         self.length += sum(map(len, texts))
         return PartDeltas(index=self.index, texts=texts)
 
     def note(self, note: Citation | LogProbs) -> PartNote:
-        """Return the event of a note on the part."""
+        """Return the event for a note on the part."""
         return PartNote(index=self.index, note=note)
 
     def finish(self) -> Iterator[Event]:
-        """Yield the events that end the part; a call without arguments gets the empty object."""
+        """Yield the events that end the part; a call without arguments gets an empty object."""
         if not self.length and isinstance(self.part, ToolCall):
             yield PartDelta(index=self.index, text="{}")
         yield PartEnd(index=self.index, provenance=self.provenance)
@@ -72,59 +72,59 @@ _Open = TypeVar("_Open", bound=OpenPart)
 
 
 class Parts(Generic[_Key, _Open]):
-    """The parts of one answer, by the key that the provider has for each while it is open."""
+    """The parts of one answer; open parts are found by the provider's key for each."""
 
     def __init__(self) -> None:
-        # The number of parts that have begun, and so the index of the next.
+        # The number of parts that have begun, which is the index of the next part.
         self.count = 0
         self.has_calls = False
         self._open: dict[_Key, _Open] = {}
-        # Called for each event, so it is the dictionary's own method.
+        # This is the dictionary's own method, since it is called for every event.
         self.get: Callable[[_Key], _Open | None] = self._open.get
         """Return the open part of a key, None if there is none."""
 
     def hold(self, key: _Key, opened: _Open) -> Iterator[Event]:
-        """Keep a part that begins later, or never.
+        """Store a part that begins later, or never.
 
-        Of texts, reasonings and refusals only one of a kind may be open, so the last one is closed.
+        Only one text, one reasoning and one refusal may be open: an open one is closed.
         """
         kind = type(opened.part)
         if kind is not ToolCall:
-            for other in [at for at, each in self._open.items() if type(each.part) is kind]:
+            for other in [place for place, held in self._open.items() if type(held.part) is kind]:
                 yield from self.close(other)
         self._open[key] = opened
 
     def begin(self, opened: _Open) -> PartStart:
-        """Give a held part the next index, and return its first event."""
+        """Give a stored part the next index, and return its first event."""
         opened.index = self.count
         self.count += 1
         self.has_calls = self.has_calls or isinstance(opened.part, ToolCall)
         return PartStart(index=opened.index, part=opened.part)
 
     def open(self, key: _Key, opened: _Open) -> Iterator[Event]:
-        """Begin a part at once."""
+        """Store a part and begin it at once."""
         yield from self.hold(key, opened)
         yield self.begin(opened)
 
     def close(self, key: _Key) -> Iterator[Event]:
-        """End the part of a key, if there is one."""
+        """End the part of a key, if it is open."""
         opened = self._open.pop(key, None)
         if opened is not None and opened.has_begun:
             yield from opened.finish()
 
     def close_all(self) -> Iterator[Event]:
-        """End every part that is still open, in the order in which they were opened."""
+        """End every open part, in the order in which they were opened."""
         for key in list(self._open):
             yield from self.close(key)
 
     def show(self, source: SentMedia, provenance: Provenance | None = None) -> Iterator[Event]:
-        """Add a picture, which comes whole."""
+        """Add an image, which always arrives complete."""
         index, self.count = self.count, self.count + 1
         yield PartStart(index=index, part=MadeImage(source=source, provenance=provenance))
         yield PartEnd(index=index)
 
     def refuse(self, words: str) -> Iterator[Event]:
-        """Add a refusal that came whole."""
+        """Add a refusal that arrived complete."""
         opened = OpenPart(part=Refusal(text=""), index=self.count)
         self.count += 1
         yield PartStart(index=opened.index, part=opened.part)

@@ -1,4 +1,4 @@
-"""Pictures, whatever the provider's format: batches, sizes, and checks of what was made."""
+"""Images in any provider's format: batches, sizes, and checks of the images that were made."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.refusals import malformed_error
 
-# A PNG of 3840x2160 of pure noise has 33 MB in base64; so have the previews of one picture.
+# A PNG of 3840x2160 pixels of pure noise has 33 MB in base64, as have all previews of one image.
 _BYTES_PER_IMAGE_MAX: Final = 48 * 1024 * 1024
 _BYTES_MAX: Final = 160 * 1024 * 1024
 _OTHER_BYTES_MAX: Final = 1024 * 1024
@@ -28,12 +28,12 @@ _ADDRESS: Final = re.compile(r"https?://[!-~]{1,8192}")
 
 
 def split_images(work: ImageRequest, target: Target) -> Sequence[ImageRequest]:
-    """Return the work in batches of as many pictures as the endpoint makes at once."""
+    """Return the work in batches of as many images as the endpoint makes at once."""
     return work.split(target.dialect.images.images_max)
 
 
 def picture_bytes_max(work: ImageRequest) -> int:
-    """Return the bytes that the answer to a batch can have."""
+    """Return the largest size of the answer to a batch, in bytes."""
     return min(work.count * _BYTES_PER_IMAGE_MAX, _BYTES_MAX) + _OTHER_BYTES_MAX
 
 
@@ -44,7 +44,7 @@ def parse_size(size: str) -> tuple[int, int]:
 
 
 def nearest_ratio(size: str, ratios: Sequence[str]) -> tuple[str, bool]:
-    """Return the aspect ratio (`3:2`) that is nearest to a size, and whether it is the same."""
+    """Return the aspect ratio (`3:2`) that is nearest to a size, and whether it is exact."""
     width, height = parse_size(size)
     divisor = gcd(width, height)
     exact = f"{width // divisor}:{height // divisor}"
@@ -60,44 +60,44 @@ def nearest_ratio(size: str, ratios: Sequence[str]) -> tuple[str, bool]:
 
 
 def refuse_urls(work: ImageRequest, target: Target) -> None:
-    """Raise RequestError if the caller wants addresses of a provider that has none."""
+    """Raise RequestError if the caller wants URLs and the provider returns none."""
     if work.delivery == "url" and not target.dialect.images.urls:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"response_format must be b64_json: {target.provider} has no URLs of {target.model}.",
+            f"response_format must be b64_json: {target.provider} has no URLs for {target.model}.",
             param="response_format",
         )
 
 
 def refuse_mask(work: ImageRequest, target: Target) -> None:
-    """Raise RequestError if the caller restricts an edit and the provider cannot."""
+    """Raise RequestError if the caller sends a mask for an edit and the provider accepts none."""
     if work.mask is not None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"mask is not taken by {target.provider} for {target.model}.",
+            f"mask is not accepted by {target.provider} for {target.model}.",
             param="mask",
         )
 
 
 def inline_source(image: Image) -> InlineMedia:
-    """Return the content of a picture; ValueError for an address, which the engine has fetched."""
+    """Return the content of an image; raise ValueError for a URL that the engine did not fetch."""
     if not isinstance(image.source, InlineMedia):
-        raise ValueError("a picture that was not fetched")
+        raise ValueError("the picture was not fetched")
     return image.source
 
 
-def check_image(made: ImagePiece, target: Target) -> ImagePiece:
-    """Return a picture with its own size and format; UpstreamError if it is none.
+def check_image(image: ImagePiece, target: Target) -> ImagePiece:
+    """Return an image with its real size and format; raise UpstreamError if it is not an image.
 
-    A data URL is content, wherever it stands: for the caller a URL is an address.
+    A data URL in any field is content: callers expect an address in `url`.
     """
-    text = made.b64_json
-    if text is None and made.url is not None and not _ADDRESS.fullmatch(made.url):
-        text = made.url
+    text = image.b64_json
+    if text is None and image.url is not None and not _ADDRESS.fullmatch(image.url):
+        text = image.url
     if text is None:
-        if made.url is None:
+        if image.url is None:
             raise malformed_error(target.provider, "a picture without content")
-        return made
+        return image
     head = _DATA_URL.match(text)
     text = text[head.end() :] if head else text
     try:
@@ -107,11 +107,11 @@ def check_image(made: ImagePiece, target: Target) -> ImagePiece:
     known, size = picture_format(content), pixel_size(content)
     if known is None or size is None:
         raise malformed_error(target.provider, "a picture of no known format")
-    return replace(made, b64_json=text, url=None, output_format=known, size=f"{size[0]}x{size[1]}")
+    return replace(image, b64_json=text, url=None, output_format=known, size=f"{size[0]}x{size[1]}")
 
 
 def check_shown(shown: SentMedia, provider: str) -> SentMedia:
-    """Return a picture of an answer with its own type; UpstreamError if it is none."""
+    """Return an image of an answer with its real media type; raise UpstreamError if it has none."""
     if isinstance(shown, MediaUrl):
         if not _ADDRESS.fullmatch(shown.url):
             raise malformed_error(provider, "a picture that cannot be read")
@@ -126,24 +126,24 @@ def check_shown(shown: SentMedia, provider: str) -> SentMedia:
 
 
 def encode_images(
-    made: Sequence[ImagePiece], work: ImageRequest, target: Target
+    images: Sequence[ImagePiece], work: ImageRequest, target: Target
 ) -> tuple[bytes, ...]:
-    """Return checked pictures as pieces; UpstreamError for too many, none, or another delivery."""
-    if not made:
+    """Return checked images as pieces; raise UpstreamError for a wrong number or delivery."""
+    if not images:
         raise no_image_error(target)
-    if len(made) > work.count:
-        raise malformed_error(target.provider, f"{len(made)} pictures in place of {work.count}")
-    checked = [check_image(each, target) for each in made]
-    for each in checked:
-        if work.delivery == "url" and each.url is None:
+    if len(images) > work.count:
+        raise malformed_error(target.provider, f"{len(images)} pictures in place of {work.count}")
+    checked = [check_image(image, target) for image in images]
+    for image in checked:
+        if work.delivery == "url" and image.url is None:
             raise malformed_error(target.provider, "a picture in place of its URL")
-        if work.delivery == "b64_json" and each.b64_json is None:
+        if work.delivery == "b64_json" and image.b64_json is None:
             raise malformed_error(target.provider, "a URL in place of a picture")
     return tuple(map(encode_json, checked))
 
 
 def image_result(
-    made: Sequence[ImagePiece],
+    images: Sequence[ImagePiece],
     work: ImageRequest,
     target: Target,
     *,
@@ -153,7 +153,7 @@ def image_result(
     served_model: str | None = None,
 ) -> WorkResult:
     """Return the result of one batch; without `usage` the provider charges for no tokens."""
-    pieces = encode_images(made, work, target)
+    pieces = encode_images(images, work, target)
     tokens = usage or Usage(uncached_input_tokens=0, output_tokens=0)
     return WorkResult(
         pieces=pieces,
@@ -165,7 +165,7 @@ def image_result(
 
 
 def no_image_error(target: Target) -> UpstreamError:
-    """Return the error of an answer from which every picture was withheld."""
+    """Return the error for an answer from which every image was withheld."""
     return UpstreamError(
         ErrorCode.CONTENT_FILTER, f"{target.provider} made no picture: its filter withheld it."
     )

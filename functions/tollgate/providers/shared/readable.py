@@ -1,4 +1,4 @@
-"""The part of a conversation that a provider can read: reasoning belongs to who signed it."""
+"""The part of a conversation that a provider can read: only its signer can verify reasoning."""
 
 from collections.abc import Collection, Iterator
 from typing import Literal
@@ -10,7 +10,7 @@ from tollgate.core.content import MadeImage, Provenance, Reasoning, Text, ToolCa
 from tollgate.core.request import AssistantContent, AssistantMessage, GenerationRequest, Message
 from tollgate.core.signers import BOUND_TO_MODEL
 
-# The names of what is left out, for `x-tollgate-adapted`.
+# The names of the parts that are left out, for `x-tollgate-adapted`.
 _PLAIN = "messages[].reasoning"
 _SIGNED = "messages[].reasoning_details"
 _CALLS = "messages[].tool_calls[].extra_content"
@@ -18,20 +18,20 @@ _IMAGES = "messages[].images"
 
 
 class Readership(Struct, frozen=True, kw_only=True):
-    """The reasoning that one endpoint of a model takes back."""
+    """The reasoning that one endpoint of a model accepts in the history."""
 
     model: str
-    # None takes that of every signer.
     signers: Collection[str | None] | None
-    # Reasoning that is taken without a signature: none, what a signer of these wrote, or any text.
+    """The signers whose reasoning is accepted; None for all signers."""
     unsigned: Literal["none", "own", "any"] = "none"
-    # The signers whose calls come back with their signature.
+    """The unsigned reasoning that is accepted: none, what one of `signers` wrote, or any text."""
     call_signers: Collection[str | None] = ()
-    # Whether pictures that a model made come back in its turns.
+    """The signers whose signed tool calls are accepted."""
     images: bool = False
+    """True if images that a model made are accepted in its turns."""
 
     def reads(self, provenance: Provenance) -> bool:
-        """Return whether the signer, and the model if it matters, are those of this endpoint."""
+        """Return whether the signer, and the model if the signature is bound to it, match."""
         if provenance.signer in BOUND_TO_MODEL and provenance.model not in (None, self.model):
             return False
         return self.signers is None or provenance.signer in self.signers
@@ -42,7 +42,7 @@ def keep_readable(
 ) -> tuple[GenerationRequest, tuple[str, ...]]:
     """Return the request without what the endpoint cannot read, and the names of what is missing.
 
-    Text of another signer is kept, unsigned, where any text is taken.
+    Text of another signer is sent without its signature if the endpoint accepts any text.
     """
     lost: set[str] = set()
     messages = tuple(
@@ -64,7 +64,7 @@ def _has_provenance(part: AssistantContent) -> bool:
 
 def _readable(message: AssistantMessage, readership: Readership, lost: set[str]) -> Message:
     content = tuple(_parts(message, readership, lost))
-    # A turn of nothing but foreign reasoning has said nothing.
+    # A turn is not left empty if all its content was unreadable reasoning.
     return replace(message, content=content or (Text(text=""),))
 
 
@@ -109,7 +109,7 @@ def _thoughts(
     if not part.text and not is_signed:
         return
     if readership.unsigned == "any" and part.text:
-        # The text is all that an endpoint like this one reads.
+        # Such an endpoint reads only the text.
         yield Reasoning(text=part.text)
         if not is_signed:
             return

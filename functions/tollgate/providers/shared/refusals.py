@@ -1,10 +1,11 @@
-"""Public errors for the refusals of providers, by one table: status first, then the own code.
+"""Public errors for the refusals of providers, from one table: status first, then code.
 
-Whose fault it is decides what the caller sees. A key, an account, a model name or a path that the
-provider does not know is the operator's: 401, 402 and 403 are `provider_auth`, 404 and its like
-`provider_unavailable`, so that the next endpoint of a chain may serve, and none of the provider's
-words are shown. The rest of 4xx is the caller's `invalid_request`; of the provider's words it shows
-those that cannot be a key, an address or a piece of the prompt.
+Who is at fault decides what the caller sees. The operator is at fault for a key, an account, a
+model name or a path that the provider does not know: 401, 402 and 403 become `provider_auth`, 404
+and similar ones `provider_unavailable`, so that the next endpoint of a chain may serve. None of the
+provider's words are shown then. For the rest of 4xx the caller is at fault, with `invalid_request`;
+the caller sees the provider's words, redacted of anything that may be a key, an address or a piece
+of the prompt.
 """
 
 import re
@@ -20,7 +21,7 @@ from tollgate.core.json_value import JsonValue
 
 _BY_STATUS: Final = {
     401: (ErrorCode.PROVIDER_AUTH, "did not accept our credentials"),
-    402: (ErrorCode.PROVIDER_AUTH, "wants payment from our account"),
+    402: (ErrorCode.PROVIDER_AUTH, "requires a payment for our account"),
     403: (ErrorCode.PROVIDER_AUTH, "does not permit our account to do this"),
     404: (ErrorCode.PROVIDER_UNAVAILABLE, "does not know the requested model or path"),
     405: (ErrorCode.PROVIDER_UNAVAILABLE, "does not serve this path"),
@@ -33,12 +34,12 @@ _BY_STATUS: Final = {
     529: (ErrorCode.PROVIDER_OVERLOADED, "is overloaded"),
 }
 
-# Words for a refusal of a model that the account has not opened, for which AWS has no code of its
-# own. Bedrock user guide, "Request access to models" (2026-11-22).
+# A hint for a refusal of a model that the account has no access to, since AWS has no separate code
+# for this case. Bedrock user guide, "Request access to models" (2026-11-22).
 _BEDROCK_ACCESS: Final = (
-    " If Amazon Bedrock refuses the model: it may need an AWS Marketplace subscription, which the"
-    " first use in Bedrock's playground makes, and Anthropic's models a first-use form; see"
-    " `tollgate doctor`."
+    " If Amazon Bedrock refuses the model, your account may lack an AWS Marketplace subscription,"
+    " which the first use in Bedrock's playground creates, or the first-use form for Anthropic's"
+    " models; see `tollgate doctor`."
 )
 _HINTS: Final = {
     "accessdeniedexception": _BEDROCK_ACCESS,
@@ -54,17 +55,18 @@ _FILTER_CODES: Final = frozenset(
         "content_policy_violation",
         "data_inspection_failed",
         "invalid_prompt",
-        # Of OpenAI's pictures: https://github.com/Wei-Shaw/sub2api/pull/2399 (2026-11-22).
+        # For OpenAI's images: https://github.com/Wei-Shaw/sub2api/pull/2399 (2026-11-22).
         "moderation_blocked",
     }
 )
 _RATE_CODES: Final = frozenset({"insufficient_quota", "rate_limit_exceeded"})
 _AUTH_CODES: Final = frozenset({"authentication_error", "invalid_api_key"})
 
-# The only places where a provider's wording decides, after all else. Several providers answer an
-# oversized prompt with a plain 400 whose code says no more than "invalid". From recorded replies in
-# order: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter, OpenAI and Ollama. From public
-# reports (seen 2026-11-21): Anthropic, of prompt and answer together; Responses; xAI; Groq.
+# The provider's wording decides only here and in the other `_WORDING` patterns, after status and
+# code. Several providers answer an oversized prompt with a plain 400 whose code says no more than
+# "invalid". From recorded replies in order: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter,
+# OpenAI and Ollama. From public reports (seen 2026-11-21): Anthropic, for prompt and answer
+# together; Responses; xAI; Groq.
 _CONTEXT_WORDING: Final = re.compile(
     r"prompt is too long|input is too long|input tokens exceeded"
     r"|input token count .{0,40}exceeds the maximum"
@@ -73,8 +75,9 @@ _CONTEXT_WORDING: Final = re.compile(
     re.IGNORECASE,
 )
 
-# The length and the limit in such words, for callers who shorten their prompt by it: Anthropic and
-# its hosts; Gemini; OpenAI and its imitators, which name the limit first.
+# Patterns for the prompt's length and the limit in such messages, for callers who shorten their
+# prompt accordingly: Anthropic and its hosts; Gemini; OpenAI and its imitators, which name the
+# limit first.
 _LENGTHS: Final = (
     re.compile(r"(?P<tokens>\d{1,9}) tokens > (?P<most>\d{1,9})"),
     re.compile(r"token count \((?P<tokens>\d{1,9})\).{0,80}allowed \((?P<most>\d{1,9})\)"),
@@ -84,38 +87,39 @@ _LENGTHS: Final = (
     ),
 )
 
-# A key that xAI does not know is a 400 with no code of its own, some of it escaped, and so it is at
-# Google's layer for OpenAI's format: https://github.com/continuedev/continue/issues/10778,
-# https://github.com/i-am-bee/beeai-framework/issues/447 (seen 2026-11-21). Only as its first words:
-# further on a caller's own may be quoted.
+# xAI and Google's OpenAI-compatible API answer an unknown key with a 400 without a code, partly
+# percent-encoded: https://github.com/continuedev/continue/issues/10778,
+# https://github.com/i-am-bee/beeai-framework/issues/447 (seen 2026-11-21). Only the beginning of a
+# message counts, because the rest may quote the caller.
 _AUTH_WORDING: Final = re.compile(
     r"incorrect(?: |%20)api(?: |%20)key(?: |%20)provided|api key not valid", re.IGNORECASE
 )
 
 _SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 
-# Anthropic has no code for it: https://github.com/anthropics/claude-code/issues/58367.
+# Anthropic has no code for a filtered answer:
+# https://github.com/anthropics/claude-code/issues/58367.
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
-# The provider's words are redacted by form, since the request is not at hand here.
+# The provider's words are redacted by patterns, because the request is not available here.
 MESSAGE_LENGTH_MAX: Final = 300
-# Of the words that go on to the record, where the request is at hand.
+# The limit for the words in the record, which are redacted again where the request is available.
 _KEPT_LENGTH_MAX: Final = 2000
 _INPUT_LENGTH_MAX: Final = 4096
 # A quotation longer than any name of a field, a model or a value may be a piece of the prompt.
 _LONG: Final = 48
 
-# Addresses, whole: secrets ride in user part, path and query alike.
+# Whole addresses: user part, path and query may all contain secrets.
 _ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://\S+", re.IGNORECASE)
 
 _CUTS: Final = (
     (_ADDRESS, "[url]"),
-    # Data written out, such as the offending part of a request; an index is no data.
+    # Literal objects and lists, such as the rejected part of a request; an index like `[12]` stays.
     (re.compile(rf"\{{.{{{_LONG},}}(?:\}}|$)|\[(?!\d{{1,4}}\]).{{{_LONG},}}(?:\]|$)"), "[...]"),
     # Long quotations.
     (re.compile(rf"(?P<q>[\"'`])(?:(?!(?P=q)).){{{_LONG},}}(?:(?P=q)|$)"), "[...]"),
     (re.compile(rf"“[^”]{{{_LONG},}}(?:”|$)"), "[...]"),
-    # A word that announces a secret, with the secret.
+    # A word that announces a secret, together with the secret.
     (re.compile(r"\b(?:bearer|basic)\s+\S+", re.IGNORECASE), "[redacted]"),
     (
         re.compile(
@@ -126,9 +130,9 @@ _CUTS: Final = (
         ),
         "[redacted]",
     ),
-    # The query of an address without its scheme.
+    # The query of an address without a scheme.
     (re.compile(r"\?[\w.-]+=\S+"), "[redacted]"),
-    # Well-known forms of keys, their masked forms included.
+    # Well-known forms of keys, including masked ones.
     (
         re.compile(
             r"\b(?:sk|pk|rk|gsk|xai|key|hf|ghp|github_pat|nvapi|csk|fw|r8|tgp|pplx)[-_][\w*.-]{6,}"
@@ -143,7 +147,7 @@ _CUTS: Final = (
         "[redacted]",
     ),
     (re.compile(r"(?<!\S)\S*\*{3,}\S*"), "[redacted]"),
-    # Whose account it is: ARNs, the twelve digits in them, Google's projects, addresses of mail.
+    # Identifiers of accounts: ARNs, the twelve digits in them, Google's projects, e-mail addresses.
     (
         re.compile(
             r"\barn:aws[\w-]*:\S+|(?<!\d)\d{12}(?!\d)|\bprojects/[\w.:-]+"
@@ -155,12 +159,12 @@ _CUTS: Final = (
 
 _MARKUP: Final = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 
-# A frame that is no JSON, no UTF-8 or of another shape, or that is nested too deep.
+# Raised for a frame that is not UTF-8 or JSON, has another shape, or is nested too deep.
 UNREADABLE: Final = (ValueError, RecursionError)
 
 
 class ProviderRefusal(Struct, frozen=True, kw_only=True):
-    """A refusal as a codec has read it; `code` is the provider's own, in lower case."""
+    """A refusal as read by a codec; `code` is the provider's own, in lower case."""
 
     provider: str
     status: int | None
@@ -170,7 +174,7 @@ class ProviderRefusal(Struct, frozen=True, kw_only=True):
 
 
 def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
-    """Return the public error that a refusal means."""
+    """Return the public error for a refusal."""
     code, words = _meaning(refusal)
     status = f" (HTTP {refusal.status})" if refusal.status is not None else ""
     error = UpstreamError(
@@ -195,7 +199,7 @@ def _overlength(message: str) -> Overlength | None:
 
 
 def redact_body(body: bytes) -> str:
-    """Return the words of a reply that no codec can read, such as a proxy's page."""
+    """Return the redacted words of a reply that no codec can read, such as a proxy's page."""
     text = body[: 4 * _INPUT_LENGTH_MAX].decode(errors="replace")
     return redact(_MARKUP.sub(" ", text), _KEPT_LENGTH_MAX)
 
@@ -213,14 +217,17 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
     if refusal.code in _FILTER_CODES or _FILTER_WORDING.search(refusal.message):
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
-        return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "cannot take a prompt of this length"
+        return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "does not accept a prompt of this length"
     shown = redact(refusal.message).rstrip(".")
-    return ErrorCode.INVALID_REQUEST, f"refused the request: {shown}" if shown else "refused it"
+    return (
+        ErrorCode.INVALID_REQUEST,
+        f"refused the request: {shown}" if shown else "refused the request",
+    )
 
 
 def redact(message: str, length_max: int = MESSAGE_LENGTH_MAX) -> str:
-    """Return a line of at most `length_max` characters, without secrets and long quotations."""
-    # An address is whole only as long as its own escapes are in it.
+    """Return one line of at most `length_max` characters, without secrets and long quotations."""
+    # Addresses are cut first: once its escapes are resolved, an address may fall apart.
     text = _ADDRESS.sub("[url]", message[:_INPUT_LENGTH_MAX])
     text = " ".join(resolve_escapes(text)[:_INPUT_LENGTH_MAX].split())
     text = "".join(character for character in text if character.isprintable())
@@ -230,9 +237,9 @@ def redact(message: str, length_max: int = MESSAGE_LENGTH_MAX) -> str:
 
 
 def parse_retry_after_s(headers: Mapping[str, str], details: JsonValue = None) -> float | None:
-    """Return the seconds to wait, from lower-case reply headers; a date counts from the reply's.
+    """Return the seconds to wait, from reply headers with lower-case names.
 
-    Headers without a delay fall back to the `details` of an error, as Google sends them.
+    A date counts from the reply's own `date`. Without such a header `details` decide (Google).
     """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None and milliseconds > 0:
         return milliseconds / 1000
@@ -261,12 +268,12 @@ def _number(text: str | None) -> float | None:
 
 
 def malformed_error(provider: str, what: str) -> UpstreamError:
-    """Return the error of a provider that sent `what`, which its format does not allow."""
+    """Return the error for a provider that sent `what`, which its format does not allow."""
     return UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} sent {what}.")
 
 
 def early_close_error(provider: str) -> UpstreamError:
-    """Return the error of a stream that closed before the answer was complete."""
+    """Return the error for a stream that closed before the answer was complete."""
     return UpstreamError(
         ErrorCode.PROVIDER_UNAVAILABLE,
         f"The stream of the provider {provider} closed before the end.",

@@ -1,4 +1,4 @@
-"""Sound that providers send: its size, its base64, its usage, and the header of a WAV file."""
+"""Audio from providers: its size, its base64, its usage, and the header of a WAV file."""
 
 import binascii
 import struct
@@ -10,12 +10,12 @@ from tollgate.core.work.speech import SpeechRequest
 from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.refusals import malformed_error
 
-# No reply of Lambda's has more ("Lambda quotas", 2026-11-22).
+# Lambda cannot return a larger reply ("Lambda quotas", 2026-11-22).
 SOUND_BYTES_MAX: Final = 200 * 1024 * 1024
-# Of sound without compression, in one channel.
+# Uncompressed audio has one channel and these sizes.
 SAMPLES_PER_SECOND: Final = 24_000
 SAMPLE_BYTES: Final = 2
-# Players read on to the end of the file: the length of sound that is still being made is not known.
+# Size in the header while the length is not known yet: players read to the end of the file.
 _UNKNOWN: Final = 0xFFFFFFFF
 _HEADER_BYTES_AFTER_SIZE: Final = 36
 _FORMAT_BYTES: Final = 16
@@ -24,7 +24,7 @@ _CHANNELS: Final = 1
 
 
 def wav_header(size: int | None = None) -> bytes:
-    """Return the header before so many bytes of samples; None is a number that is not known."""
+    """Return the WAV header for this many bytes of samples; None if the size is not known yet."""
     return struct.pack(
         "<4sI4s4sIHHIIHH4sI",
         b"RIFF",
@@ -44,14 +44,14 @@ def wav_header(size: int | None = None) -> bytes:
 
 
 class SoundSize:
-    """Counts the bytes of one sound."""
+    """Counts the bytes of one audio stream."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._bytes = 0
 
     def checked(self, piece: bytes) -> bytes:
-        """Return the next piece; UpstreamError if the sound has more bytes than a reply may."""
+        """Return the next piece; raise UpstreamError if the audio is larger than a reply may be."""
         self._bytes += len(piece)
         if self._bytes > SOUND_BYTES_MAX:
             raise malformed_error(self._target.provider, f"more than {SOUND_BYTES_MAX} bytes")
@@ -59,15 +59,15 @@ class SoundSize:
 
 
 def decode_sound(base64: str, target: Target) -> bytes:
-    """Return sound that came as base64; UpstreamError if it is none."""
+    """Decode base64 audio; raise UpstreamError if the text is not base64."""
     try:
         return b64decode(base64, validate=True)
     except (binascii.Error, ValueError) as invalid:
-        raise malformed_error(target.provider, "sound that is no base64") from invalid
+        raise malformed_error(target.provider, "audio that is not base64") from invalid
 
 
 def usage_by_characters(work: SpeechRequest, target: Target) -> Usage:
-    """Return the characters of the text; where these are charged for, no tokens are."""
+    """Return the usage in characters of the text; if characters are charged for, tokens are 0."""
     characters = len(work.text)
     if target.dialect.speech.usage == "characters":
         return Usage(uncached_input_tokens=0, output_tokens=0, characters=characters)

@@ -5,7 +5,7 @@ from typing import Final
 
 from tollgate.core.json_value import JsonValue
 
-# Where schemas lie inside a schema: one by one, in lists, by name.
+# Keywords whose values are schemas: a single schema, a list of schemas, schemas by name.
 _SINGLE: Final = ("items", "additionalProperties", "not")
 _LISTED: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED: Final = ("properties", "$defs", "definitions")
@@ -14,13 +14,13 @@ _NAMED: Final = ("properties", "$defs", "definitions")
 def close_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the schema with `additionalProperties: false` on each object that lacks the key.
 
-    OpenAI and Anthropic refuse strict schemas without it. A schema that is not strict must not be
-    closed: its meaning would change.
+    OpenAI and Anthropic refuse strict schemas without the key. A schema that is not strict must not
+    be closed, because its meaning would change.
     """
-    made = {name: _inside(name, value) for name, value in schema.items()}
+    closed = {name: _inside(name, value) for name, value in schema.items()}
     if _is_object(schema) and "additionalProperties" not in schema:
-        made["additionalProperties"] = False
-    return made
+        closed["additionalProperties"] = False
+    return closed
 
 
 def _inside(name: str, value: JsonValue) -> JsonValue:

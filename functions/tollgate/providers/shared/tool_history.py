@@ -13,14 +13,14 @@ from tollgate.core.request import ToolMessage
 
 
 class OpenCalls:
-    """The calls of a history that have no result yet; `called` are the names of all, each once."""
+    """The calls of a history without a result yet; `called` has the distinct names of all calls."""
 
     def __init__(self) -> None:
         self.called: list[str] = []
         self._names: dict[str, str] = {}
 
     def ask(self, call: ToolCall) -> None:
-        """Note a call; RequestError if another call of its id has no result yet."""
+        """Note a call; raise RequestError if another call with the same id has no result yet."""
         if call.id in self._names:
             refuse(f"two calls have the id {call.id!r}")
         self._names[call.id] = call.name
@@ -28,20 +28,20 @@ class OpenCalls:
             self.called.append(call.name)
 
     def answer(self, message: ToolMessage) -> str:
-        """Note a result, and return its function's name; RequestError if it answers no call."""
+        """Note a result and return its function's name; raise RequestError if no call is open."""
         if message.call_id not in self._names:
             refuse(f"tool result {message.call_id!r} answers no open call")
         return self._names.pop(message.call_id)
 
     def need_none(self) -> None:
-        """Raise RequestError if a call has no result where the conversation goes on."""
+        """Raise RequestError if calls without results remain where the conversation continues."""
         if self._names:
             missing = ", ".join(map(repr, self._names))
             refuse(f"no tool result for the call {missing}")
 
 
 def arguments_object(call: ToolCall) -> JsonValue:
-    """Return the arguments as an object, whole numbers with all digits; RequestError if none."""
+    """Return the arguments as an object, integers with all digits; raise RequestError if none."""
     try:
         value: JsonValue = pydantic_core.from_json(call.arguments or "{}", allow_inf_nan=False)
     except ValueError as invalid:
@@ -52,7 +52,7 @@ def arguments_object(call: ToolCall) -> JsonValue:
 
 
 def fitting_id(id_: str, allowed: re.Pattern[str]) -> str:
-    """Return the id, or one of the allowed form derived from it, equal for call and result."""
+    """Return the id, or an allowed one derived from it; call and result get the same id."""
     if allowed.fullmatch(id_):
         return id_
     return f"call_{hashlib.sha256(id_.encode()).hexdigest()[:32]}"

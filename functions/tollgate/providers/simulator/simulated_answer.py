@@ -1,4 +1,4 @@
-"""The simulator's answer, which depends on the request alone."""
+"""The simulator's answer to a generation; equal requests get equal answers."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +19,9 @@ _VALUES: Final[Mapping[str, JsonValue]] = {
     "null": None,
 }
 _CALLS_MAX: Final = 2
-# Schemas may refer to themselves.
+# A schema may refer to itself without end.
 _DEPTH_MAX: Final = 16
-# A few that refer to one another have more values than anything can hold.
+# The number of values grows exponentially with the depth where schemas refer to one another.
 _FILLED_MAX: Final = 10_000
 _DEFINITIONS: Final = "#/$defs/"
 
@@ -82,12 +82,12 @@ class _Format(_Shape):
 
 
 class SimulatedRequest(_Shape):
-    """The fields that the simulator reads of a chat completions request, or of a legacy one."""
+    """The fields that the simulator reads of a chat completion or of a legacy completion."""
 
     model: str
     messages: list[_Message] = Field(default=[])
     prompt: str | None = None
-    """Of a legacy request, which has no messages."""
+    """The prompt of a legacy completion, which has no messages."""
     tools: list[_Tool] = Field(default=[])
     tool_choice: Literal["auto", "none", "required"] | _NamedChoice = "auto"
     max_tokens: int | None = None
@@ -101,19 +101,21 @@ def deltas(
 ) -> tuple[list[dict[str, JsonValue]], str]:
     """Return the deltas of the answer after the role, and its finish reason.
 
-    `call_id` starts the ids of calls; without `calls_unforced` only a forced call is made.
+    Ids of tool calls begin with `call_id`. Unless `calls_unforced` is true, the answer has a tool
+    call only where the request forces one.
     """
     chosen = _chosen(request, calls_unforced=calls_unforced)
     if chosen:
         return list(_calls(chosen, call_id)), "tool_calls"
     words = _words(_until_stop(_answer_text(request), request.stop))
     limit = request.max_tokens or request.max_completion_tokens
-    kept = words if limit is None else words[:limit]
-    return [{"content": word} for word in kept], "stop" if kept == words else "length"
+    within_limit = words if limit is None else words[:limit]
+    finish = "stop" if within_limit == words else "length"
+    return [{"content": word} for word in within_limit], finish
 
 
 def usage(request: SimulatedRequest, answer: Sequence[object]) -> JsonValue:
-    """Return a usage that counts words of the prompt and pieces of the answer."""
+    """Return usage: the words of the prompt and the deltas of the answer count as tokens."""
     texts = [*(message.text for message in request.messages), request.prompt or ""]
     prompt = sum(len(text.split()) for text in texts)
     return {
@@ -132,10 +134,10 @@ def _answer_text(request: SimulatedRequest) -> str:
 
 
 def _until_stop(text: str, stop: str | list[str]) -> str:
-    """Return the text up to the first of the texts that stop it."""
+    """Return the text before the first stop text in it."""
     stops = [stop] if isinstance(stop, str) else stop
-    found = [place for each in stops if each and (place := text.find(each)) >= 0]
-    return text[: min(found, default=len(text))]
+    places = [place for each in stops if each and (place := text.find(each)) >= 0]
+    return text[: min(places, default=len(text))]
 
 
 def _spoken(request: SimulatedRequest) -> str:
@@ -153,10 +155,10 @@ def _words(text: str) -> list[str]:
 
 
 def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Function]:
-    """Return the tools to call: the one that is named, else the first two.
+    """Return the tools to call: the tool that `tool_choice` names, else the first two.
 
-    After a result it is the last one if a call is required, else none: the tool of a JSON schema
-    that is emulated stands behind those of the caller.
+    After a tool's result, return only the last tool if a call is required, else none. The gateway
+    emulates a JSON schema by a tool after the caller's tools, so that the last one is chosen.
     """
     answered = bool(request.messages) and request.messages[-1].role == "tool"
     if request.tool_choice == "auto" and (answered or not calls_unforced):
@@ -192,7 +194,7 @@ def _arguments(parameters: _Schema) -> JsonValue:
 
 
 class _Filling:
-    """Fills a schema with values, of which there are a bounded number."""
+    """Fills a schema with at most `_FILLED_MAX` values; further values are null."""
 
     def __init__(self, definitions: Mapping[str, _Schema]) -> None:
         self._definitions = definitions

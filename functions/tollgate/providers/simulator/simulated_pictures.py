@@ -1,6 +1,6 @@
-"""The simulator's pictures: stripes whose colors follow from the words of a prompt.
+"""The simulator's pictures: stripes whose colors are a hash of the prompt.
 
-A prompt with the word `harm` is refused, as a filter would.
+A prompt with the word `harm` is refused as a content filter refuses one.
 """
 
 import base64
@@ -14,6 +14,8 @@ import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field
 
 from tollgate.core.json_value import JsonValue
+from tollgate.providers.ports.base import WireRequest
+from tollgate.providers.simulator.faults import simulated_refusal
 
 SIDE_MAX: Final = 4_096
 _STRIPES: Final = 8
@@ -22,7 +24,7 @@ _PIXELS_PER_TOKEN: Final = 1_024
 _MAGIC: Final = b"\x89PNG\r\n\x1a\n"
 
 
-class PictureRequest(BaseModel):
+class _PictureRequest(BaseModel):
     """The fields that the simulator reads of a request for pictures."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -43,28 +45,38 @@ class PictureRequest(BaseModel):
 
     @property
     def is_harmful(self) -> bool:
-        """True if the filter would refuse the prompt."""
+        """True if the prompt has the word that the simulated filter refuses."""
         return "harm" in self.prompt.lower().split()
 
 
-def draw_pictures(request: PictureRequest) -> bytes:
-    """Return the whole answer to a request."""
-    data = [{"b64_json": _picture(request, str(place))} for place in range(request.n)]
+def answer_with_pictures(request: WireRequest, body: bytes) -> Iterator[bytes]:
+    """Return the events of a stream, or the whole answer as one piece.
+
+    Raises UpstreamRefused for a harmful prompt, ValidationError for a body that cannot be read.
+    """
+    wanted = _PictureRequest.model_validate_json(body)
+    if wanted.is_harmful:
+        raise simulated_refusal(400, "content_policy_violation")
+    return _events(wanted) if request.reply_bytes_max is None else iter((_reply(wanted),))
+
+
+def _reply(request: _PictureRequest) -> bytes:
+    pictures = [{"b64_json": _picture(request, str(place))} for place in range(request.n)]
     usage = _usage(request, request.n)
     return pydantic_core.to_json(
-        {"created": 0, "data": data, "quality": request.quality, "usage": usage}
+        {"created": 0, "data": pictures, "quality": request.quality, "usage": usage}
     )
 
 
-def stream_pictures(request: PictureRequest) -> Iterator[bytes]:
-    """Yield the events of a streamed answer: previews of the first picture, then each picture."""
+def _events(request: _PictureRequest) -> Iterator[bytes]:
+    """Yield previews of the first picture, then each picture."""
     for number in range(request.partial_images):
         yield _event("partial_image", request, f"preview {number}", partial_image_index=number)
     for place in range(request.n):
         yield _event("completed", request, str(place), usage=_usage(request, 1))
 
 
-def _event(name: str, request: PictureRequest, seed: str, **more: JsonValue) -> bytes:
+def _event(name: str, request: _PictureRequest, seed: str, **more: JsonValue) -> bytes:
     event = {
         "type": f"image_generation.{name}",
         "b64_json": _picture(request, seed),
@@ -74,7 +86,7 @@ def _event(name: str, request: PictureRequest, seed: str, **more: JsonValue) -> 
     return pydantic_core.to_json(event)
 
 
-def _usage(request: PictureRequest, pictures: int) -> dict[str, JsonValue]:
+def _usage(request: _PictureRequest, pictures: int) -> dict[str, JsonValue]:
     width, height = request.sides
     text = len(request.prompt.split()) * pictures
     seen = len(request.reference_images) * _TOKENS_PER_PICTURE_READ * pictures
@@ -88,11 +100,11 @@ def _usage(request: PictureRequest, pictures: int) -> dict[str, JsonValue]:
     }
 
 
-def _picture(request: PictureRequest, seed: str) -> str:
+def _picture(request: _PictureRequest, seed: str) -> str:
     """Return a PNG as base64; equal requests have equal pictures."""
     width, height = request.sides
-    said = "\0".join((seed, request.prompt, request.quality, *request.reference_images))
-    colors = hashlib.shake_256(said.encode()).digest(3 * _STRIPES)
+    source = "\0".join((seed, request.prompt, request.quality, *request.reference_images))
+    colors = hashlib.shake_256(source.encode()).digest(3 * _STRIPES)
     packer = zlib.compressobj(1)
     pixels = []
     for row in range(height):

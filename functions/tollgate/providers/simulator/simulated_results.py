@@ -1,17 +1,17 @@
-"""The simulator's results: vectors that add one for each word, and ranks by common words."""
+"""The simulator's vectors, rankings and judgements, each of which follows from words alone."""
 
 import hashlib
 import math
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict
 
 _DIMENSIONS: Final = 256
-# Words of an input that count: more would take long, in vain.
+# Further words of an input are ignored: each word costs time, and no test needs more words.
 _WORDS_MAX: Final = 64
 
 
@@ -27,7 +27,10 @@ class _EmbeddingRequest(BaseModel):
 
 
 def embed(body: bytes) -> bytes:
-    """Return the reply to a request, of which every word or token id is a token."""
+    """Return a vector for each input: the sum of a vector for each of its words or token ids.
+
+    Each word and each token id counts as one token of usage.
+    """
     request = _EmbeddingRequest.model_validate_json(body)
     words = [_words(each) for each in request.input]
     known: dict[str, tuple[float, ...]] = {}
@@ -72,7 +75,7 @@ class _RerankRequest(BaseModel):
 
 
 def rank_documents(body: bytes) -> bytes:
-    """Return the ranking of a request, by the share of the query's words in each document."""
+    """Return the documents ranked by the share of the query's words that each one has."""
     request = _RerankRequest.model_validate_json(body)
     wanted = set(_words(request.query))
     texts = [_words(each) for each in request.documents]
@@ -104,10 +107,10 @@ class _ModerationRequest(BaseModel):
 
 
 def moderate(body: bytes) -> bytes:
-    """Return the judgements of a request.
+    """Return a judgement for each text, or one judgement for all parts together.
 
-    A text with the word `harm` is flagged, and a picture with these letters in its bytes. Parts
-    have one judgement together.
+    A text with the word `harm` is flagged, and so is a picture whose bytes or address contain
+    these letters.
     """
     request = _ModerationRequest.model_validate_json(body)
     texts = [each for each in request.input if isinstance(each, str)]
@@ -137,10 +140,3 @@ def _judgement(found: Mapping[str, bool]) -> dict[str, object]:
 def _content(url: str) -> bytes:
     head, _, content = url.partition(";base64,")
     return b64decode(content) if content else head.encode()
-
-
-RESULTS: Final[Mapping[tuple[str, str], Callable[[bytes], bytes]]] = {
-    ("/embeddings", "embed"): embed,
-    ("/rerank", "rerank"): rank_documents,
-    ("/moderations", "moderate"): moderate,
-}

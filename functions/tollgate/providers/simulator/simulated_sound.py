@@ -1,4 +1,4 @@
-"""The simulator's sound: a tone as long as its text takes to speak; as MP3 it is silence."""
+"""The simulator's speech: a tone as long as the text takes to speak; as MP3, silence."""
 
 import math
 import struct
@@ -12,7 +12,7 @@ from tollgate.providers.shared.sound import SAMPLE_BYTES, SAMPLES_PER_SECOND, wa
 _SECONDS_PER_CHARACTER: Final = 0.06
 # A tenth of a second.
 _SAMPLES_PER_CHUNK: Final = SAMPLES_PER_SECOND // 10
-# 400 periods a second: every chunk has whole ones, so that all chunks are alike.
+# 400 periods a second: a chunk holds whole periods, so that all chunks have equal bytes.
 _SAMPLES_PER_PERIOD: Final = 60
 _LOUDNESS: Final = 8_000
 _TONE: Final = b"".join(
@@ -53,7 +53,7 @@ def _whole(number: float) -> int:
 
 
 def _chunks(repeated: bytes, size: int, header: bytes = b"") -> Iterator[bytes]:
-    """Yield so many bytes in chunks of the same content, the first one behind a header."""
+    """Yield `header`, then `size` bytes in chunks that repeat `repeated`; the last may be cut."""
     for start in range(0, size, len(repeated)):
         yield header + repeated[: size - start]
         header = b""

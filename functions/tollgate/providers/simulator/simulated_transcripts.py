@@ -1,4 +1,4 @@
-"""The simulator's transcripts: a word for each second of a recording, chosen by its bytes."""
+"""The simulator's transcripts: a word for each second of a recording, chosen by a hash of it."""
 
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -34,8 +34,8 @@ _BITS_PER_SECOND: Final = 64_000
 _WAV_RATE: Final = slice(28, 32)
 
 
-class SimulatedTranscript(Struct, frozen=True, kw_only=True):
-    """The words of one recording, and the requested form."""
+class _Transcript(Struct, frozen=True, kw_only=True):
+    """The transcript of one recording, and the form in which the request wants it."""
 
     words: tuple[str, ...]
     seconds: float
@@ -49,7 +49,7 @@ class SimulatedTranscript(Struct, frozen=True, kw_only=True):
         return " ".join(self.words)
 
     def whole(self) -> bytes:
-        """Return the answer that is not streamed."""
+        """Return the body of a whole answer."""
         body: dict[str, JsonValue] = {"text": self.text, "usage": self._usage}
         if self.response_format == "verbose_json":
             body |= {
@@ -89,8 +89,19 @@ class SimulatedTranscript(Struct, frozen=True, kw_only=True):
             }
 
 
-def transcribe(request: WireRequest) -> SimulatedTranscript:
-    """Return the transcript of the recording in a form."""
+def answer_with_transcript(request: WireRequest, body: bytes) -> Iterator[bytes]:
+    """Return the events of a stream, or the whole transcript as one piece.
+
+    The recording and its options are parts of the request's form; `body` is not read.
+    """
+    transcript = _transcribe(request)
+    if request.reply_bytes_max is None:
+        return transcript.events()
+    return iter((transcript.whole(),))
+
+
+def _transcribe(request: WireRequest) -> _Transcript:
+    """Return the transcript of the recording that is a file of the request's form."""
     texts: Mapping[str, str] = {
         part.name: part.content.decode() for part in request.form if part.file_name is None
     }
@@ -102,7 +113,7 @@ def transcribe(request: WireRequest) -> SimulatedTranscript:
     granularities = [
         part.content for part in request.form if part.name == "timestamp_granularities[]"
     ]
-    return SimulatedTranscript(
+    return _Transcript(
         words=tuple(
             _WORDS[(digest[place % len(digest)] + place) % len(_WORDS)] for place in range(count)
         ),

@@ -1,4 +1,4 @@
-"""Headers that authorize the requests of a row: a key in the header that its provider reads."""
+"""Headers that authorize the requests of a row: a key in the header that the provider reads."""
 
 from collections.abc import Mapping
 from typing import Final, Protocol
@@ -16,11 +16,11 @@ class Authorization(Protocol):
     """Makes the headers that authorize a request."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Return the headers of the next request; MissingCredentials where there are none."""
+        """Return the headers for the next request; raise MissingCredentials if there are none."""
 
 
 async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
-    """Return the secret that a row names, None if it names none; MissingCredentials if unset."""
+    """Return the secret that a row names, None if none; raise MissingCredentials if unset."""
     if row.key is None:
         return None
     secret = ((await secrets.read(row.key)) or "").strip()
@@ -33,13 +33,13 @@ async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
 def no_credentials(
     row: ProviderRow, what: str, place: CredentialPlace | None = None
 ) -> MissingCredentials:
-    """Return the error of a row without credentials, in words that name no secret."""
+    """Return the error for a row without credentials, worded without any secret."""
     places = () if place is None else (place,)
     return MissingCredentials(f"The provider {row.slug} {what}.", places)
 
 
 class KeyHeader:
-    """The key of a row, read with every call, so that a rotated secret is used at once."""
+    """Authorization by a row's key, read for every call so that rotation takes effect at once."""
 
     def __init__(self, row: ProviderRow, secrets: SecretStore) -> None:
         self._row = row

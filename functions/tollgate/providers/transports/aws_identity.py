@@ -1,4 +1,4 @@
-"""AWS credentials for provider rows, which have no key of their own."""
+"""The gateway's AWS credentials, for provider rows without a key."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from tollgate.providers.transports.authorization import AWS_IDENTITY
 def required_credentials(
     provider: str, credentials: Callable[[], Credentials | None]
 ) -> Callable[[], Credentials]:
-    """Return a function that returns the credentials; it raises MissingCredentials without any."""
+    """Return a function that returns the credentials, or raises MissingCredentials if unset."""
 
     def read() -> Credentials:
         found = credentials()

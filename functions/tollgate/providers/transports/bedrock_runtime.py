@@ -1,4 +1,4 @@
-"""Bedrock's runtime API: signed requests, answers in event-stream framing."""
+"""Bedrock's runtime API: signed requests, and answers in event-stream framing."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -28,9 +28,9 @@ EVENT_STREAM: Final = "application/vnd.amazon.eventstream"
 
 
 class BedrockRuntime:
-    """Carries the requests of one row to its region, or to `base_url` in its place.
+    """Sends the requests of one row to its region, or to `base_url` in place of the region.
 
-    `frames` makes what reads an answer; event-stream messages are frames where it is None.
+    `frames` makes the decoder of an answer; by default each event-stream message is a frame.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class BedrockRuntime:
         )
 
     def _decoder(self, reply: Reply, request: WireRequest) -> FrameDecoder:
-        # An answer is an event stream; a result, or a count of tokens, is one object.
+        # A chat answer is an event stream; other results and token counts are one object.
         if request.reply_bytes_max is None and reply.content_type != JSON:
             return self._frames()
         return WholeBody(request.reply_bytes_max, reply.headers)
 
 
 class EventStreamFrames:
-    """Event-stream messages as frames."""
+    """Decodes event-stream messages into frames."""
 
     def __init__(self) -> None:
         self._decoder = EventStreamDecoder()

@@ -1,4 +1,4 @@
-"""The frames in the body of a reply, as they come."""
+"""The frames in the body of a reply, as they arrive."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ class FrameDecoder(Protocol):
 
 
 class WholeBody:
-    """A body that is one frame, from a server that does not stream."""
+    """A body that is one frame, for results and for servers that do not stream."""
 
     def __init__(self, bytes_max: int | None, headers: Mapping[str, str] = _NO_HEADERS) -> None:
         self._bytes_max = bytes_max or WHOLE_BODY_BYTES_MAX
@@ -65,7 +65,7 @@ class BodyFrames:
         self._reply = reply
         self._decoder = decoder
         self._provider = provider
-        # The frame after which nothing follows; None if the body has no such frame.
+        # The last frame of the body; None if the format has no such frame.
         self._end_mark = end_mark
         self._ended = False
         self._marked = False
@@ -96,7 +96,7 @@ class BodyFrames:
         try:
             frames.extend(self._decoder.feed(chunk) if chunk else self._decoder.end())
         except UpstreamError as broken:
-            # Frames before the broken one, though in the same read, were sent and still count.
+            # Frames before the broken one in the same read were received and still count.
             self._broken = broken
         for place, frame in enumerate(frames, start=1):
             if frame.data == self._end_mark:
@@ -105,9 +105,9 @@ class BodyFrames:
         return frames
 
     async def _drain(self) -> None:
-        """Read up to the end of the body, so that the connection can serve another call.
+        """Read to the end of the body, so that the connection can serve another call.
 
-        The answer is complete, so that errors from here on are ignored.
+        The answer is already complete, and errors are ignored.
         """
         if self._reply.is_read:
             return

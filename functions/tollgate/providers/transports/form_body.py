@@ -1,6 +1,6 @@
-"""Write a multipart form as the parts of a body, so that a recording is sent without a copy.
+"""Writes a multipart form as the parts of a body, so that a recording is sent without a copy.
 
-https://www.rfc-editor.org/rfc/rfc7578, names escaped as browsers do
+https://www.rfc-editor.org/rfc/rfc7578, with names escaped as browsers do
 (https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data).
 """
 
@@ -11,7 +11,7 @@ from tollgate.providers.ports.base import FormPart
 
 
 def encode_form(parts: Iterable[FormPart]) -> tuple[str, Sequence[bytes]]:
-    """Return the media type of a form, which names its boundary, and the parts of its body."""
+    """Return the media type of a form, which includes the boundary, and the parts of its body."""
     boundary = new_boundary()
     body: list[bytes] = []
     for part in parts:

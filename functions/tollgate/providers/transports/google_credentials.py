@@ -1,7 +1,7 @@
-"""Makes credentials of google-auth from the JSON that Google writes for a client.
+"""Makes google-auth credentials from the JSON that Google writes for a client.
 
-google-auth's own loader imports `requests` for federated credentials, which no function carries.
-Its loaders of each kind do not; their credentials send requests through what refreshes them.
+For federated credentials google-auth's general loader imports `requests`, which the deployed
+functions lack. The loaders of each kind do not import it; the caller supplies the HTTP transport.
 """
 
 import re
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _AWS_TOKEN: Final = "urn:ietf:params:aws:token-type:aws4_request"  # noqa: S105 - names a kind
-# The services of Google that a secret may send an identity to. A bucket is a host of googleapis.com
-# too, and its owner may let anybody write into it, so that a host is known by its service.
+# The Google services that a secret may send an identity to. They are checked by service name and
+# not by domain: a bucket is a host of googleapis.com too, and anybody may write to some buckets.
 _SERVICES: Final = {"token_url": "sts", "service_account_impersonation_url": "iamcredentials"}
 
 # The classes of google-auth, each imported with the first credentials of its kind.
@@ -33,18 +33,18 @@ Info = Mapping[str, Any]
 
 
 class UnusableCredentials(ValueError):
-    """The JSON is of a kind that is not supported; the message says which."""
+    """The kind of credentials is not supported; the message says which."""
 
 
 class AwsRole:
-    """The gateway's own AWS identity, as google-auth asks a supplier for it."""
+    """The gateway's own AWS identity, as the supplier of credentials that google-auth calls."""
 
     def __init__(self, credentials: Callable[[], AwsCredentials], region: str) -> None:
         self._credentials = credentials
         self._region = region
 
     def get_aws_security_credentials(self, context: object, request: object) -> AwsCredentials:
-        """Return the credentials that sign; google-auth reads fields of these names."""
+        """Return the credentials to sign with; google-auth reads fields of these names."""
         return self._credentials()
 
     def get_aws_region(self, context: object, request: object) -> str:
@@ -53,52 +53,52 @@ class AwsRole:
 
 
 def load_google_credentials(info: object, role: AwsRole, *, is_secret: bool) -> "Credentials":
-    """Return credentials for Google Cloud; UnusableCredentials for a kind that is not supported.
+    """Return credentials for Google Cloud; raise UnusableCredentials for an unsupported kind.
 
-    `role` is what a federation from AWS proves. A federation that comes as a secret may read
-    nothing of this machine. ValueError if the JSON lacks something.
+    `role` is the identity that a federation from AWS proves. A federation from a secret may read
+    nothing of this machine. Raises ValueError if the JSON lacks a field.
     """
-    # google-auth is imported with the first token.
+    # This import takes long; it runs with the first token.
     from google.auth.credentials import with_scopes_if_required
 
     if not isinstance(info, dict):
         raise UnusableCredentials("a JSON object is expected")
     kind = info.get("type")
     if not isinstance(kind, str) or kind not in _LOADERS:
-        raise UnusableCredentials(f"its type is none of {', '.join(_LOADERS)}")
+        raise UnusableCredentials(f"its type must be one of {', '.join(_LOADERS)}")
     if is_secret and kind == "external_account":
         _check_federation(info)
     try:
         unscoped = _LOADERS[kind](info, role)
     except (AttributeError, KeyError, TypeError) as malformed:
-        # google-auth reads some fields before it checks what they are.
-        raise ValueError("a field is missing, or of another form") from malformed
+        # google-auth reads some fields before it checks their types.
+        raise ValueError("a field is missing or of the wrong type") from malformed
     scoped: Credentials = with_scopes_if_required(unscoped, _SCOPES)  # type: ignore[no-untyped-call]
     return scoped
 
 
 def _check_federation(info: Info) -> None:
-    """Raise UnusableCredentials if a federation would carry files or identities elsewhere.
+    """Raise UnusableCredentials if a federation would send files or identities elsewhere.
 
-    A right to write the secret must not become one to read the function's files and variables.
+    Otherwise the right to write the secret would become one to read the function's files.
     """
     if info.get("subject_token_type") != _AWS_TOKEN:
         raise UnusableCredentials(
-            "a secret may federate from AWS alone; a file or a URL as its source belongs into the"
+            "a secret may federate only from AWS; put a source that is a file or a URL into the"
             " file that GOOGLE_APPLICATION_CREDENTIALS names"
         )
     for field, service in _SERVICES.items():
         url = urlsplit(str(info.get(field, "")))
         if field in info and not (url.scheme == "https" and _serves(service, url.hostname)):
             raise UnusableCredentials(
-                f"the {field} of a secret is on {service}.googleapis.com over https"
+                f"the {field} of a secret must be on {service}.googleapis.com over https"
             )
 
 
 def _serves(service: str, host: str | None) -> bool:
     """Return whether a host is a service of Google: global, regional or in a private network.
 
-    `sts.storage.googleapis.com` is a bucket by the name of `sts`.
+    `sts.storage.googleapis.com`, for example, is a bucket named `sts`.
     """
     forms = rf"(?:[a-z0-9-]+[.-])?{service}|{service}\.[a-z0-9-]+\.rep|{service}-[a-z0-9-]+\.p"
     return re.fullmatch(rf"(?:{forms})\.googleapis\.com", host or "") is not None

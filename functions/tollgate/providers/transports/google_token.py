@@ -1,7 +1,7 @@
 """Access tokens of Google Cloud.
 
-google-auth is imported with the first token, so that only a function that serves a Google Cloud
-row spends the time. It blocks, so that it runs in a thread.
+google-auth is imported with the first token, so that only functions with a Google Cloud row spend
+the time. Its calls block and therefore run in a thread.
 """
 
 import asyncio
@@ -38,17 +38,17 @@ from tollgate.stores.ports.base import SecretStore
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
 
-# A token lives an hour; one that ends in 5 minutes is renewed, lest it end on its way.
+# A token lives for an hour; it is renewed 5 minutes early, so that it does not expire on its way.
 RENEWED_BEFORE_END_S: Final = 300.0
 _TIMEOUT_S: Final = 10.0
 _REPLY_BYTES_MAX: Final = 64 * 1024
 
 
 class GoogleToken:
-    """The token of one row, shared by its requests until shortly before it ends.
+    """The token of one row, shared by its requests until shortly before the token expires.
 
     The row's secret is JSON as Google writes it: the key of a service account, or the configuration
-    of a federation. A row without one reads `file`, the environment's own.
+    of a federation. A row without a secret reads `file`, the environment's own credentials.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class GoogleToken:
             return {"authorization": f"Bearer {self._token}"}
 
     def _refreshed(self) -> tuple[str, float]:
-        """Return a new token, and its end in Unix seconds."""
-        # google-auth is imported with the first token.
+        """Return a new token, and its expiry in Unix seconds."""
+        # This import takes long; it runs with the first token.
         from google.auth import exceptions
 
         try:
@@ -106,7 +106,7 @@ class GoogleToken:
         token, ends = self._credentials.token, self._credentials.expiry
         if not isinstance(token, str) or not isinstance(ends, datetime):
             raise self._no_token()
-        # The expiry of google-auth is in UTC, but without a time zone.
+        # The expiry of google-auth is in UTC, but has no time zone.
         return token, ends.replace(tzinfo=UTC).timestamp()
 
     def _read(self) -> object:
@@ -121,7 +121,7 @@ class GoogleToken:
             raise no_credentials(
                 self._row,
                 f"has no Google credentials: {describe_remedy((GOOGLE_FILE,))}"
-                " to a file that can be read, or give its row a key",
+                " to a readable file, or give the provider's row a key",
                 GOOGLE_FILE,
             )
         return pydantic_core.from_json(content)
@@ -131,7 +131,7 @@ class GoogleToken:
         return no_credentials(self._row, what, self._place())
 
     def _token_refused(self) -> UpstreamError:
-        """Return the error of an account that the token endpoint knows and refuses."""
+        """Return the error for an account that the token endpoint knows and refuses."""
         return UpstreamError(
             ErrorCode.PROVIDER_AUTH,
             f"The provider {self._row.slug} was refused an access token: check {self._where()}.",
@@ -154,7 +154,7 @@ def make_google_token(row: ProviderRow, services: ProviderServices) -> Authoriza
 
 
 class _Reply(Struct, frozen=True):
-    """A reply as google-auth reads it."""
+    """A reply in the shape that google-auth reads."""
 
     status: int
     headers: Mapping[str, str]
@@ -170,12 +170,12 @@ def _over_http(
     timeout: float | None = None,
     **options: Any,
 ) -> _Reply:
-    """Send one request for google-auth, whose own clients need packages that we do not ship."""
-    # google-auth calls this function, and so is imported.
+    """Send one request for google-auth, whose own clients need packages that are not deployed."""
+    # google-auth calls this function and is therefore imported already.
     from google.auth.exceptions import TransportError
 
     if not url:
-        # google-auth passes a URL on as the JSON has it, absent ones too.
+        # google-auth passes a URL on as written in the JSON, even a missing one.
         raise TransportError("a URL is missing")  # type: ignore[no-untyped-call]
     named = {name.lower(): value for name, value in (headers or {}).items()}
     request = Request(

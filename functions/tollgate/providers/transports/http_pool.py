@@ -15,16 +15,15 @@ from tollgate.http1.request import USUAL_HEADERS, Request
 from tollgate.providers.ports.base import FormPart, UpstreamRefused
 from tollgate.providers.transports.form_body import encode_form
 
-# Each stream has one; a process of `tollgate serve` has thousands open.
+# Each stream needs a connection; a process of `tollgate serve` has thousands of open streams.
 CONNECTIONS_MAX: Final = 4000
-# uvicorn, Node and Apache close a connection that was idle for 5 s; a call that is sent at that
-# moment is lost.
+# uvicorn, Node and Apache close a connection that idles for 5 s, and lose a call sent just then.
 _KEPT_S: Final = 4.0
 ERROR_BODY_BYTES_MAX: Final = 64 * 1024
 
 
 class HttpCall(Struct, frozen=True, kw_only=True):
-    """A request ready to be sent; `url` is escaped already."""
+    """A request ready to be sent; `url` is already escaped."""
 
     provider: str
     url: str
@@ -32,12 +31,12 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     body: bytes
     connect_s: float
     method: Literal["GET", "POST"] = "POST"
-    # Sent as multipart/form-data in place of `body`, if there are any parts.
     form: tuple[FormPart, ...] = ()
+    """Fields sent as multipart/form-data in place of `body`, if there are any."""
 
 
 class ReservedCall(Struct, frozen=True):
-    """A call and the connection that it will leave on."""
+    """A call, and the connection reserved for it."""
 
     call: HttpCall
     reserved: Reservation
@@ -46,14 +45,14 @@ class ReservedCall(Struct, frozen=True):
 class HttpPool:
     """Connections that are kept alive between calls; belongs to the event loop of the first call.
 
-    It can be built before there is a loop, and before a snapshot is taken.
+    It can be built before there is a loop, and before a Lambda snapshot is taken.
     """
 
     def __init__(self) -> None:
         self._pool = Pool(CONNECTIONS_MAX, kept_s=_KEPT_S)
 
     async def reserve(self, call: HttpCall) -> ReservedCall:
-        """Return a call with the connection that it will leave on; raise UpstreamError."""
+        """Return a call with a connection reserved for it; raise UpstreamError on failure."""
         try:
             reserved = await self._pool.reserve(_request(call), connect_s=call.connect_s)
         except HttpError as failure:
@@ -62,12 +61,12 @@ class HttpPool:
 
     @asynccontextmanager
     async def send(self, ready: HttpCall | ReservedCall) -> AsyncIterator[Reply]:
-        """Send a call and yield its reply, whose body is still to be read.
+        """Send a call and yield its reply, whose body is still unread.
 
-        The call is sent once: a provider may bill a call that it has read. Raises UpstreamRefused
-        for every status but 200, redirects included (they would carry the key elsewhere), and
-        UpstreamError for network failures. Leaving the context before the body has ended closes
-        the connection.
+        The call is sent only once: a provider may bill a call that it has read. Raises
+        UpstreamRefused for every status except 200, redirects included (they would send the key
+        elsewhere), and UpstreamError for network failures. Leaving the context before the body has
+        ended closes the connection.
         """
         call, reserved = (
             (ready, None) if isinstance(ready, HttpCall) else (ready.call, ready.reserved)
@@ -92,7 +91,7 @@ class HttpPool:
             reply.close()
 
     async def close(self) -> None:
-        """Close every connection that is kept; the next call opens new ones."""
+        """Close every idle connection; the next call opens new ones."""
         await self._pool.close()
 
 
@@ -100,7 +99,7 @@ def _request(call: HttpCall) -> Request:
     headers = {**USUAL_HEADERS, **call.headers}
     span = tracing.current()
     if span is not None:
-        # No signature covers it.
+        # The header may be added after signing, because signatures do not cover it.
         headers["traceparent"] = span.traceparent()
     body: Sequence[bytes] = (call.body,) if call.body else ()
     if call.form:
@@ -116,7 +115,7 @@ async def _read_at_most(reply: Reply, limit_bytes: int) -> bytes:
 
 
 def network_error(provider: str, failure: HttpError) -> UpstreamError:
-    """Return the public error of a network failure; its text names no address."""
+    """Return the public error for a network failure, worded without any address."""
     match failure:
         case ConnectTimedOut():
             return UpstreamError(

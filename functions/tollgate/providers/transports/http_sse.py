@@ -1,4 +1,4 @@
-"""Server-sent events, or bytes, over HTTP, with the headers of the row's authorization."""
+"""Server-sent events, or raw bytes, over HTTP, with the headers of the row's authorization."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -25,14 +25,14 @@ from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.sse import SseDecoder
 
 EVENTS: Final = "text/event-stream"
-# Imported with the first row of Google Cloud: all other rows have a key in a header.
+# Imported with the first Google Cloud row: all other rows have a key in a header.
 _GOOGLE_TOKEN: Final = DottedName[Callable[[ProviderRow, ProviderServices], Authorization]](
     "tollgate.providers.transports.google_token:make_google_token"
 )
 
 
 class HttpSse:
-    """Carries the requests of one row to `base_url`."""
+    """Sends the requests of one row to `base_url`."""
 
     def __init__(self, row: ProviderRow, pool: HttpPool, authorization: Authorization) -> None:
         self._row = row
@@ -52,7 +52,8 @@ class HttpSse:
             if encoding.lower() != "identity":
                 raise UpstreamError(
                     ErrorCode.PROVIDER_UNAVAILABLE,
-                    f"The provider {self._row.slug} answered in another encoding than requested.",
+                    f"The provider {self._row.slug} answered in a content-encoding"
+                    " that was not requested.",
                 )
             if request.is_raw:
                 self._check_bytes(reply.content_type)
@@ -68,7 +69,7 @@ class HttpSse:
                 "accept": _accepted(request),
                 **request.headers,
                 **await self._authorization.headers(),
-                # A form states its boundary there, which is made with it.
+                # `encode_form` sets the content type of a form, which includes the boundary.
                 **({} if request.form else {"content-type": JSON}),
             },
             body=pydantic_core.to_json(request.body),
@@ -77,11 +78,11 @@ class HttpSse:
         )
 
     def _check_bytes(self, content_type: str) -> None:
-        """Raise UpstreamError for what is no sound, such as an error behind status 200."""
+        """Raise UpstreamError for a reply that is not audio, such as an error with status 200."""
         if content_type.startswith(("image/", "text/")) or content_type.endswith(("json", "xml")):
             raise UpstreamError(
                 ErrorCode.PROVIDER_UNAVAILABLE,
-                f"The provider {self._row.slug} answered with something that is no sound.",
+                f"The provider {self._row.slug} answered with something other than audio.",
             )
 
 
@@ -99,7 +100,7 @@ def _decoder(reply: Reply, request: WireRequest) -> FrameDecoder:
 
 
 class RawFrames:
-    """Bytes as they come, a frame for each chunk."""
+    """Raw bytes as they arrive, one frame for each chunk."""
 
     def feed(self, chunk: bytes) -> Iterable[Frame]:
         return (Frame(data=chunk),)

@@ -1,7 +1,7 @@
-"""Answers of Bedrock's InvokeModel: event-stream messages around the model's own events.
+"""Answers of Bedrock's InvokeModel: event-stream messages that contain the model's own events.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStream.html (seen
-2026-11-21): a `chunk` holds `bytes`, the event in base64, and `p`, padding that hides its length.
+2026-11-21): a `chunk` has `bytes`, the event in base64, and `p`, padding that hides its length.
 """
 
 import base64
@@ -22,7 +22,7 @@ class _Chunk(BaseModel):
 
 
 class InvokeFrames:
-    """The events inside of chunks as frames; exceptions stay what they are."""
+    """Decodes the events inside chunks into frames; exceptions are passed on unchanged."""
 
     def __init__(self) -> None:
         self._messages = EventStreamFrames()

@@ -1,4 +1,4 @@
-"""The services that transports and authorizations are made with."""
+"""The services from which transports and authorizations are built."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +12,14 @@ from tollgate.stores.ports.base import SecretStore
 
 
 class ProviderServices(Struct, frozen=True, kw_only=True):
-    """The services that transports are built from."""
+    """The services from which transports and authorizations are built."""
 
     pool: HttpPool
     secrets: SecretStore
-    # Returns None where there is no AWS identity.
     credentials: Callable[[], Credentials | None]
-    # The region of that identity.
+    """Returns the gateway's AWS credentials, None if there are none."""
     aws_region: str
-    # The file of the environment's own Google credentials, which need not exist.
+    """The region of the gateway's AWS identity."""
     google_file: Path | None
+    """The file of the environment's Google credentials, which may not exist; None if not set."""
     clock: Clock

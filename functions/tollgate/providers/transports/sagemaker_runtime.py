@@ -1,4 +1,4 @@
-"""SageMaker endpoints with an OpenAI-like format, whose bytes come in an AWS event stream.
+"""SageMaker endpoints with an OpenAI-like format, whose answers arrive in an AWS event stream.
 
 https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpointWithResponseStream.html
 """
@@ -37,7 +37,7 @@ _MODEL_FAILED: Final = 424
 
 
 class _ModelError(BaseModel):
-    """SageMaker's error for a refusal of the container behind an endpoint."""
+    """SageMaker's error for a refusal by the container behind an endpoint."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -46,7 +46,7 @@ class _ModelError(BaseModel):
 
 
 class SageMakerRuntime:
-    """Carries the requests of one row to the endpoint that the request names as its model."""
+    """Sends the requests of one row to the endpoint that the request names as its model."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class SageMakerRuntime:
             raise _by_container(refused) from refused
 
     def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
-        # An endpoint has one path of its own, whatever the format's is.
+        # A SageMaker endpoint has one path, whatever the format's path is.
         endpoint = quote(str(request.body.get("model")), safe="")
         url = f"{self._base_url}/endpoints/{endpoint}/invocations-response-stream"
         body = pydantic_core.to_json(request.body)
@@ -94,7 +94,7 @@ class SageMakerRuntime:
 
 
 def _by_container(refused: UpstreamRefused) -> UpstreamRefused:
-    """Return the refusal of the container itself, where SageMaker has passed one on."""
+    """Return the container's own refusal, if SageMaker has passed one on."""
     if refused.status != _MODEL_FAILED:
         return refused
     try:
@@ -105,7 +105,7 @@ def _by_container(refused: UpstreamRefused) -> UpstreamRefused:
 
 
 class PayloadFrames:
-    """SSE events out of the payload of event-stream messages, however they were cut."""
+    """Decodes SSE events from event-stream payloads, which may cut events anywhere."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider

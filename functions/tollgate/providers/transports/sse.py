@@ -1,8 +1,8 @@
 """The decoder of server-sent events, from bytes that may be cut anywhere.
 
-Rules: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
-(seen 2026-11-21). One departure: an event that lacks only its blank line when the stream closes is
-still delivered, because some servers end that way; the codec decides whether it is whole.
+Rules: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream (seen
+2026-11-21). One departure: an event that lacks only its blank line when the stream closes is still
+delivered, because some servers end that way; the codec decides whether the event is complete.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ _EVENT_LENGTH: Final = len(_EVENT)
 
 
 class SseDecoder:
-    """Takes the bytes of one stream as they come; a frame has its lines of data together."""
+    """Decodes the bytes of one stream as they arrive; a frame has all data lines of its event."""
 
     def __init__(self, event_bytes_max: int = EVENT_BYTES_MAX) -> None:
         self._event_bytes_max = event_bytes_max
@@ -35,12 +35,12 @@ class SseDecoder:
     def feed(self, chunk: bytes) -> Iterable[Frame]:
         """Return the events that these bytes complete.
 
-        Iterating raises UpstreamError for one that is too large, after those before it.
+        If an event is too large, iterating yields those before it and raises UpstreamError.
         """
         if not chunk:
             return []
         if self._after_cr:
-            # The other half of a CRLF that was cut in two.
+            # The previous chunk ended inside a CRLF.
             chunk = chunk.removeprefix(b"\n")
         events: list[Frame] = []
         self._after_cr = chunk.endswith(b"\r")
@@ -53,7 +53,7 @@ class SseDecoder:
         return events if fits else chain(events, self._refuse())
 
     def _take_lines(self, chunk: bytes, events: list[Frame]) -> bool:
-        """Take bytes line by line; return False at an event that is too large."""
+        """Decode bytes line by line; return False at an event that is too large."""
         for line in chunk.splitlines(keepends=True):
             self._size_bytes += len(line)
             if self._size_bytes > self._event_bytes_max:
@@ -62,7 +62,7 @@ class SseDecoder:
                 self._line.append(line)
                 if line.endswith((b"\n", b"\r")):
                     self._end_line(events)
-            # Nearly all lines are one of these two and whole: each takes the shorter way.
+            # Nearly all lines are one of these two and complete: both skip the general parser.
             elif line == b"\n":
                 self._dispatch(events)
             elif line.startswith(_DATA):
@@ -72,9 +72,9 @@ class SseDecoder:
         return True
 
     def _take_plain(self, chunk: bytes, events: list[Frame]) -> bytes:
-        """Take the events at the beginning that are whole and plain, as most are; return the rest.
+        """Decode the complete plain events at the beginning, as most are; return the rest.
 
-        A plain event has one line of data, after its name or without one.
+        A plain event has one line of data, with or without an event name before it.
         """
         if b"\r" in chunk or len(chunk) > self._event_bytes_max:
             return chunk
@@ -83,7 +83,7 @@ class SseDecoder:
             return chunk
         if whole.startswith(_DATA):
             unnamed = whole[_DATA_LENGTH:].split(_NEXT_DATA)
-            # No line ends but where the next event begins: each event is one line of data.
+            # Every line break is part of a boundary between events: each event is one line of data.
             if whole.count(b"\n") == 2 * (len(unnamed) - 1):
                 events += [Frame(data=data) for data in unnamed]
                 self._first_line = False
@@ -108,7 +108,7 @@ class SseDecoder:
         )
 
     def end(self) -> list[Frame]:
-        """Return the event that was not closed by a blank line, if any."""
+        """Return the last event, if it was not closed by a blank line."""
         events: list[Frame] = []
         if self._line:
             self._end_line(events)
@@ -135,7 +135,7 @@ class SseDecoder:
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
         elif not name and not self._data:
-            # Comments may go on for ever while a server waits; they belong to no event.
+            # A waiting server may send comments without end; they do not count as part of an event.
             self._size_bytes = 0
 
     def _dispatch(self, events: list[Frame]) -> None:

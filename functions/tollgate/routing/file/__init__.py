@@ -1,1 +1,1 @@
-"""Check, compile and describe routing.yaml. Imported by the command line alone."""
+"""Check, compile and describe routing.yaml. Only the command line imports it."""

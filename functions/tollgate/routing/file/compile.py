@@ -1,4 +1,4 @@
-"""Compile a checked file to the canonical JSON that functions read, named by its own hash."""
+"""Compile a checked file to the canonical JSON that functions read, named by its hash."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +12,7 @@ from tollgate.routing.routing_file import Routing
 
 
 class CompiledCatalog(Struct, frozen=True):
-    """Canonical JSON and the SHA-256 of it, which names the catalog everywhere."""
+    """Canonical JSON and its SHA-256, which names the catalog everywhere."""
 
     sha: str
     content: bytes
@@ -22,7 +22,7 @@ class CompiledCatalog(Struct, frozen=True):
 def compile_catalog(
     path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES
 ) -> CompiledCatalog:
-    """Check and compile a routing file; with `dev`, what it includes for development too.
+    """Check and compile a routing file; with `dev`, also the files included for development.
 
     Raises InvalidRouting with every error that was found.
     """
@@ -30,7 +30,7 @@ def compile_catalog(
 
 
 def compile_routing(routing: Routing) -> CompiledCatalog:
-    """Compile a routing that was checked."""
+    """Compile a checked routing."""
     content = canonical_json(routing)
     return CompiledCatalog(sha256(content).hexdigest(), content, routing)
 

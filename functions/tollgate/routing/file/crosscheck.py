@@ -1,4 +1,4 @@
-"""Check what the schema cannot: references, names, prices, promises and data policies."""
+"""Check what the schema cannot express: references, names, prices, promises, data policies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -62,13 +62,13 @@ _KINDS: Final[Mapping[tuple[str, ...], str]] = {
 
 
 class LoadedFile(Struct, frozen=True):
-    """One file of the routing: its document, and the entries of it that have no error."""
+    """File of the routing: its document, and its entries without errors."""
 
     document: YamlDocument
     content: IncludedFile
 
     def names(self, section: str) -> frozenset[str]:
-        """Return every name of a section, those of entries with errors too."""
+        """Return every name in a section, including entries with errors."""
         entries = self.document.value((section,))
         return frozenset(entries) if isinstance(entries, dict) else frozenset()
 
@@ -119,7 +119,7 @@ def _names_taken_twice(parts: Sequence[LoadedFile]) -> Iterator[Problem]:
 
 
 class _Scope(Struct, frozen=True):
-    """The files that one file may refer to, and those for development, with their names."""
+    """Files that a file may refer to, and files for development, with all their names."""
 
     visible: Sequence[LoadedFile]
     included: Sequence[LoadedFile]
@@ -153,7 +153,7 @@ class _Checker:
         }
 
     def providers(self) -> Iterator[Problem]:
-        """Check that each row has all that its transport needs."""
+        """Check that each provider has all keys that its transport needs."""
         for slug, provider in self._content.providers.items():
             yield from self._provider(("providers", slug), provider)
 
@@ -185,15 +185,15 @@ class _Checker:
             yield from check_model_policy(self._document, slug, model, self._policies)
 
     def aliases(self, today: date | None) -> Iterator[Problem]:
-        """Check that aliases lead to a name, not in a circle, and have not outlived their day."""
+        """Check that aliases lead to a defined name, without a circle, before their sunset."""
         for name, alias in self._content.aliases.items():
             where: Where = ("aliases", name)
             yield from self._reference((*where, "to"), alias.to, NAMED_SECTIONS)
-            if name in self._names.circles:  # one problem for all aliases of the circle
+            if name in self._names.circles:  # Report one problem for all aliases of the circle.
                 message = f"alias leads in a circle: {' -> '.join(self._names.circles[name])}"
                 yield self._document.at_value((*where, "to"), "R051", message)
             if today and alias.sunset and alias.sunset < today:
-                message = f'alias "{name}" was to go on {alias.sunset}'
+                message = f'alias "{name}" should have been removed on {alias.sunset}'
                 yield self._document.at_value(
                     (*where, "sunset"), "R070", message, severity="warning"
                 )
@@ -274,13 +274,13 @@ class _Checker:
         return [row for row in rows if row is not None]
 
     def _formats_of(self, provider: str) -> list[WireFormat]:
-        """Return the format of a row, none if the row is not defined."""
+        """Yield the format of a provider; nothing if the provider is not defined."""
         return [WIRE_FORMATS[row.codec] for row in self._rows_of(provider)]
 
     def _serves(
         self, where: Where, endpoint: EndpointSection, model: ModelSection
     ) -> Iterator[Problem]:
-        """Check that the row's codec and transport have work of this kind."""
+        """Check that the provider's codec and transport support this kind of work."""
         slug, kind = endpoint.provider, model.kind
         for row in self._rows_of(slug)[:1]:
             format_ = WIRE_FORMATS[row.codec]
@@ -294,7 +294,7 @@ class _Checker:
                 message = f"{slug} (codec {row.codec}, transport {row.transport}) has no {kind}"
                 yield self._document.at_value((*where, "provider"), "R055", message)
             if "image" in model.makes and "image_output" not in format_.carries:
-                message = f"{slug} (codec {row.codec}) has no images in its answers"
+                message = f"{slug} (codec {row.codec}) cannot return images in replies"
                 yield self._document.at_value((*where, "provider"), "R055", message)
             yield from check_dialect(self._document, where, endpoint, kind=kind, row=row)
 
@@ -304,10 +304,10 @@ class _Checker:
                 message = f"the codec of {slug} has no {need}"
                 yield self._document.at_value((*where, "dialect"), "R054", message)
             if dialect is not None and dialect.native_search and each.native_search is None:
-                message = f"the codec of {slug} has no search of its own"
+                message = f"the codec of {slug} has no web search by the provider"
                 yield self._document.at_value((*where, "dialect"), "R054", message)
             if dialect is not None and dialect.counts_tokens and each.counter is None:
-                message = f"the codec of {slug} has no count of tokens"
+                message = f"the codec of {slug} cannot count tokens"
                 yield self._document.at_value((*where, "dialect"), "R054", message)
 
     def _provider(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
@@ -334,7 +334,7 @@ class _Checker:
             yield from check_pins(self._document, where, provider, self._key_rules)
 
     def _carrier(self, where: Where, provider: ProviderSection) -> Iterator[Problem]:
-        """Check that the row fits the service that speaks Anthropic's format for it."""
+        """Check the provider against the service (`claude_carrier`) that hosts Claude for it."""
         carrier = provider.dialect.claude_carrier
         if (carrier == "bedrock") != (provider.transport == "bedrock_invoke"):
             message = f"claude_carrier {carrier} cannot use transport {provider.transport}"
@@ -393,7 +393,7 @@ class _Checker:
             return self._document.at_value(where, code, message, hint=hint)
         other = next((kind for kind in NAMED_SECTIONS if name in self._names.of((kind,))), None)
         if other:
-            return self._document.at_value(where, code, f"{message}, it is one of the {other}")
+            return self._document.at_value(where, code, f"{message}, but one of the {other}")
         nearest = self._names.nearest(name, sections)
         suggestion = f': did you mean "{nearest}"?' if nearest else ""
         return self._document.at_value(where, code, message + suggestion)

@@ -1,4 +1,4 @@
-"""A YAML file as plain values with the line and column of each. For the command line only.
+"""A YAML file as plain values with their lines and columns. Only the command line uses it.
 
 Scalars follow the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema), as
 editors do: `yes`, `on` and `1_000` are text. Decimals are exact. PyYAML would keep the last of two
@@ -21,7 +21,7 @@ Plain: TypeAlias = "bool | int | Decimal | str | tuple[Plain, ...] | dict[str, P
 Where: TypeAlias = tuple[str | int, ...]
 
 _FILE_BYTES_MAX: Final = 4_000_000
-# A problem repeats its line, unless the whole file is one long line.
+# Longest line that an excerpt shows: a file may be one long line.
 _EXCERPT_CHARACTERS_MAX: Final = 1_000
 _DIGITS_MAX: Final = 40
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
@@ -31,25 +31,25 @@ _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _DECIMAL: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
-# Keys whose value may be a credential, in any section, even where the schema has no such key.
+# Keys whose values may be credentials, in any section, including keys unknown to the schema.
 _SECRET_KEYS: Final = frozenset(
     {"key", "api_key", "apikey", "token", "secret", "password", "access_key", "authorization"}
 )
-# For files that are not YAML, which have only lines: all text behind such a key.
+# In files that are not valid YAML, all text after such a key is masked.
 _AFTER_SECRET_KEY: Final = re.compile(
     rf"""(?i)(\b(?:{"|".join(sorted(_SECRET_KEYS))})["']?\s*[:=\[{{]\s*)(.+)"""
 )
 
 
 class SourcePosition(Struct, frozen=True):
-    """A line and a column, both from 1."""
+    """Line and column, both counted from 1."""
 
     line: int
     column: int
 
 
 class YamlDocument(Struct):
-    """One file: its plain content, the place of every key and value, and its problems so far."""
+    """File: its plain content, the place of every key and value, and its problems so far."""
 
     file: str
     content: Plain = None
@@ -60,7 +60,7 @@ class YamlDocument(Struct):
     _composed: set[int] = field(default_factory=set)
 
     def at_key(self, where: Where, code: str, message: str, *, hint: str = "") -> Problem:
-        """Place a problem at a key; in a list, at the item."""
+        """Return a problem placed at a key; in a list, at the item."""
         place = self.keys.get(where) or self._place(where)
         return self._problem(place, code, message, hint=hint)
 
@@ -74,7 +74,7 @@ class YamlDocument(Struct):
         severity: Severity = "error",
         allowed_in_dev: bool = False,
     ) -> Problem:
-        """Place a problem at a value; if that is missing, at its section."""
+        """Return a problem placed at a value; if the value is missing, at its section."""
         found = self._problem(self._place(where), code, message, hint=hint, severity=severity)
         return replace(found, allowed_in_dev=True) if allowed_in_dev else found
 
@@ -85,11 +85,11 @@ class YamlDocument(Struct):
 
     @property
     def unreadable(self) -> bool:
-        """True if the file could not be read as YAML: its content then is incomplete."""
+        """True if the file could not be read as YAML, so that its content is incomplete."""
         return any(problem.code == "R001" for problem in self.problems)
 
     def value(self, where: Where) -> Plain:
-        """Return the value at a path; None if there is none."""
+        """Return the value at a path; None if the path does not exist."""
         found = self.content
         for step in where:
             match found, step:
@@ -138,19 +138,19 @@ class YamlDocument(Struct):
         self.problems.append(self._problem(place, code, message, hint=hint))
 
     def is_alias(self, node: yaml.Node) -> bool:
-        """Return True at the second sight of a node: only an alias, `*name`, repeats one."""
+        """Return True if a node was visited before, which only an alias, `*name`, causes."""
         met = id(node) in self._composed
         self._composed.add(id(node))
         return met
 
     def remember(self, where: Where, key: yaml.Node | None, value: yaml.Node) -> None:
-        """Record the first place of a value, and that of its key if it has one."""
+        """Record the first place of a value, and of its key if it has one."""
         self.values.setdefault(where, _place_of(value))
         if key is not None:
             self.keys.setdefault(where, _place_of(key))
 
     def hide(self, node: yaml.Node) -> None:
-        """Replace a node's text in all excerpts by stars."""
+        """Mask a node's text with stars in all excerpts."""
         start, end = node.start_mark, node.end_mark
         for number in range(start.line, min(end.line + 1, len(self.lines))):
             line = self.lines[number]
@@ -159,7 +159,7 @@ class YamlDocument(Struct):
             self.lines[number] = line[:first] + hide_secret(line[first:last]) + line[last:]
 
     def conceal(self) -> None:
-        """Build all excerpts anew: some were built before all secrets of the file were found."""
+        """Rebuild all excerpts, since some were built before every secret of the file was found."""
         if self.unreadable:
             self.lines = [_AFTER_SECRET_KEY.sub(_hidden_value, line) for line in self.lines]
         self.problems = [
@@ -212,7 +212,7 @@ def _plain(document: YamlDocument, node: yaml.Node, where: Where) -> Plain:
         document.refuse(node.start_mark, "R001", message)
         return None
     if node.tag not in _PLAIN_TAGS:
-        document.refuse(node.start_mark, "R001", f"the tag {node.tag} is not used here")
+        document.refuse(node.start_mark, "R001", f"the tag {node.tag} is not allowed here")
         return None
     match node:
         case yaml.MappingNode():
@@ -239,7 +239,7 @@ def _mapping(document: YamlDocument, node: yaml.MappingNode, where: Where) -> di
         inside = (*where, name)
         if name in mapping:
             first = document.place_text(inside).removeprefix(f"{document.file}:")
-            _plain(document, value, inside)  # hides the secrets in it
+            _plain(document, value, inside)  # Walking the value masks its secrets.
             document.refuse(
                 key.start_mark,
                 "R002",
@@ -253,14 +253,14 @@ def _mapping(document: YamlDocument, node: yaml.MappingNode, where: Where) -> di
 
 
 def _may_be_secret(where: Where, value: str) -> bool:
-    """Return True for a value to hide: below `key`, all that cannot be a reference."""
+    """Return True if a value is masked: below `key`, anything that cannot be a reference."""
     match where:
         case (*_, "key", "env"):
             return not _VARIABLE.fullmatch(value)
         case (*_, "key", "secret"):
             return False
         case _:
-            # Without the slug of an entry, which may be called "token".
+            # The slug of an entry does not count: it may be "token".
             entry = where if len(where) <= 2 else (where[0], *where[2:])
             return any(isinstance(step, str) and step.lower() in _SECRET_KEYS for step in entry)
 

@@ -1,4 +1,4 @@
-"""Find the files that a routing file includes, never one outside of its repository."""
+"""Find the files that a routing file includes, never outside its repository."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ FILES_MAX: Final = 1_000
 
 
 class Included(Struct, frozen=True):
-    """The files of a glob in the order of their names, or the code and message of an error."""
+    """Files that match a glob, sorted by name, or the code and message of an error."""
 
     files: tuple[Path, ...] = ()
     code: str = ""
@@ -21,7 +21,7 @@ class Included(Struct, frozen=True):
 
 
 def find_included(main: Path, glob: str, top: Path | None = None) -> Included:
-    """Find the files that `main` includes by a glob, none of them outside of `top`.
+    """Find the files that `main` includes by a glob, never outside `top`.
 
     Without `top` the bound is the git repository of the file, or its folder if there is none.
     """
@@ -29,7 +29,7 @@ def find_included(main: Path, glob: str, top: Path | None = None) -> Included:
     repository = None if top else _repository_of(folder)
     inside = (top or repository or folder).resolve()
     place = "the repository" if top or repository else "this file's folder"
-    outside = Included(code="R008", message=f'"{glob}" is outside of {place}')
+    outside = Included(code="R008", message=f'"{glob}" is outside {place}')
     if _leads_out(folder.resolve(), glob, inside):
         return outside
     files = tuple(islice(_matching(folder, glob), FILES_MAX + 1))

@@ -1,6 +1,6 @@
-"""The JSON Schema that editors complete and check routing.yaml with.
+"""JSON Schema with which editors check and complete routing.yaml.
 
-`python -m tollgate.routing.file.json_schema > infra/schema/routing.v1.json` writes it again.
+`python -m tollgate.routing.file.json_schema > infra/schema/routing.v1.json` rewrites the file.
 """
 
 import json
@@ -14,7 +14,7 @@ from tollgate.routing.routing_file import RoutingFile
 
 
 class _WithoutTitles(GenerateJsonSchema):
-    """Leaves out titles: editors would show "Keep Alive S" in place of `keep_alive_s`."""
+    """Generator without titles: editors would show "Keep Alive S" instead of `keep_alive_s`."""
 
     @override
     def field_title_should_be_set(self, schema: CoreSchema) -> bool:

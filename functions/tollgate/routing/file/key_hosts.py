@@ -1,4 +1,4 @@
-"""List which host gets which credential, so that a change of it is seen, and can be pinned."""
+"""List which host gets which credential, so that a change shows in review and can be pinned."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ from tollgate.routing.routing_file import Routing
 from tollgate.routing.schema import ProviderSection
 from tollgate.routing.tool_sections import WebSearchSection
 
-# What sends a key: a provider, or the engine of a tool or a plugin.
+# Sections that send a key: a provider, or the engine of a tool or plugin.
 KeyedRow = ProviderSection | WebSearchSection | OcrSection
 
 _PORTS: Final = {"https": 443, "http": 80}
@@ -20,14 +20,14 @@ _ROLE: Final = "aws"
 
 
 class KeyHost(Struct, frozen=True, order=True):
-    """A credential by its home, never its value, and the scheme, host and port that get it."""
+    """Pair of a credential's location, never its value, and the origin that gets it."""
 
     secret: str
     host: str
 
     @property
     def pin(self) -> str:
-        """The pair as a template pins it: one word, which no writer of YAML folds."""
+        """Pair as a template pins it: one word, so that no YAML writer wraps it."""
         return f"{self.secret}>{self.host}"
 
 
@@ -46,7 +46,7 @@ def list_key_hosts(routing: Routing) -> dict[KeyHost, tuple[str, ...]]:
 
 
 def key_hosts_of(row: KeyedRow) -> Iterator[KeyHost]:
-    """Yield the pairs of one row; AWS's own hosts, which a row without an address has, are none."""
+    """Yield the pairs of one section, except AWS hosts, which a section without an address uses."""
     if row.address is None or not row.sends_credentials:
         return
     host = _origin(row.address)
@@ -61,11 +61,11 @@ def key_hosts_of(row: KeyedRow) -> Iterator[KeyHost]:
 
 
 def _origin(base_url: str) -> str:
-    """Return scheme, host and port in one spelling."""
+    """Return scheme, host and port in canonical form."""
     try:
         url = urlsplit(base_url.lower())
         port = url.port or _PORTS[url.scheme]
-    except ValueError:  # the check refuses such a row
+    except ValueError:  # Invalid addresses are refused by the check.
         return base_url
     host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
     return (

@@ -1,11 +1,10 @@
-"""Find keys that a model's kind lacks or cannot have, and chains of models that are not alike."""
+"""Check that models have the keys of their kind, and that chained models do the same work."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from tollgate.core.request import WorkKind
-from tollgate.core.work.kinds import WORK_KINDS
+from tollgate.core.work.kinds import WORK_KINDS, WorkKind
 from tollgate.providers.ports.dialect import Dialect
 from tollgate.providers.ports.wire_format import WireFormat
 from tollgate.routing.chains import RouteSection
@@ -19,12 +18,10 @@ from tollgate.routing.schema import EndpointSection, ModelSection, ProviderSecti
 
 _RATES_OF_TOKENS: Final = ("input", "output", "audio_output", "image_input", "image_output")
 _KEYS_OF_ANSWERS: Final = frozenset({"guardrail", "max_output"})
-_NO_KEYS: Final = frozenset[str]()
-_KEYS_OF_KIND: Final[Mapping[WorkKind, frozenset[str]]] = {"moderation": frozenset({"guardrail"})}
 
 
 def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Iterator[Problem]:
-    """Yield a problem for each key that the kind has no use for."""
+    """Yield a problem for each key that the model's kind does not use."""
     chats = model.kind == "chat"
     useless = ("vectors",) if chats else ("max_output", "supports")
     if not chats and model.makes != ("text",):
@@ -36,13 +33,14 @@ def check_kind(document: YamlDocument, where: Where, model: ModelSection) -> Ite
             yield document.at_value((*where, key), "R012", message)
     for index, endpoint in enumerate(() if chats else model.endpoints):
         place: Where = (*where, "endpoints", index)
-        useless_here = _KEYS_OF_ANSWERS - _KEYS_OF_KIND.get(model.kind, _NO_KEYS)
+        needs_guardrail = WORK_KINDS[model.kind].is_judged_by_guardrail
+        useless_here = _KEYS_OF_ANSWERS - ({"guardrail"} if needs_guardrail else set())
         for key in sorted(endpoint.model_fields_set & useless_here):
             message = f"an endpoint of the kind {model.kind} has no {key}"
             yield document.at_value((*place, key), "R012", message)
         stated_base = endpoint.price.model_fields_set
         if not endpoint.price.output:
-            # The compiled form has the rate of 0 that stands for none.
+            # The compiled form writes a missing output rate as 0.
             stated_base = stated_base - {"output"}
         results = WORK_KINDS[model.kind].rates_of_results
         if results and endpoint.price.model_fields_set.isdisjoint(results):
@@ -68,13 +66,14 @@ def check_guardrail(
     kind: WorkKind,
     formats: Sequence[WireFormat],
 ) -> Iterator[Problem]:
-    """Yield a problem for a guardrail that the formats cannot apply, or that judges and lacks."""
+    """Yield a problem if the formats cannot apply a guardrail, or if moderation lacks one."""
     applies = all(each.applies_guardrails for each in formats)
     if endpoint.guardrail is not None and not applies:
         message = f"{endpoint.provider} cannot apply a guardrail"
         yield document.at_value((*where, "guardrail"), "R053", message)
-    if endpoint.guardrail is None and kind == "moderation" and formats and applies:
-        message = f'"guardrail" is missing in {write_path(where)}: it is what judges'
+    judges = WORK_KINDS[kind].is_judged_by_guardrail
+    if endpoint.guardrail is None and judges and formats and applies:
+        message = f'"guardrail" is missing in {write_path(where)}: a guardrail does the moderation'
         yield document.at_key(where, "R005", message)
 
 
@@ -86,7 +85,7 @@ def check_dialect(
     kind: WorkKind,
     row: ProviderSection,
 ) -> Iterator[Problem]:
-    """Yield a problem for what the dialect of an endpoint must say and does not."""
+    """Yield a problem for each statement that the endpoint's dialect needs and lacks."""
     dialect = merge_section(row.dialect, endpoint.dialect)
     has_family = row.codec != "bedrock" or "family" in dialect.embeddings.model_fields_set
     if kind == "embedding" and not has_family:
@@ -102,20 +101,20 @@ def check_dialect(
     if kind == "image" and not _takes_quality(row, dialect):
         for index, override in enumerate(endpoint.overrides):
             if override.when.image_quality is not None:
-                message = f"{endpoint.provider} is sent no quality, of which this is the price"
+                message = f"{endpoint.provider} gets no quality, so this price never applies"
                 place = (*where, "overrides", index, "when", "image_quality")
                 yield document.at_value(place, "R055", message)
 
 
 def _takes_quality(row: ProviderSection, dialect: Dialect) -> bool:
-    """Return whether a stated quality may reach the server; what does not is left out."""
+    """Return True if requests to this provider may include the quality."""
     if row.codec == "openai_chat":
         return "quality" in dialect.images.takes
     return row.codec == "bedrock"
 
 
 def _counts_pictures(row: ProviderSection, dialect: Dialect) -> bool:
-    """Return whether the tokens of pictures are read; others' pictures would cost nothing."""
+    """Return True if usage includes the tokens of images; otherwise images would be free."""
     if row.codec == "openai_chat":
         return dialect.images.tokens
     return row.codec == "gemini" and dialect.images.family == "gemini"
@@ -129,7 +128,10 @@ def _bills_tokens(endpoint: EndpointSection) -> bool:
 
 
 def check_required_keys(document: YamlDocument) -> Iterator[Problem]:
-    """Yield a problem for each key that a model's kind requires, in models with errors too."""
+    """Yield a problem for each missing key that a model's kind requires.
+
+    Models with other errors are checked, too.
+    """
     models = document.value(("models",))
     for slug, model in models.items() if isinstance(models, dict) else ():
         if not isinstance(model, dict):
@@ -155,7 +157,7 @@ def _missing(document: YamlDocument, where: Where, key: str) -> Iterator[Problem
 def check_route_kind(
     document: YamlDocument, name: str, route: RouteSection, *, models: Mapping[str, PlacedModel]
 ) -> Iterator[Problem]:
-    """Yield a problem for each model that cannot stand in for the first of the route's."""
+    """Yield a problem for each model that cannot replace the first model of the route."""
     first: tuple[str, ModelSection] | None = None
     for where, steps in place_chains(route, ("routes", name)):
         for index, step in enumerate(steps):
@@ -172,7 +174,7 @@ def check_route_kind(
 def check_successor(
     document: YamlDocument, slug: str, model: ModelSection, *, models: Mapping[str, ModelSection]
 ) -> Iterator[Problem]:
-    """Yield a problem if the successor does other work, or takes requests for other vectors."""
+    """Yield a problem if the successor does other work, or gets requests for other vectors."""
     successor = models.get(model.successor or "")
     if successor is None or model.successor is None:
         return
@@ -188,5 +190,5 @@ def _differs(slug: str, model: ModelSection, other: str, first: ModelSection) ->
     if model.kind != first.kind:
         return f"is of the kind {model.kind}, {other} of the kind {first.kind}"
     if model.vectors and model.vector_space(slug) != first.vector_space(other):
-        return f"makes vectors of another space or size than {other}"
+        return f"produces vectors of another space or size than {other}"
     return None

@@ -1,4 +1,4 @@
-"""Look up the names of several files, each list made once: a file may have 20,000 aliases."""
+"""Names of several files, each list built once, since a file may have 20,000 aliases."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -7,23 +7,24 @@ from typing import Final, Protocol
 
 from tollgate.routing.schema import IncludedFile
 
-# To compare one name with 20,000 takes a second, and one lost model may leave as many aliases.
+# Comparing a name with 20,000 names takes a second, and one removed model may break that many
+# aliases.
 _SUGGESTIONS_MAX: Final = 20
 
 
 class NamedFile(Protocol):
-    """A file of the routing, with the names in its sections."""
+    """File of the routing, with the names in its sections."""
 
     @property
     def content(self) -> IncludedFile:
-        """The entries without errors."""
+        """Entries without errors."""
 
     def names(self, section: str) -> frozenset[str]:
-        """Return every name of a section, those of entries with errors too."""
+        """Return every name in a section, including entries with errors."""
 
 
 class KnownNames:
-    """The names, and the circles of aliases, of files that may refer to each other."""
+    """Names and alias circles of files that may refer to each other."""
 
     def __init__(self, files: Sequence[NamedFile]) -> None:
         self._files = files
@@ -31,7 +32,7 @@ class KnownNames:
         self._nearest: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def of(self, sections: Sequence[str]) -> frozenset[str]:
-        """Return the names of some sections."""
+        """Return the names in these sections of all files."""
         key = tuple(sections)
         if key not in self._names:
             self._names[key] = frozenset(
@@ -40,7 +41,7 @@ class KnownNames:
         return self._names[key]
 
     def nearest(self, name: str, sections: Sequence[str]) -> str | None:
-        """Return the most similar name; None without one, or after many suggestions."""
+        """Return the most similar name; None if no name is similar, or after 20 suggestions."""
         key = (name, tuple(sections))
         if key not in self._nearest and len(self._nearest) < _SUGGESTIONS_MAX:
             names = sorted(self.of(sections))
@@ -49,16 +50,17 @@ class KnownNames:
 
     @cached_property
     def circles(self) -> dict[str, list[str]]:
-        """Each circle of aliases, from its first name back to it, by that name."""
+        """Circles of aliases by first name; each list begins and ends with that name."""
         return find_circles(
             {name: alias.to for each in self._files for name, alias in each.content.aliases.items()}
         )
 
 
 def find_circles(aliases: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return each circle by the least of its names; every alias is followed once."""
+    """Return each circle by its alphabetically first name, following every alias once."""
     circles: dict[str, list[str]] = {}
-    walk_of: dict[str, str] = {}  # by alias, the alias from which it was reached first
+    # The start of the walk that first reached each alias.
+    walk_of: dict[str, str] = {}
     for start in aliases:
         name = start
         while name in aliases and name not in walk_of:

@@ -1,4 +1,4 @@
-"""Check the days on which models end, and warn of those that are near or past."""
+"""Check the days on which models end, and warn of days that are near or past."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -12,7 +12,7 @@ from tollgate.routing.schema import ModelSection
 
 
 def find_succession_circles(models: Mapping[str, ModelSection]) -> dict[str, list[str]]:
-    """Return each circle of successors by the least of its models."""
+    """Return each circle of successors by its alphabetically first model."""
     return find_circles(
         {slug: model.successor for slug, model in models.items() if model.successor is not None}
     )
@@ -26,11 +26,11 @@ def check_lifecycle(
     circles: Mapping[str, list[str]],
     today: date | None,
 ) -> Iterator[Problem]:
-    """Yield the problems of the days of a model and of its endpoints, and of its succession."""
+    """Yield the problems of a model's days, its endpoints' days, and its successor."""
     where: Where = ("models", slug)
     yield from _order(document, where, model, model.released)
     if model.after_retirement == "successor" and not (model.retires and model.successor):
-        message = "after_retirement successor needs retires and successor"
+        message = "after_retirement: successor needs retires and successor"
         yield document.at_value((*where, "after_retirement"), "R005", message)
     if slug in circles:
         message = f"successors lead in a circle: {' -> '.join(circles[slug])}"
@@ -72,7 +72,7 @@ def _end(
         return
     hint = f"its successor is {instead}" if instead else ""
     if section.retires is not None and section.retires <= today:
-        message = f"{subject} retired on {section.retires}: no request is sent to it"
+        message = f"{subject} retired on {section.retires}: it receives no requests"
     elif section.retires is not None:
         left = (section.retires - today).days
         message = f"{subject} retires on {section.retires}, in {left} day{'' if left == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Read routing.yaml and the files that it includes; find every error, not only the first.
+"""Read routing.yaml and its included files, and find every error, not only the first.
 
 For the command line: functions read the compiled form (planning/catalog.py).
 """
@@ -22,22 +22,26 @@ from tollgate.routing.schema import IncludedFile
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """The result of reading a file and the files that it includes."""
+    """Result of reading a file and the files that it includes."""
 
     problems: tuple[Problem, ...]
-    routing: Routing | None  # None if there are errors; for development, not all of them count
-    production: Routing | None  # the routing without the files included for development
-    files: tuple[Path, ...]  # every file that was read
-    globs: tuple[str, ...] = ()  # the `include` of the main file, without globs that are refused
+    routing: Routing | None
+    """None if there are errors; with `dev`, errors of production alone do not count."""
+    production: Routing | None
+    """The routing without the files that are included only for development."""
+    files: tuple[Path, ...]
+    """Every file that was read."""
+    globs: tuple[str, ...] = ()
+    """The `include` of the main file, without refused globs."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """The problems that forbid the use of the file."""
+        """Problems because of which the file must not be used."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
 
 def load(path: Path, *, dev: bool = False, variables: KeyVariables = STANDARD_VARIABLES) -> Routing:
-    """Return the routing of a file; InvalidRouting with all its errors if it has any."""
+    """Return the routing of a file; raise InvalidRouting with all errors if it has any."""
     inspection = inspect(path, dev=dev, variables=variables)
     if inspection.routing is None:
         raise InvalidRouting(inspection.errors)
@@ -53,11 +57,11 @@ def inspect(
     variables: KeyVariables = STANDARD_VARIABLES,
     pinned: frozenset[str] | None = None,
 ) -> Inspection:
-    """Check a file and the files that it includes, with `dev` also those for development.
+    """Check a file and the files that it includes; with `dev`, also its development files.
 
-    Without `today` there are no warnings about old prices and aliases. No file outside of `top` is
-    included; without `top` the bound is the file's repository. `variables` may hold keys.
-    Without `pinned`, the pairs of a template, there are no warnings about new pairs.
+    Without `today`, old prices and aliases cause no warnings. No file outside `top` is included;
+    `top` defaults to the file's repository. Only `variables` may hold keys. Without `pinned` (the
+    pairs of a template), new pairs of a secret and a host cause no warnings.
     """
     document = read_document(path, path.as_posix())
     problems = list(document.problems)

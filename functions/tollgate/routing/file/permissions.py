@@ -1,4 +1,4 @@
-"""Compile the permissions that the chat function needs to serve a catalog, and no others.
+"""Compile exactly the permissions that the chat function needs to serve a catalog.
 
 ARNs are written for CloudFormation's `Fn::Sub`, which fills in partition, region and account.
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.request import WorkKind
+from tollgate.core.work.kinds import WORK_KINDS
 from tollgate.providers.shared.bedrock_models import GEOGRAPHIES, base_model
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.file.key_hosts import list_key_hosts
@@ -20,42 +20,45 @@ from tollgate.routing.schema import ModelSection
 
 _BEDROCK: Final = frozenset({"bedrock_runtime", "bedrock_invoke"})
 _SAGEMAKER: Final = "sagemaker_runtime"
-# Service Authorization Reference, Amazon Textract (2026-11-22): the action is on no resource.
+# Service Authorization Reference, Amazon Textract (2026-11-22): the action
+# cannot be limited to a resource.
 _TEXTRACT: Final = "textract:DetectDocumentText"
-# Work of which Bedrock runs no model.
-_JUDGED_BY_GUARDRAIL: Final[WorkKind] = "moderation"
 _MODEL: Final = ":foundation-model/"
-# An id becomes part of a policy: no wildcard, and nothing that YAML or Fn::Sub would read.
+# An id becomes part of a policy, so wildcards and syntax of YAML and Fn::Sub are refused.
 _UPSTREAM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*")
 _ENDPOINT: Final = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9]){0,62}")
 
 
 class NotPermissible(ValueError):
-    """An upstream id, or the name of an endpoint, that cannot stand in a policy."""
+    """Raised for an upstream id or endpoint name that must not be written into a policy."""
 
 
 class Permissions(Struct, frozen=True, kw_only=True):
-    """Sorted: what may be invoked and applied, which secrets may be read, and their hosts."""
+    """Sorted permissions: what may be invoked or applied, readable secrets, and pinned hosts."""
 
-    models: tuple[str, ...]  # of streamed answers
+    models: tuple[str, ...]
+    """ARNs of models that stream their answers."""
     secrets: tuple[str, ...]
-    whole_models: tuple[str, ...] = ()  # of whole answers
+    whole_models: tuple[str, ...] = ()
+    """ARNs of models that answer in one piece."""
     guardrails: tuple[str, ...] = ()
     counted_models: tuple[str, ...] = ()
     sagemaker_endpoints: tuple[str, ...] = ()
-    actions: tuple[str, ...] = ()  # which are on no resource
-    key_hosts: tuple[str, ...] = ()  # pins of pairs, which no policy enforces
+    actions: tuple[str, ...] = ()
+    """Actions that IAM does not limit to a resource."""
+    key_hosts: tuple[str, ...] = ()
+    """Pinned pairs of a secret and a host; no IAM policy enforces these."""
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Every ARN, every action that is on none, and every pin."""
+        """Every ARN, every action without a resource, and every pin."""
         bedrock = (*self.models, *self.whole_models, *self.counted_models, *self.guardrails)
         arns = (*bedrock, *self.secrets, *self.sagemaker_endpoints)
         return (*arns, *self.actions, *self.key_hosts)
 
 
 def compile_permissions(routing: Routing) -> Permissions:
-    """Return the permissions of a catalog; NotPermissible if an id cannot stand in a policy."""
+    """Return the permissions of a catalog; raise NotPermissible if an id is not allowed in one."""
     return Permissions(
         models=tuple(sorted(set(_bedrock_models(routing, streams=True)))),
         whole_models=tuple(sorted(set(_bedrock_models(routing, streams=False)))),
@@ -81,16 +84,20 @@ def secret_names(routing: Routing) -> tuple[str, ...]:
 def bedrock_model_ids(routing: Routing) -> tuple[str, ...]:
     """Return the ids of Bedrock's foundation models that a catalog names, sorted.
 
-    An ARN that the file states whole, such as one's own profile, is not among them.
+    Ids that the file states as complete ARNs, such as inference profiles, are not included.
     """
     arns = chain(_bedrock_models(routing, streams=True), _bedrock_models(routing, streams=False))
     return tuple(sorted({arn.rpartition(_MODEL)[2] for arn in arns if _MODEL in arn}))
 
 
+def _is_judged_by_guardrail(model: ModelSection) -> bool:
+    return WORK_KINDS[model.kind].is_judged_by_guardrail
+
+
 def _bedrock_models(routing: Routing, *, streams: bool) -> Iterator[str]:
-    """Yield the ARNs of models whose answers are streamed, which only chat's are, or of others."""
+    """Yield the ARNs of models that stream (all chat models), or of all other models."""
     for model in routing.models.values():
-        if (model.kind == "chat") != streams or model.kind == _JUDGED_BY_GUARDRAIL:
+        if (model.kind == "chat") != streams or _is_judged_by_guardrail(model):
             continue
         for endpoint in model.endpoints:
             provider = routing.providers[endpoint.provider]
@@ -99,13 +106,13 @@ def _bedrock_models(routing: Routing, *, streams: bool) -> Iterator[str]:
 
 
 def _counted_models(routing: Routing) -> Iterator[str]:
-    """Yield the ARN of each model that Bedrock counts the tokens of.
+    """Yield the ARN of each model whose tokens Bedrock counts.
 
-    Service Authorization Reference, Amazon Bedrock: `CountTokens` is on a model's ARN, never on a
-    profile's.
+    Service Authorization Reference, Amazon Bedrock: `CountTokens` applies to a model's ARN,
+    never to a profile's.
     """
     for model in routing.models.values():
-        for endpoint in model.endpoints if model.kind != _JUDGED_BY_GUARDRAIL else ():
+        for endpoint in () if _is_judged_by_guardrail(model) else model.endpoints:
             provider = routing.providers[endpoint.provider]
             counts = merge_section(provider.dialect, endpoint.dialect).counts_tokens
             counted = base_model(endpoint.upstream)
@@ -135,7 +142,7 @@ def _bedrock_arns(upstream: str, region: str) -> Iterator[str]:
 
 
 def _guardrails(routing: Routing) -> Iterator[str]:
-    """Yield the ARN of each guardrail, of endpoints and of routes, in its endpoints' regions."""
+    """Yield the ARNs of the guardrails of endpoints and routes, in the endpoints' regions."""
     for model in routing.models.values():
         yield from _guardrail_arns(routing, model, None)
     for route in routing.routes.values():
@@ -148,9 +155,9 @@ def _guardrails(routing: Routing) -> Iterator[str]:
 def _guardrail_arns(
     routing: Routing, model: ModelSection, of_route: GuardrailSection | None
 ) -> Iterator[str]:
-    """Yield the guardrail's ARN of each endpoint that has one; ids become ARNs.
+    """Yield the guardrail ARN of each endpoint with a guardrail; plain ids become ARNs.
 
-    Service Authorization Reference, Amazon Bedrock: `ApplyGuardrail` is on a guardrail's ARN.
+    Service Authorization Reference, Amazon Bedrock: `ApplyGuardrail` applies to a guardrail's ARN.
     """
     for endpoint in model.endpoints:
         guardrail = endpoint.guardrail or of_route
@@ -173,7 +180,8 @@ def _sagemaker_endpoints(routing: Routing) -> Iterator[str]:
             if not _ENDPOINT.fullmatch(endpoint.upstream):
                 raise NotPermissible(f"{endpoint.upstream!r} cannot be the name of an endpoint")
             region = provider.region or "${AWS::Region}"
-            # SageMaker shows ARNs in lower case, though a name may have capitals: both are allowed.
+            # SageMaker writes ARNs in lower case even if the name has capitals, so both are
+            # permitted.
             for name in (endpoint.upstream, endpoint.upstream.lower()):
                 yield (
                     f"arn:${{AWS::Partition}}:sagemaker:{region}"
@@ -184,8 +192,8 @@ def _sagemaker_endpoints(routing: Routing) -> Iterator[str]:
 def _secrets(routing: Routing) -> Iterator[str]:
     """Yield the ARN of each secret that holds a provider's key."""
     for name in secret_names(routing):
-        # Secrets Manager ends an ARN with six characters of its own; as many question marks,
-        # not a star, so that no longer name begins the same way.
+        # Secrets Manager appends six random characters to an ARN. Six question marks match exactly
+        # these; a star would also match longer names with the same beginning.
         yield (
             "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}"
             f":secret:{name}-??????"

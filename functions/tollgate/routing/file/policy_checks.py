@@ -8,14 +8,14 @@ from tollgate.routing.file.problems import Problem
 from tollgate.routing.file.promise_checks import PlacedModel, place_chains
 from tollgate.routing.schema import ModelSection
 
-# By provider. A provider that is not defined is missing: another check reports it.
+# Data policies by provider. Undefined providers are missing: another check reports them.
 Policies = Mapping[str, str | None]
 
 
 def check_model_policy(
     document: YamlDocument, slug: str, model: ModelSection, policies: Policies
 ) -> Iterator[Problem]:
-    """Yield a problem for each endpoint whose provider's policy is not that of the first."""
+    """Yield a problem for each endpoint whose data policy differs from the first endpoint's."""
     first = model.endpoints[0].provider
     for index, endpoint in enumerate(model.endpoints):
         if _crosses(first, endpoint.provider, policies):
@@ -32,7 +32,7 @@ def check_route_policy(
     models: Mapping[str, PlacedModel],
     policies: Policies,
 ) -> Iterator[Problem]:
-    """Yield a problem for each model whose first provider has another policy than the chain's."""
+    """Yield a problem for each model whose first provider has another policy than the chain."""
     for where, steps in place_chains(route, ("routes", name)):
         tried = [
             ((*where, index, slug) if len(step) > 1 else (*where, index), slug)
@@ -58,13 +58,13 @@ def check_heir_policy(
     models: Mapping[str, ModelSection],
     policies: Policies,
 ) -> Iterator[Problem]:
-    """Yield a problem for a model that takes another's place under another policy."""
+    """Yield a problem if a successor replaces the model under another data policy."""
     heir = model.successor
     if model.after_retirement != "successor" or heir is None or heir not in models:
         return
     first, provider = (each.endpoints[0].provider for each in (model, models[heir]))
     if _crosses(first, provider, policies):
-        message = f"handing on to {heir} {_crossing(first, provider, policies)}"
+        message = f"the succession of {heir} {_crossing(first, provider, policies)}"
         yield document.at_value(("models", slug, "successor"), "R063", message)
 
 

@@ -1,4 +1,4 @@
-"""Find prices of a wrong order of magnitude, dear cache reads, and old prices."""
+"""Find prices of a wrong order of magnitude, expensive cache reads, and old prices."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
@@ -11,10 +11,10 @@ from tollgate.routing.price_sections import PriceSection, RatesSection
 from tollgate.routing.schema import EndpointSection
 
 CHECKED_DAYS_MAX: Final = 90
-# The cheapest tokens on sale cost about 0.01 dollars per million, which is more; prices of up to
-# 500 dollars per million, written per token, are less.
+# Real prices per million tokens are higher: the cheapest is about 0.01 dollars. Prices per token
+# are lower, up to 500 dollars per million.
 _PER_TOKEN_BELOW: Final = Decimal("0.0005")
-# The dearest search on sale costs 0.035 dollars.
+# The most expensive search on sale costs 0.035 dollars.
 _PER_THOUSAND_FROM: Final = Decimal(1)
 # The cheapest policy on sale costs 0.10 dollars per thousand units of text.
 _PER_UNIT_BELOW: Final = Decimal("0.005")

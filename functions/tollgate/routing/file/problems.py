@@ -8,42 +8,46 @@ from msgspec import Struct
 
 Severity = Literal["error", "warning"]
 
-# The prefixes of known providers' keys, then any long run that mixes letters and digits.
+# Known prefixes of providers' keys, or any long run that mixes letters and digits.
 _SECRET_LOOKING: Final = re.compile(
     r"(?:\b(?:sk|pk|rk|gsk|xai|fw|tgp|nvapi|hf|ghp|github_pat)[-_]|AKIA|ASIA|AIza|eyJ)"
     r"[A-Za-z0-9_.+-]{12,}"
-    # Tried only at the beginning of a run: at each of its characters it would take quadratic time.
+    # Matched only at the start of a run; matching at every character would take quadratic time.
     r"|(?<![A-Za-z0-9+_])(?=[A-Za-z0-9+_]*[0-9])(?=[A-Za-z0-9+_]*[A-Za-z])[A-Za-z0-9+_]{32,}"
 )
 _CREDENTIALS_IN_URL: Final = re.compile(r"(?<=://)[^\s/@]+(?=@)|(?<=[?&])[\w-]+=[^\s\"'&]+")
 _SHOWN_CHARACTERS: Final = 4
 _HIDDEN_WHOLE_BELOW: Final = 16
-# A key that is written out, a variable that is none of a provider, a host that must not get a key,
-# and one that newly gets it.
+# A literal key, a variable that is not a provider's, a host that must not get a key, and a host
+# that would newly get one.
 _SECURITY_CODES: Final = frozenset({"R040", "R044", "R045", "R046"})
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """One finding, at a line and a column that count from 1."""
+    """One finding at a line and column, both counted from 1."""
 
     file: str
     line: int
     column: int
-    code: str  # R001 to R072: docs/routing-reference.md lists them
+    code: str
+    """R001 to R072, as listed in docs/routing-reference.md."""
     message: str
     severity: Severity = "error"
-    hint: str = ""  # the text to write instead, printed beside the caret
-    excerpt: str = ""  # the line, its secrets masked
-    allowed_in_dev: bool = False  # an error for production alone
+    hint: str = ""
+    """Text to write instead, printed beside the caret."""
+    excerpt: str = ""
+    """The line, with its secrets masked."""
+    allowed_in_dev: bool = False
+    """True if the problem is an error only in production."""
 
     @property
     def endangers_secret(self) -> bool:
-        """True if a secret would go where it must not, or newly goes."""
+        """True if a secret would be exposed, or sent to a forbidden or new host."""
         return self.code in _SECURITY_CODES
 
 
 class InvalidRouting(Exception):
-    """A routing file that must not be used, with all its errors."""
+    """Raised for a routing file with errors; `problems` lists all of them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(render_text(problem) for problem in problems))
@@ -51,7 +55,7 @@ class InvalidRouting(Exception):
 
 
 def render_text(problem: Problem) -> str:
-    """Render a problem for a terminal: its place, the line, and a caret under the column."""
+    """Render a problem for a terminal: place, message, the line, and a caret under the column."""
     place = f"{problem.file}:{problem.line}:{problem.column}"
     headline = f"{place}: {problem.severity}[{problem.code}] {problem.message}"
     if not problem.excerpt:
@@ -67,12 +71,12 @@ def looks_like_secret(value: str) -> bool:
 
 
 def mask_secrets(value: str) -> str:
-    """Replace all that looks like a secret by stars; the length stays, for the caret."""
+    """Replace everything that looks like a secret by as many stars, so that the caret fits."""
     without_credentials = _CREDENTIALS_IN_URL.sub(lambda match: hide_secret(match[0]), value)
     return _SECRET_LOOKING.sub(lambda match: hide_secret(match[0]), without_credentials)
 
 
 def hide_secret(value: str) -> str:
-    """Replace a secret by stars, but for its first characters if it is long."""
+    """Replace a secret by stars; a long secret keeps its first characters."""
     shown = _SHOWN_CHARACTERS if len(value) >= _HIDDEN_WHOLE_BELOW else 0
     return value[:shown] + "*" * (len(value) - shown)

@@ -1,4 +1,4 @@
-"""Find models of a route that break its promise, today or on a day that is known already."""
+"""Find models of a route that break its promise today or on a later day with a known price."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -16,14 +16,14 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 
 
 class PlacedModel(Struct, frozen=True):
-    """A model with the document that defines it."""
+    """Model with the document that defines it."""
 
     document: YamlDocument
     section: ModelSection
 
 
 def placed_heirs(slug: str, models: Mapping[str, PlacedModel]) -> Iterator[str]:
-    """Yield the models that take a model's place on its end."""
+    """Yield the models that replace a model after its end, one after the other."""
     return list_heirs(slug, lambda each: models[each].section if each in models else None)
 
 
@@ -38,7 +38,7 @@ def place_chains(
 
 
 class DatedBreak(Struct, frozen=True, kw_only=True):
-    """A promise broken from `day` on: a model then costs `rate` at a provider, over `most`."""
+    """Promise that is broken from `day` on, when a model costs `rate`, more than `most`."""
 
     day: date
     model: str
@@ -128,7 +128,7 @@ def _broken_later(
 
 
 def find_later_breaks(routing: Routing, today: date) -> Iterator[tuple[str, DatedBreak]]:
-    """Yield the promises that a dated price will break, each with its route."""
+    """Yield each promise that a dated price will break, with the name of its route."""
     for name, route in routing.routes.items():
         slugs = dict.fromkeys(
             each
@@ -170,7 +170,7 @@ def _ceilings(promise: PromiseSection) -> Iterator[tuple[str, Decimal]]:
 
 
 def _turning_points(endpoint: EndpointSection, today: date) -> list[tuple[date, Where]]:
-    """Return the later days on which overrides begin or end, with their places."""
+    """Return the days after `today` on which overrides begin or end, with their places."""
     points: dict[date, Where] = {}
     for index, override in enumerate(endpoint.overrides):
         for name, day in (("from", override.when.since), ("until", override.when.until)):
@@ -180,13 +180,13 @@ def _turning_points(endpoint: EndpointSection, today: date) -> list[tuple[date, 
 
 
 def _dearest(endpoint: EndpointSection, kind: str, day: date | None) -> Decimal:
-    """Return the highest rate of a day, at any hour and size; without a day, the undated one."""
+    """Return the highest rate on a day at any hour and size; without a day, ignore dated rates."""
     rates = [endpoint.price.input if kind == "input" else endpoint.price.output]
     for override in endpoint.overrides:
         rate = override.price.input if kind == "input" else override.price.output
         if rate is None or not _is_on(override, day):
             continue
-        # An override that depends on nothing but days replaces the rate for sure.
+        # An override that depends only on days always replaces the rate.
         stated = override.when.model_dump(exclude_none=True)
         certain = stated.keys() <= {"since", "until"}
         rates = [rate] if certain else [*rates, rate]

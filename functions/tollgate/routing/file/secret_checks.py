@@ -1,4 +1,4 @@
-"""Find rows of providers that would send a secret of the platform, or a key to a wrong host."""
+"""Find sections that would send a platform secret, or a key to a wrong host."""
 
 import re
 from collections.abc import Iterator
@@ -18,16 +18,17 @@ _PUNYCODE: Final = re.compile(r"(.*\.)?xn--")
 
 
 class KeyRules(Struct, frozen=True):
-    """The rules of a deployment for its keys: variables that may hold them, and pinned pairs."""
+    """Rules of a deployment for provider keys: allowed variables, and pinned pairs."""
 
     variables: KeyVariables
-    pinned: frozenset[str] | None  # None where no template is known
+    pinned: frozenset[str] | None
+    """Pinned pairs of a secret and a host; None if no template is known."""
 
 
 def check_key(
     document: YamlDocument, where: Where, key: KeySection | None, rules: KeyRules
 ) -> Iterator[Problem]:
-    """Yield a problem for a reference that names no home, the key itself, or a refused variable."""
+    """Yield a problem if a reference is empty, is the key itself, or names a refused variable."""
     if key is None:
         return
     where = (*where, "key")
@@ -45,7 +46,7 @@ def check_key(
 
 def _refused_variable(document: YamlDocument, where: Where, name: str) -> Problem:
     if is_platform_variable(name):
-        message = f"{name} is a variable of the platform, which no provider may get"
+        message = f"{name} is a variable of the platform and must not be sent to a provider"
         return document.at_value(where, "R044", message)
     message = f"{name} is not the name of a provider's key"
     hint = "name it *_API_KEY or *_SERVICE_ACCOUNT, or allow it in TOLLGATE_KEY_VARIABLES"
@@ -55,13 +56,13 @@ def _refused_variable(document: YamlDocument, where: Where, name: str) -> Proble
 def check_host(
     document: YamlDocument, where: Where, row: KeyedRow, *, development: bool
 ) -> Iterator[Problem]:
-    """Yield a problem for a `base_url` whose host is misleading, or must not get what is sent."""
+    """Yield a problem for a `base_url` whose host is disguised or must not get the requests."""
     if row.base_url is None:
         return
     where = (*where, "base_url")
     try:
         host = urlsplit(row.base_url).hostname or ""
-    except ValueError:  # brackets around what is no address
+    except ValueError:  # Brackets around something that is not an IPv6 address.
         host = ""
     if not host or is_disguised(host) or _PUNYCODE.match(host):
         message = "the host is disguised: write an address in full, or a name in plain ASCII"
@@ -70,12 +71,12 @@ def check_host(
     match find_reach(host):
         case "local" if not development:
             message = (
-                f"{host} is the machine itself or its metadata, which only `tollgate dev` may reach"
+                f"{host} is this machine or its metadata service: only `tollgate dev` may reach it"
             )
             yield document.at_value(where, "R045", message, allowed_in_dev=True)
         case "private" if row.sends_credentials and not row.private:
             message = f"{host} is in a private network, and would get a key"
-            yield document.at_value(where, "R045", message, hint="say private: true")
+            yield document.at_value(where, "R045", message, hint="write private: true")
         case "public" | "private" if row.sends_credentials and not _is_encrypted(row.base_url):
             yield from _plain_text(document, where, row, host)
 
@@ -88,8 +89,8 @@ def check_pins(
         return
     for pair in key_hosts_of(row):
         if pair.pin not in rules.pinned:
-            message = f"{pair.secret} newly goes to {pair.host}"
-            hint = "if that is meant: `tollgate permissions`, and deploy before it is published"
+            message = f"{pair.secret} would now also go to {pair.host}"
+            hint = "if intended, run `tollgate permissions` and deploy before publishing"
             place = (*where, "base_url")
             yield document.at_value(place, "R046", message, hint=hint, severity="warning")
 
@@ -101,10 +102,10 @@ def _is_encrypted(base_url: str) -> bool:
 def _plain_text(
     document: YamlDocument, where: Where, row: KeyedRow, host: str
 ) -> Iterator[Problem]:
-    """Yield a problem unless the row says that the host is private, and it can be."""
+    """Yield a problem unless the section states `private` and the host is not a public address."""
     if not row.private:
         message = f"a key would reach {host} in plain text"
-        hint = "write https, or private: true for a network of your own"
+        hint = "write https, or private: true for your own network"
         yield document.at_value(where, "R045", message, hint=hint)
     elif is_address(host) and find_reach(host) == "public":
         message = f"{host} is a public address, which a key must not reach in plain text"

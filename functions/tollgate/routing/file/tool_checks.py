@@ -1,4 +1,4 @@
-"""Find tools and plugins that could not run, would be free, or would send a key wrongly."""
+"""Find tools and plugins that could not run, would be free, or would expose a key."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
@@ -24,12 +24,12 @@ from tollgate.routing.tool_sections import (
     WebSearchSection,
 )
 
-# The dearest engine on sale costs a few cents a search.
+# The most expensive engine on sale costs a few cents a search.
 _PER_THOUSAND_FROM: Final = Decimal(1)
 
 
 class _Price(Struct, frozen=True):
-    """The price of one piece, by its name in the section."""
+    """Price of one piece, with the key that states it."""
 
     name: str
     each: Decimal
@@ -44,7 +44,7 @@ def check_server_tools(
     rules: KeyRules,
     today: date | None,
 ) -> Iterator[Problem]:
-    """Yield the problems of the section; `models` are those that production has."""
+    """Yield the problems of the section; `models` are the models of production."""
     where: Where = ("server_tools",)
     if tools.web_search is not None:
         place: Where = (*where, "web_search")
@@ -74,7 +74,7 @@ def _check_search(
         return
     if search.price is None:
         message = f"web_search by {engine} has no price: it would be free to every key"
-        yield document.at_key(where, "R030", message, hint="write call: 0 if meant")
+        yield document.at_key(where, "R030", message, hint="write call: 0 if free")
     if search.address is None:
         message = f"web_search has no base_url, which {engine} needs"
         yield document.at_key(where, "R042", message)
@@ -89,7 +89,7 @@ def _check_search(
 def check_ocr(
     document: YamlDocument, ocr: OcrSection, *, rules: KeyRules, today: date | None
 ) -> Iterator[Problem]:
-    """Yield the problems of the recognition of scans."""
+    """Yield the problems of the section `ocr`."""
     where: Where = ("plugins", "pdf", "ocr")
     has_key = ocr.service.has_key
     for name in ("key", "model"):
@@ -97,10 +97,10 @@ def check_ocr(
             message = f"ocr has no {name}, which {ocr.engine} needs"
             yield document.at_key(where, "R042", message)
         if not has_key and getattr(ocr, name) is not None:
-            message = f"ocr has a {name}, which {ocr.engine} has no use for"
+            message = f"ocr has a {name}, which {ocr.engine} does not use"
             yield document.at_key((*where, name), "R056", message)
     if has_key and ocr.region is not None:
-        message = f"ocr has a region, which {ocr.engine} has no use for"
+        message = f"ocr has a region, which {ocr.engine} does not use"
         yield document.at_key((*where, "region"), "R056", message)
     yield from check_key(document, where, ocr.key, rules)
     yield from check_host(document, where, ocr, development=False)
@@ -137,7 +137,7 @@ def _check_timezone(
     try:
         ZoneInfo(section.timezone)
     except (KeyError, OSError, ValueError):
-        message = f"{section.timezone} is no time zone of the IANA database"
+        message = f"{section.timezone} is not a time zone of the IANA database"
         hint = "write a name such as Europe/Berlin"
         yield document.at_value((*where, "timezone"), "R056", message, hint=hint)
 
@@ -152,5 +152,5 @@ def _check_image(
         hint = f': did you mean "{nearest[0]}"?' if nearest else ""
         yield document.at_value(place, "R021", f'"{image.model}" is not a model{hint}')
     elif model.kind != "image":
-        message = f"{image.model} is of the kind {model.kind}, which makes no pictures"
+        message = f"{image.model} is of the kind {model.kind}, which does not generate images"
         yield document.at_value(place, "R056", message)

@@ -56,10 +56,10 @@ _NAME_WORDS: Final[Mapping[str, str]] = {
 
 
 def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None, list[Problem]]:
-    """Return the content as the schema's model, and its problems.
+    """Return the content as an instance of `schema`, and its problems.
 
-    Entries with problems are left out of the model, so that the rest can be checked further. The
-    model is None if the rest is not valid either.
+    Entries with problems are left out, so that the rest can be checked further. The instance is
+    None if the rest is not valid either.
     """
     content = document.content
     if document.unreadable:
@@ -74,7 +74,7 @@ def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None,
             detail
             for detail in invalid.errors(include_url=False)
             if not (detail["type"] == "too_short" and document.value(tuple(detail["loc"])))
-        ]  # a list with faulty items is not too short as well
+        ]  # Faulty items must not make the list appear too short as well.
     misspelt = {_intended_key(schema, detail) for detail in details}
     problems = [
         _problem(document, schema, detail)
@@ -88,7 +88,7 @@ def validate(document: YamlDocument, schema: type[_File]) -> tuple[_File | None,
 
 
 def _without(content: dict[str, Plain], details: list[ErrorDetails]) -> dict[str, Plain]:
-    """Drop the entries that have errors; an error in `defaults` drops one default with its keys."""
+    """Return the content without entries that have errors; in `defaults`, an entry is one key."""
     kept = {"version": 1} | {
         name: dict(section) if isinstance(section, dict) else section
         for name, section in content.items()
@@ -139,7 +139,7 @@ def _bad_reference(document: YamlDocument, where: Where) -> Problem:
 def _unknown_key(document: YamlDocument, schema: type[BaseModel], where: Where) -> Problem:
     name = str(where[-1])
     if schema is IncludedFile and name in _keys_of(RoutingFile, where[:-1]):
-        return document.at_key(where, "R003", f'only the first file, which includes, has "{name}"')
+        return document.at_key(where, "R003", f'only the main file may have "{name}"')
     nearest = _nearest_key(schema, where)
     place = f"in {write_path(where[:-1])}" if len(where) > 1 else "at the top level"
     hint = f': did you mean "{nearest}"?' if nearest else ""
@@ -152,7 +152,7 @@ def _nearest_key(schema: type[BaseModel], where: Where) -> str | None:
 
 
 def _intended_key(schema: type[BaseModel], detail: ErrorDetails) -> Where | None:
-    """Return the key that a misspelt one stands for, which then is not missing as well."""
+    """Return the key that a misspelt key stands for, so that it is not reported as missing."""
     where: Where = tuple(detail["loc"])
     if detail["type"] != "extra_forbidden":
         return None
@@ -181,10 +181,10 @@ def _missing(document: YamlDocument, where: Where) -> Problem:
     if where[-1] == "price" and where[0] in ("models", "server_tools"):
         if where[0] == "server_tools":
             message = f"{where[1]} has no price: it would be free to every key"
-            return document.at_key(inside, "R030", message, hint="write call: 0 if meant")
+            return document.at_key(inside, "R030", message, hint="write call: 0 if free")
         offer = f"endpoint {document.value((*inside, 'provider'))} of {where[1]}"
         message = f"{offer} has no price: it would be free to every key"
-        return document.at_key(inside, "R030", message, hint="write input: 0, output: 0 if meant")
+        return document.at_key(inside, "R030", message, hint="write input: 0, output: 0 if free")
     place = f" in {write_path(inside)}" if inside else ""
     return document.at_key(inside, "R005", f'"{where[-1]}" is missing{place}')
 
@@ -202,12 +202,12 @@ def _bad_value(document: YamlDocument, where: Where, detail: ErrorDetails) -> Pr
     elif kind == "string_type" and value is not None and not isinstance(value, tuple | dict):
         hint = "write it in quotes"
     if kind in ("int_type", "float_type") and isinstance(value, str) and value.isdecimal():
-        message = "has more digits than any number here"
+        message = "has more digits than any number may have"
     elif kind == "literal_error":
         message, hint = _choice(detail, value)
     elif kind == "string_pattern_mismatch":
         named = next((str(step) for step in reversed(where) if step in _PATTERN_WORDS), "")
-        message = _PATTERN_WORDS.get(named, "has characters that a name cannot have")
+        message = _PATTERN_WORDS.get(named, "contains characters that are not allowed in a name")
     else:
         message = _WORDS.get(kind, _from_pydantic(detail["msg"]))
     return document.at_value(where, code, f"{subject} {message}", hint=hint)
@@ -232,7 +232,7 @@ def write_path(where: Where) -> str:
 
 
 def _keys_of(schema: type[BaseModel], where: Where) -> list[str]:
-    """List the keys that the schema has at a place: annotations are followed along its path."""
+    """Return the schema's keys at a place, found by following annotations along the path."""
     annotation: object = schema
     for step in where:
         annotation = _inside(_bare(annotation), step)

@@ -6,21 +6,21 @@ from typing import Final
 import yaml
 
 # libyaml's composer recurses in C and crashes the process at some 30,000 levels; PyYAML's own
-# raises RecursionError. A text that only looks deep is composed by PyYAML too, which takes longer.
+# raises RecursionError. Text that may be deep is therefore composed by PyYAML, which takes longer.
 _LEVELS_MAX: Final = 1_000
 _OPENED_OR_CLOSED: Final = re.compile(r"[\[{\]}]")
-# Levels open without a bracket too: by indentation, and by the indicators of compact blocks.
+# Levels also open without brackets, by indentation and by the indicators of compact blocks.
 _INDENT: Final = re.compile(r"^[ \t?:-]*", re.MULTILINE)
 
 _HINTS: Final = {
     "found character '\\t' that cannot start any token": "indent with spaces, never with tabs",
-    "expected <block end>": "indent it like the keys that it stands with",
-    "mapping values are not allowed here": "write a text with a colon in quotes",
+    "expected <block end>": "indent it like the other keys of its section",
+    "mapping values are not allowed here": "put text that contains a colon in quotes",
 }
 
 
 class NotYaml(Exception):
-    """A text that is not YAML: its place, if that is known, and a hint on the correction."""
+    """Raised for text that is not YAML, with the place if it is known, and a hint."""
 
     def __init__(self, message: str, mark: yaml.Mark | None = None, hint: str = "") -> None:
         super().__init__(message)
@@ -30,9 +30,9 @@ class NotYaml(Exception):
 
 
 def compose_yaml(source: str) -> yaml.Node | None:
-    """Return the root node of a text, None of an empty one; NotYaml if it is not YAML.
+    """Return the root node of a text, or None if it is empty; raise NotYaml if it is not YAML.
 
-    libyaml, where it is installed, takes a tenth of the time. A text that it refuses is composed
+    libyaml, where installed, takes a tenth of the time. A text that libyaml refuses is composed
     again by PyYAML itself, so that error messages are the same on every machine.
     """
     try:
@@ -63,7 +63,7 @@ def _may_be_deep(source: str) -> bool:
 
 
 def _not_yaml(broken: yaml.MarkedYAMLError, source: str) -> NotYaml:
-    """Convert PyYAML's error. If an end is missing, its place is the beginning of that part."""
+    """Convert PyYAML's error; for a missing end, place it at the beginning of that part."""
     words = ", ".join(filter(None, (broken.context, broken.problem)))
     mark = broken.problem_mark or broken.context_mark
     at_the_end = mark is not None and mark.index >= len(source.rstrip())

@@ -1,1 +1,1 @@
-"""Plan every request: which endpoints to try, in which order, at which price."""
+"""Plan each request: which endpoints to try, in which order, at which price."""

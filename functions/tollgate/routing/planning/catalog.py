@@ -1,4 +1,4 @@
-"""A compiled routing.yaml in memory. Read from JSON: functions have no YAML."""
+"""Compiled routing.yaml in memory, read from JSON because functions contain no YAML parser."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -23,14 +23,14 @@ from tollgate.routing.schema import (
 if TYPE_CHECKING:
     from tollgate.routing.plugin_sections import PdfSection
 
-# A longer name is no typing mistake, and comparing it takes time that the caller would choose.
+# Longer names are not typing mistakes, and comparing these would let callers consume CPU time.
 _COMPARED_CHARACTERS_MAX: Final = 128
 _EMPTY: Final = Raw(b"{}")
 _Slug = Annotated[str, Meta(pattern=MODEL_SLUG, max_length=128)]
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
-    """One revision of routing.yaml; `sha` is the SHA-256 of its canonical compiled JSON."""
+    """Revision of routing.yaml; `sha` is the SHA-256 of its canonical compiled JSON."""
 
     sha: str
     defaults: DefaultsSection
@@ -46,15 +46,15 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_json(cls, compiled: bytes) -> Self:
-        """Read the compiled form; ValueError if it is not of this version."""
+        """Read the compiled form; raise ValueError if it is not of this version."""
         catalog = cls.from_build(compiled)
-        # Read now: what cannot be served must not be found by the first request that needs it.
+        # Read every part now, so that an invalid part fails here, not at the first request for it.
         _ = dict(catalog.models), catalog.tools.section, catalog.plugins.pdf
         return catalog
 
     @classmethod
     def from_build(cls, compiled: bytes) -> Self:
-        """Read a compiled form that this very code has checked; each model at its first use."""
+        """Read a compiled form that this version has checked; models are read at first use."""
         sections = json.decode(compiled, type=dict[str, Raw])
         models = json.decode(sections.pop("models", _EMPTY), type=dict[_Slug, Raw])
         tools = UnreadTools(bytes(sections.pop("server_tools", _EMPTY)))
@@ -76,12 +76,12 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
     @property
     def pdf(self) -> "PdfSection | None":
-        """The reading of documents; None leaves these to models that read them."""
+        """Settings for reading documents; None if only models read documents."""
         return self.plugins.pdf
 
     def target(self, name: str) -> str:
         """Follow aliases to a model or a route; return any other name unchanged."""
-        # Each step of a chain is another alias, so there are no more steps than aliases.
+        # No alias repeats within a chain, so there are at most as many steps as aliases.
         for _ in self.aliases:
             alias = self.aliases.get(name)
             if alias is None:
@@ -90,7 +90,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return name
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Return up to three names similar to this one, the most similar first."""
+        """Return up to three similar names, the most similar first."""
         names = (*self.models, *self.aliases, *self.routes)
         compared = name[:_COMPARED_CHARACTERS_MAX].lower()
         return tuple(get_close_matches(compared, names, n=3, cutoff=0.6))

@@ -1,4 +1,4 @@
-"""The fees for documents that the gateway reads, and the endpoints for which it does."""
+"""Fees for documents that the gateway reads, and the endpoints for which it reads."""
 
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
@@ -14,7 +14,10 @@ _NANO_USD_PER_USD: Final = 1_000_000_000
 
 
 def reads_for(target: Target, wanted: PlanningRequest) -> bool:
-    """Return whether the gateway reads some document of a request that has one for an endpoint."""
+    """Return True if the gateway reads any document of the request for this endpoint.
+
+    The request must contain a document.
+    """
     if not wanted.reads_documents:
         return False
     if wanted.documents is None:
@@ -23,12 +26,12 @@ def reads_for(target: Target, wanted: PlanningRequest) -> bool:
 
 
 def fee_max_nano_usd(target: Target, documents: ReadSize, section: PdfSection) -> int:
-    """Return the most that the pages of a request cost at an endpoint that they are read for."""
+    """Return the highest fee for a request's pages at an endpoint for which the gateway reads."""
     price = section.price
     each = max(price.text, price.images) if "image" in target.input else price.text
     recognized = section.ocr.price.page * documents.recognized if section.ocr else Decimal(0)
     exact = (each * documents.pages + recognized) * _NANO_USD_PER_USD
-    # Each of two lines, or three, is rounded up by half a nano-dollar at most.
+    # Each of the two or three lines is rounded up by at most half a nano-dollar.
     rounded = 2 if recognized else 1
     return int(exact.to_integral_value(rounding=ROUND_CEILING)) + rounded if exact else 0
 
@@ -36,7 +39,7 @@ def fee_max_nano_usd(target: Target, documents: ReadSize, section: PdfSection) -
 def page_fees(
     section: PdfSection, *, text: int, pictured: int, recognized: int = 0
 ) -> tuple[Fee, ...]:
-    """Return the fees for pages that were sent as text, with a picture, and as recognized."""
+    """Return the fees for pages sent as text, pages sent with a picture, and recognized pages."""
     rates: tuple[tuple[str, int, Decimal], ...] = (
         (PAGE_ITEM, text, section.price.text),
         (PAGE_ITEM, pictured, section.price.images),

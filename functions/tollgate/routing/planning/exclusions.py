@@ -1,7 +1,7 @@
-"""Decide which models and endpoints cannot serve a request, and the error if none is left.
+"""Decide which models and endpoints cannot serve a request, and the error if none can.
 
-The checks run in a fixed order. If nothing is left, the error is that of the last check which
-something reached: the caller came closest there, so that is what the request has to change.
+The checks run in a fixed order. If every candidate is excluded, the error is that of the last
+check that any candidate reached, because the request came closest to being served there.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ _NOT_SUPPORTED: Final[Mapping[str, ErrorCode]] = {
     "image": ErrorCode.IMAGE_NOT_SUPPORTED,
     "pdf": ErrorCode.FILE_NOT_SUPPORTED,
 }
-# The field of a need, where it has another name.
+# Request fields of needs whose field has another name.
 _FIELDS: Final[Mapping[str, str]] = {
     "conversation": "messages",
     "token_ids": "input",
@@ -40,7 +40,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "words": "timestamp_granularities",
     "translation": "model",
 }
-# What callers call a need that is no field.
+# Words of the API for needs that are not fields.
 _NEEDS_IN_WORDS: Final[Mapping[str, str]] = {
     "segments": "response_format of srt, vtt or verbose_json",
     "speakers": "response_format of diarized_json",
@@ -48,7 +48,7 @@ _NEEDS_IN_WORDS: Final[Mapping[str, str]] = {
 
 
 class Check(IntEnum):
-    """The checks in their order."""
+    """Checks in the order in which they run."""
 
     ALLOWED = auto()
     KIND = auto()
@@ -66,15 +66,16 @@ class Check(IntEnum):
 
 
 class AllowedModels(Struct, frozen=True):
-    """The globs of the models that a key may use, and those of each level above it."""
+    """Globs of the models that a key may use, and of each level above the key."""
 
-    # None allows all.
     by_key: tuple[str, ...] | None = None
+    """Globs of the key; None allows every model."""
     by_levels: tuple[tuple[str, ...], ...] = ()
+    """Globs of each level above the key."""
 
 
 class Cause(Enum):
-    """One cause of an exclusion: the check that found it, and the words that are filled in last."""
+    """Cause of an exclusion: the check that found it, and a template of the message."""
 
     KEY_MODELS = Check.ALLOWED, "is not for this key"
     LEVEL_MODELS = Check.ALLOWED, "is not for the member or team of this key"
@@ -102,7 +103,7 @@ class Cause(Enum):
         self.words = words
 
 
-# Whose models an administrator has to change.
+# Subjects whose allowed models an administrator would have to change.
 _WHO_MAY_NOT: Final = {
     Cause.KEY_MODELS: "This key",
     Cause.LEVEL_MODELS: "The member or team of this key",
@@ -111,10 +112,10 @@ _WHO_MAY_NOT: Final = {
 
 
 class Exclusion(Struct, frozen=True):
-    """The cause that excludes a model or an endpoint, with the values that decide the error.
+    """Cause that excludes a model or endpoint, with the values that the error needs.
 
-    `missing` are the capabilities, modalities, needs or parameters that it lacks, sorted.
-    `amounts` are the other values that the words name.
+    `missing` are the lacking capabilities, modalities, needs or parameters, sorted.
+    `amounts` are the other values of the message template.
     """
 
     cause: Cause
@@ -123,12 +124,12 @@ class Exclusion(Struct, frozen=True):
 
     @property
     def check(self) -> Check:
-        """The check that found the cause."""
+        """Check that found the cause."""
         return self.cause.check
 
     @property
     def reason(self) -> str:
-        """The exclusion in words, for people only: no decision reads them."""
+        """Exclusion in words, for people only; no code may decide by them."""
         separator = " or " if self.cause is Cause.MODALITIES else ", "
         values = (separator.join(self.missing),) if self.missing else self.amounts
         return self.cause.words.format(*values)
@@ -143,10 +144,10 @@ def exclude_model(
     name: str,
     reads: bool = False,
 ) -> Exclusion | None:
-    """Return the first cause for which a model cannot serve, None if there is none.
+    """Return the first reason why a model cannot serve the request; None if it can.
 
-    `name` is the name in the request that led to the model: globs may match either. `reads` is True
-    if the gateway reads documents.
+    `name` is the requested name that led to the model; globs may match the name or the slug.
+    `reads` is True if the gateway reads documents.
     """
     allowed = AllowedModels(wanted.key_models, wanted.level_models)
     if (cause := find_forbidden(slug, name, allowed=allowed, tier=tier)) is not None:
@@ -167,7 +168,7 @@ def exclude_model(
 
 
 def _tokens_min(wanted: PlanningRequest, model: ModelSection) -> int:
-    """Return the tokens that a prompt certainly has, with its documents as text where they are."""
+    """Return the certain tokens of a prompt, including documents that are sent as text."""
     if wanted.documents is None or not (wanted.documents.always or "pdf" not in model.input):
         return wanted.input_tokens_min
     return max(wanted.input_tokens_min, wanted.documents.tokens_min)
@@ -176,7 +177,7 @@ def _tokens_min(wanted: PlanningRequest, model: ModelSection) -> int:
 def find_forbidden(
     slug: str, name: str, *, allowed: AllowedModels, tier: KeyTierSection | None
 ) -> Cause | None:
-    """Return why a key may not use a model under a name that leads to it, None if it may."""
+    """Return why a key may not use a model under a requested name; None if it may."""
     for globs, cause in (
         (allowed.by_key, Cause.KEY_MODELS),
         *((globs, Cause.LEVEL_MODELS) for globs in allowed.by_levels),
@@ -198,15 +199,15 @@ def _lacks(cause: Cause, missing: Iterable[str]) -> Exclusion:
 
 
 def _abilities(model: ModelSection) -> frozenset[Capability]:
-    """Return what a model can do: codecs emulate structured output for a model that takes tools."""
+    """Return a model's capabilities; with tools, codecs can emulate structured output."""
     supports = frozenset(model.supports)
     return supports | {"structured_output"} if "tools" in supports else supports
 
 
 def exclude_endpoint(attempt: Attempt, price: Price, wanted: PlanningRequest) -> Exclusion | None:
-    """Return the first cause for which an endpoint cannot serve, None if there is none.
+    """Return the first reason why an endpoint cannot serve the request; None if it can.
 
-    The causes are a format without room for the request, and its `provider` preferences.
+    Reasons are a format that cannot express the request, and the request's `provider` preferences.
     """
     if untaken := wanted.needs - attempt.target.takes:
         return _lacks(Cause.SOUND if wanted.kind == "speech" else Cause.FORMAT, untaken)
@@ -235,7 +236,7 @@ def _characters(wanted: PlanningRequest) -> int:
 
 
 def exclude_retired(attempt: Attempt, now_s: float) -> Exclusion | None:
-    """Return the exclusion of an endpoint after its last day, with the successor of its model."""
+    """Return the exclusion of an endpoint that has retired, naming its model's successor."""
     lifecycle = attempt.lifecycle
     if now_s < lifecycle.retires_s:
         return None
@@ -255,9 +256,9 @@ def exclude_by_tier(cost_max_nano_usd: int, tier: KeyTierSection | None) -> Excl
 def refusal(
     name: str, exclusions: Mapping[str, Exclusion], wanted: PlanningRequest
 ) -> GatewayError:
-    """Return the error for a request of which nothing is left.
+    """Return the error for a request whose candidates are all excluded.
 
-    `exclusions` are by the model or endpoint that each excludes, in the order of trying.
+    `exclusions` maps each excluded model or endpoint to its exclusion, in the order of trying.
     """
     last = max(exclusion.check for exclusion in exclusions.values())
     reached = {subject: found for subject, found in exclusions.items() if found.check is last}
@@ -277,8 +278,7 @@ def refusal(
                 (_NOT_SUPPORTED[kind] for kind in first.missing if kind in _NOT_SUPPORTED),
                 ErrorCode.INVALID_REQUEST,
             )
-            work = WORK_KINDS[wanted.kind]
-            param = work.field_of_media or work.field_of_input
+            param = WORK_KINDS[wanted.kind].field_with_media
             return RequestError(code, f"{model} {first.reason}.", param=param)
         case Check.CONTEXT:
             certain = max(
@@ -325,7 +325,7 @@ def refusal(
 
 
 def shorten(name: str) -> str:
-    """Cut a caller's name to the length that an error message repeats."""
+    """Cut a name from a request to the length that error messages may repeat."""
     if len(name) > _SHOWN_CHARACTERS_MAX:
         return f"{name[:_SHOWN_CHARACTERS_MAX]}..."
     return name

@@ -1,4 +1,4 @@
-"""Chains of a catalog with their attempts ready for planning, each built once."""
+"""Chains of a catalog with prepared attempts, each built once."""
 
 from collections.abc import Iterable, Mapping
 
@@ -24,42 +24,45 @@ from tollgate.routing.schema import EndpointSection, ModelSection
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """An endpoint of a model as an attempt, and its weight in percent if it is drawn."""
+    """Endpoint of a model as an attempt, with its weight in percent if endpoints are drawn."""
 
     attempt: Attempt
     weight: int | None
 
 
 class Chain(Struct, frozen=True, kw_only=True):
-    """A model or a route: rules with steps of models, and the offers of each model."""
+    """Model or route as rules with steps of models, and the offers of each model."""
 
-    draw_scope: str  # the slug of the route or of the model, which every draw hashes
+    draw_scope: str
+    """Slug of the route or model, which every draw hashes."""
     route: str | None
     rules: tuple[RuleSection, ...]
     next_on: frozenset[ErrorCode]
     offers: Mapping[str, tuple[Offer, ...]]
-    metadata_names: frozenset[str] = frozenset()  # the metadata that some rule reads
-    numbered: bool = False  # False for a plain `try`, whose only rule has no number in records
-    # By model that ends: from when a successor takes its place, and which.
+    metadata_names: frozenset[str] = frozenset()
+    """Metadata names that the chain's rules read."""
+    numbered: bool = False
+    """True if records state the number of the rule; False for a plain `try`."""
     redirects: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    """By the slug of each model that hands on: the Unix time of its end, and its successor."""
 
     def model_at(self, slug: str, now_s: float) -> str:
-        """Return the model that stands at a model's place now."""
-        # Each step leads to another model: the check refuses circles of successors.
+        """Return the model that currently serves for `slug`: itself or a successor."""
+        # This ends because the check refuses circles of successors.
         while (redirect := self.redirects.get(slug)) is not None and redirect[0] <= now_s:
             slug = redirect[1]
         return slug
 
 
 class Chains:
-    """The chains of a catalog by name, each built at its first use."""
+    """Chains of a catalog by name, each built at its first use."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._built: dict[str, Chain] = {}
 
     def get(self, name: str) -> Chain | None:
-        """Return the chain of a model or of a route; None if the catalog has neither."""
+        """Return the chain of a model or route; None if the name is neither."""
         chain = self._built.get(name) or self._build(name)
         if chain is not None:
             self._built[name] = chain
@@ -103,14 +106,14 @@ def _chain_of_route(catalog: Catalog, name: str, route: RouteSection) -> Chain:
 def _all_offers(
     catalog: Catalog, slugs: Iterable[str], route: RouteSection | None
 ) -> dict[str, tuple[Offer, ...]]:
-    """Return the offers of models, and of those that take their places."""
+    """Return the offers of models and of their successors."""
     redirects = _redirects(catalog, slugs)
     every = {*slugs, *(successor for _, successor in redirects.values())}
     return {slug: _offers(catalog, slug, route) for slug in every}
 
 
 def _redirects(catalog: Catalog, slugs: Iterable[str]) -> dict[str, tuple[float, str]]:
-    """Return the redirects of models, and of those that take their places."""
+    """Return the redirects of models and of their successors."""
     every = {each for slug in slugs for each in (slug, *list_successors(slug, catalog.models))}
     return list_redirects({slug: catalog.models[slug] for slug in every})
 
@@ -176,8 +179,7 @@ def _target(
 
 def _met(model: ModelSection, dialect: Dialect) -> frozenset[Need]:
     makes: frozenset[Need] = frozenset({"image_output"} if "image" in model.makes else ())
-    stated = dialect.met | dialect.transcription.met | makes
-    return frozenset({"conversation", *stated, *dialect.speech.sounds})
+    return dialect.met | dialect.met_by_work | makes | {"conversation"}
 
 
 def _retry(section: RetrySection) -> Retry:

@@ -1,4 +1,4 @@
-"""The planner's decision: the endpoints to try, in order."""
+"""Planner's decision: the endpoints to try, in order."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
@@ -16,7 +16,7 @@ from tollgate.routing.price import PriceSchedule
 
 
 class Retry(Struct, frozen=True, kw_only=True):
-    """The retries of one endpoint, and the pauses between them."""
+    """Retries of one endpoint and the pauses between them."""
 
     retries_max: int = 2
     backoff_min_s: float = 0.25
@@ -24,15 +24,16 @@ class Retry(Struct, frozen=True, kw_only=True):
     retries_max_by_error: Mapping[ErrorCode, int] = field(default_factory=dict)
 
     def retries_max_on(self, code: ErrorCode) -> int:
-        """Return the number of retries of one endpoint after this error."""
+        """Return how often one endpoint is retried after this error."""
         return self.retries_max_by_error.get(code, self.retries_max)
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One endpoint to try, with its price and its limits."""
+    """Endpoint to try, with its prices and limits."""
 
     target: Target
-    context_tokens: int  # what the model's prompt and answer together may have
+    context_tokens: int
+    """Most tokens that the prompt and the answer may have together."""
     prices: PriceSchedule
     timeouts: Timeouts
     retry: Retry
@@ -40,24 +41,29 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """The attempts for one request, in order: there is at least one."""
+    """Attempts for one request in order, at least one."""
 
     attempts: Sequence[Attempt]
-    next_on: frozenset[ErrorCode]  # the errors on which the next attempt is made
-    cost_max_nano_usd: int  # of the dearest attempt
-    tokens_max: int  # what the request counts against tokens per minute
+    next_on: frozenset[ErrorCode]
+    """Errors after which the next attempt is made."""
+    cost_max_nano_usd: int
+    """Highest cost of the dearest attempt."""
+    tokens_max: int
+    """Tokens that the request counts against the limit of tokens per minute."""
     catalog_sha: str
     trace: RoutingTrace
-    tier: TierLimits | None = None  # the limits of the key's tier
-    unmet: tuple[str, ...] = ()  # the names of preferences and of tools that have no effect
+    tier: TierLimits | None = None
+    """Limits of the key's tier."""
+    unmet: tuple[str, ...] = ()
+    """Names of preferences and tools that have no effect."""
 
     @property
     def endpoint_ids(self) -> frozenset[str]:
-        """The ids of the endpoints in the plan."""
+        """Ids of the plan's endpoints."""
         return frozenset(attempt.target.endpoint_id for attempt in self.attempts)
 
     def resting_last(self, resting: Collection[str]) -> "Plan":
-        """Return the plan with resting endpoints at its end: trying one is better than refusing."""
+        """Return the plan with resting endpoints last, since trying one is better than refusing."""
         if not resting:
             return self
         attempts = sorted(self.attempts, key=lambda attempt: attempt.target.endpoint_id in resting)
@@ -65,17 +71,17 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def speed_sort(self) -> Literal["throughput", "latency"] | None:
-        """The speed that the request's `provider.sort` asks for."""
+        """Measure of speed in the request's `provider.sort`; None for any other order."""
         preferences = self.trace.preferences
         if preferences is None or preferences.sort == "price":
             return None
         return preferences.sort
 
     def fastest_first(self, speeds: Mapping[str, Speed]) -> "Plan":
-        """Return the plan with the endpoints of each model by their measured speed.
+        """Return the plan with the endpoints of each model sorted by measured speed.
 
-        `provider.order` comes before the speed, and endpoints that are not measured come last, in
-        the order that they had. If nothing is measured, the preference is unmet.
+        `provider.order` takes precedence, and endpoints without measurements come last in their old
+        order. If no endpoint has measurements, the preference is reported as unmet.
         """
         preferences, wanted = self.trace.preferences, self.speed_sort
         if preferences is None or wanted is None:
@@ -106,7 +112,7 @@ _UNMEASURED = float("inf")
 
 
 def _slowness(speed: Speed | None, wanted: Literal["throughput", "latency"]) -> float:
-    """Return a number that is smaller for what is faster."""
+    """Return a sort key that is smaller for faster endpoints."""
     if speed is None:
         return _UNMEASURED
     if wanted == "latency":

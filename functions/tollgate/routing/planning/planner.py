@@ -1,4 +1,4 @@
-"""The planner of the engine, of `explain` and of `plan`. Pure: the caller passes the time."""
+"""Planner used by the engine, `explain` and `plan`; pure, since the caller passes the time."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -31,7 +31,7 @@ from tollgate.routing.planning.round_sizes import cost_max_of_rounds
 from tollgate.routing.planning.rules import SkippedRule, select_rule
 from tollgate.routing.schema import KeyTierSection
 
-# Most processes serve no request with a document.
+# Resolved at first use, since most processes never serve a request with a document.
 _READS_FOR: Final = DottedName[Callable[[Target, PlanningRequest], bool]](
     "tollgate.routing.planning.document_fees:reads_for"
 )
@@ -39,37 +39,44 @@ _FEE_MAX_NANO_USD: Final = DottedName[Callable[..., int]](
     "tollgate.routing.planning.document_fees:fee_max_nano_usd"
 )
 
-# TensorZero's clients put one of these before the name of a model or of a function.
+# TensorZero clients prefix the name of a model or function with one of these.
 _TENSORZERO_PREFIXES: Final = ("tensorzero::model_name::", "tensorzero::function_name::")
 
 _FALLBACKS_OFF: Final = Exclusion(Cause.FALLBACKS_OFF)
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """An endpoint that was considered, with its draw. Weights are in percent, draws are scores."""
+    """Endpoint that was considered, with its draws, which are scores (see `draw.py`)."""
 
     attempt: Attempt
     cost_max_nano_usd: int
-    model_weight: int | None = None  # of its model in the rule's step; None if none was drawn
+    model_weight: int | None = None
+    """Weight of the model within the rule's step, in percent; None if no model was drawn."""
     model_draw: float | None = None
-    weight: int | None = None  # of the endpoint in its model; None if none was drawn
+    weight: int | None = None
+    """Weight of the endpoint within its model, in percent; None if no endpoint was drawn."""
     draw: float | None = None
-    exclusion: Exclusion | None = None  # None for an endpoint that will be tried
-    reads: bool = False  # documents are read by the gateway for it
+    exclusion: Exclusion | None = None
+    """Reason for not trying the endpoint; None if it is tried."""
+    reads: bool = False
+    """True if the gateway reads documents for this endpoint."""
 
 
 class Survey(Struct, frozen=True, kw_only=True):
-    """Everything that the planner considered, with either a plan or a refusal."""
+    """Every candidate that the planner considered, with either a plan or a refusal."""
 
-    candidates: Sequence[Candidate]  # in the order of trying; those with an exclusion are not tried
-    skipped_rules: Sequence[SkippedRule]  # the rules before the one that applied
-    trace: RoutingTrace | None  # None if a name leads nowhere or the key's tier is not defined
+    candidates: Sequence[Candidate]
+    """Candidates in the order of trying; those with an exclusion are not tried."""
+    skipped_rules: Sequence[SkippedRule]
+    """Rules before the rule that applied."""
+    trace: RoutingTrace | None
+    """None if the requested name is unknown or the key's tier is not defined."""
     plan: Plan | None
     refusal: GatewayError | None
 
 
 class _RankedModel(Struct, frozen=True, kw_only=True):
-    """A model of a chain, with the name that led to it and its draw."""
+    """Model of a chain, with the requested name that led to it, and its draw."""
 
     name: str
     slug: str
@@ -79,7 +86,7 @@ class _RankedModel(Struct, frozen=True, kw_only=True):
 
 
 class _NamedChain(Struct, frozen=True, kw_only=True):
-    """The chain of a name in the request: the rule that applies, and its models in order."""
+    """Chain of a requested name: the rule that applies, and its models in order."""
 
     chain: Chain
     rule: int | None
@@ -88,7 +95,7 @@ class _NamedChain(Struct, frozen=True, kw_only=True):
 
 
 class Planner:
-    """Plans any number of requests against one catalog."""
+    """Planner of any number of requests against one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -97,8 +104,8 @@ class Planner:
     def plan(self, wanted: PlanningRequest, *, now_s: float) -> Plan:
         """Return the attempts for a request, best first, at the prices of `now_s`.
 
-        Raises RequestError (model_not_found, invalid_request and `*_not_supported_by_model` for
-        what no model of the chain can do, context_length_exceeded) or AccessError
+        Raises RequestError (model_not_found, context_length_exceeded, invalid_request, or
+        `*_not_supported_by_model` if no model of the chain supports the request) or AccessError
         (model_not_allowed, key_limit_exceeded).
         """
         survey = self.survey(wanted, now_s=now_s)
@@ -107,7 +114,7 @@ class Planner:
         return survey.plan
 
     def route_of(self, name: str) -> str | None:
-        """Return the route that a name of a request leads to; None if it leads to a model."""
+        """Return the route that a requested name leads to; None if the name is not a route's."""
         target = self.catalog.target(_without_prefix(name))
         return target if target in self.catalog.routes else None
 
@@ -181,10 +188,10 @@ class Planner:
         )
 
     def _tokens_max(self, kept: Sequence[Candidate], wanted: PlanningRequest) -> int:
-        """Add the longest output that a kept model may give to each estimated prompt."""
+        """Return the tokens that count: for each prompt its estimate plus the longest output."""
         held = self._held_output_tokens(wanted.output_tokens_max)
         longest = max(candidate.attempt.target.output_tokens_max or held for candidate in kept)
-        # Most requests that run a tool run one: their prompt is read twice.
+        # Most requests with server tools run one tool, so that the model reads the prompt twice.
         reads = 2 if wanted.rounds else 1
         return sum(reads * prompt.estimate + min(held, longest) for prompt in wanted.each_prompt)
 
@@ -222,7 +229,7 @@ class Planner:
     ) -> Iterator[Candidate]:
         """Yield a model's endpoints in the order of trying.
 
-        `excluded` is the model's own exclusion, which then is that of all its endpoints.
+        `excluded` is the exclusion of the model, which applies to all its endpoints.
         """
         costed = [
             (self._cost_max_nano_usd(offer, wanted, now_s), offer, draw)
@@ -249,13 +256,13 @@ class Planner:
             )
 
     def _reads(self, attempt: Attempt, wanted: PlanningRequest) -> bool:
-        """Return whether the gateway reads some document of the request for an endpoint."""
+        """Return True if the gateway reads any document of the request for this endpoint."""
         if self.catalog.pdf is None or "pdf" not in wanted.modalities:
             return False
         return _READS_FOR()(attempt.target, wanted)
 
     def _fee_max_nano_usd(self, attempt: Attempt, wanted: PlanningRequest) -> int:
-        """Return the most that pages which were read cost at an endpoint."""
+        """Return the highest fee for the pages that the gateway reads for this endpoint."""
         section = self.catalog.pdf
         if section is None or wanted.documents is None or not self._reads(attempt, wanted):
             return 0
@@ -285,7 +292,7 @@ class Planner:
 
 
 def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
-    """Return the limits of a key's tier; AccessError if only other tiers are defined."""
+    """Return a key's tier; raise AccessError if only other tiers are defined."""
     if name is None:
         return None
     tier = catalog.key_tiers.get(name)
@@ -299,9 +306,9 @@ def find_tier(catalog: Catalog, name: str | None) -> KeyTierSection | None:
 def _rank_models(
     name: str, chain: Chain, rule: int, wanted: PlanningRequest, *, now_s: float
 ) -> Iterator[_RankedModel]:
-    """Yield the models of a rule: its steps in order, the models of a step as they are drawn.
+    """Yield the models of a rule: steps in order, and the models of a step as drawn.
 
-    A draw is of the models that the file names; a successor then takes the place of a retired one.
+    Draws use the models that the file names; retired models are replaced by successors afterwards.
     """
     for step in chain.rules[rule - 1].steps:
         if len(step) == 1:
@@ -327,7 +334,7 @@ def _first_of_each_model(chains: Sequence[_NamedChain]) -> list[_RankedModel]:
 
 
 def _rank_offers(model: _RankedModel, wanted: PlanningRequest) -> list[tuple[Offer, float | None]]:
-    """Return a model's offers as they are drawn, or in the file's order if they have no weights."""
+    """Return a model's offers as drawn, or in the file's order if they have no weights."""
     offers = model.chain.offers[model.slug]
     if len(offers) == 1 or offers[0].weight is None:
         return [(offer, None) for offer in offers]
@@ -346,7 +353,7 @@ def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list
     if preferences.sort == "price":
         costed = sorted(costed, key=lambda each: each[0])
     if preferences.order:
-        # Reversed, so that of a provider that is listed twice the first place counts.
+        # Reversed, so that the first place counts if a provider is listed twice.
         places = list(enumerate(preferences.order))
         order = {provider: place for place, provider in reversed(places)}
         last = len(order)
@@ -355,7 +362,10 @@ def _order_by_preference(costed: list[_Costed], wanted: PlanningRequest) -> list
 
 
 def _keep_first(candidates: list[Candidate], wanted: PlanningRequest) -> list[Candidate]:
-    """Exclude every candidate but the first that may serve; by speed, the plan has a first one."""
+    """Exclude every candidate after the first that may serve.
+
+    Sorting by speed happens later, so `Plan.fastest_first` then drops the others.
+    """
     if wanted.preferences.sort in ("throughput", "latency"):
         return candidates
     first = next((each for each in candidates if each.exclusion is None), None)
@@ -368,7 +378,7 @@ def _keep_first(candidates: list[Candidate], wanted: PlanningRequest) -> list[Ca
 
 
 def _subject(candidate: Candidate, exclusion: Exclusion) -> str:
-    """Return what an exclusion excludes: a model, or one of its endpoints."""
+    """Return the subject of an exclusion: a model's slug, or an endpoint's id."""
     target = candidate.attempt.target
     return target.model if exclusion.check <= Check.CONTEXT else target.endpoint_id
 

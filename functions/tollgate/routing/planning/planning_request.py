@@ -1,4 +1,4 @@
-"""The input of a plan, of a request and of its key: from its record it can be planned again."""
+"""Input of a plan from a request and its key, or from a record that is planned again."""
 
 from collections.abc import Mapping
 from typing import Final, Self
@@ -8,15 +8,10 @@ from msgspec.structs import replace
 
 from tollgate.core.principal import Principal
 from tollgate.core.records.generation import PromptTokens, ReadSize, RoundsBound, RoutingTrace
-from tollgate.core.request import (
-    Capability,
-    Modality,
-    Need,
-    RoutingPreferences,
-    WorkKind,
-)
+from tollgate.core.request import Capability, Modality, Need, RoutingPreferences
 from tollgate.core.usage import Units
 from tollgate.core.work.base import InputWork, Work
+from tollgate.core.work.kinds import WorkKind
 from tollgate.core.work.pictures import Picture
 from tollgate.providers.ports.parameters import effective_parameters
 from tollgate.routing.planning.draw import draw_key_hash
@@ -24,37 +19,55 @@ from tollgate.routing.planning.prompt_size import PromptSize
 
 
 class PlanningRequest(Struct, frozen=True, kw_only=True):
-    """A request as the planner sees it: its name, its needs, its sizes, and its key's rights."""
+    """Request as the planner sees it: requested name, needs, sizes, and the key's rights."""
 
-    model: str  # the name in the request: a model, an alias or a route
+    model: str
+    """Requested name: a model, an alias or a route."""
     draw_key_hash: str
-    tier: str | None = None  # of the key
-    key_models: tuple[str, ...] | None = None  # the key's globs; None allows every model
-    level_models: tuple[tuple[str, ...], ...] = ()  # globs of the key's member and team
+    tier: str | None = None
+    """Tier of the key."""
+    key_models: tuple[str, ...] | None = None
+    """Globs of the models that the key may use; None allows every model."""
+    level_models: tuple[tuple[str, ...], ...] = ()
+    """Globs of the key's member and team."""
     capabilities: frozenset[Capability] = frozenset()
     modalities: frozenset[Modality] = frozenset({"text"})
     needs: frozenset[Need] = frozenset()
-    input_tokens_min: int = 0  # certain: models with a smaller context are excluded
-    input_tokens: int = 0  # the estimate that rules and prices go by
-    input_tokens_max: int = 0  # the bound that costs are computed with
-    output_tokens_max: int | None = None  # the caller's limit; None without one
-    choices: int = 1  # of each prompt
-    # Every prompt's size if there are several: the sizes above then are of the largest.
+    input_tokens_min: int = 0
+    """Tokens that the prompt certainly has; models with a smaller context are excluded."""
+    input_tokens: int = 0
+    """Estimated tokens of the prompt, used by rules and prices."""
+    input_tokens_max: int = 0
+    """Most tokens that the prompt can have, used to compute the highest cost."""
+    output_tokens_max: int | None = None
+    """Caller's limit on output tokens; None if there is none."""
+    choices: int = 1
+    """Choices for each prompt."""
     prompts: tuple[PromptTokens, ...] = ()
-    # Those that the caller stated, where an endpoint has to take them all; else empty.
+    """Size of each prompt if there are several; the sizes above are then those of the largest."""
     parameters: frozenset[str] = frozenset()
+    """Parameters that every endpoint must support (`require_parameters`); otherwise empty."""
     kind: WorkKind = "chat"
-    inputs: int = 0  # of work that is no conversation; each has the whole context to itself
-    dimensions: int | None = None  # the requested size of vectors
-    units: Units | None = None  # that work on inputs likely is; None for a conversation
-    units_max: Units | None = None  # the bound that costs are computed with
-    picture: Picture | None = None  # the form of the requested pictures
-    rounds: RoundsBound | None = None  # the most of a generation for which the gateway runs tools
-    documents: ReadSize | None = None  # that the gateway has read
-    reads_documents: bool = True  # False: they are left to models that read them
+    inputs: int = 0
+    """Number of inputs for work other than chat; each may fill the context by itself."""
+    dimensions: int | None = None
+    """Requested size of vectors."""
+    units: Units | None = None
+    """Estimated units of work on inputs; None for a conversation."""
+    units_max: Units | None = None
+    """Most units of work on inputs, used to compute the highest cost."""
+    picture: Picture | None = None
+    """Requested size and quality of pictures."""
+    rounds: RoundsBound | None = None
+    """Bounds of a generation for which the gateway runs tools; None for any other."""
+    documents: ReadSize | None = None
+    """Size of the documents that the gateway has read."""
+    reads_documents: bool = True
+    """False if only models that read documents may serve a request with one."""
     metadata: Mapping[str, str] = field(default_factory=dict)
     preferences: RoutingPreferences = field(default_factory=RoutingPreferences)
-    fallbacks: bool = True  # False: only the first model of the chain
+    fallbacks: bool = True
+    """False allows only the first model of the chain."""
 
     @classmethod
     def of(
@@ -66,7 +79,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
         fallbacks: bool = True,
         rounds: RoundsBound | None = None,
     ) -> Self:
-        """Describe a request for the planner; without a session its own id decides its draws."""
+        """Describe a request for the planner; draws use the session's id or else the request's."""
         sizes = PromptSize.of_each(request)
         work = request if isinstance(request, InputWork) else None
         must_fit = request.preferences.require_parameters
@@ -103,9 +116,9 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def recorded(cls, trace: RoutingTrace) -> Self:
-        """Describe a recorded request as it was planned then.
+        """Describe a recorded request as it was planned at the time.
 
-        A record has only the metadata that a rule of the route could read at the time.
+        A record contains only metadata that a rule of the route read at the time.
         """
         return cls(
             model=trace.requested_model,
@@ -139,16 +152,16 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def each_prompt(self) -> tuple[PromptTokens, ...]:
-        """The size of every prompt."""
+        """Size of each prompt."""
         one = PromptTokens(estimate=self.input_tokens, most=self.input_tokens_max)
         return self.prompts or (one,)
 
     def trace(
         self, *, route: str | None, rule: int | None, metadata_names: frozenset[str]
     ) -> RoutingTrace:
-        """Build the trace for the record, with the metadata of `metadata_names` alone.
+        """Build the trace for the record, with only the metadata in `metadata_names`.
 
-        Metadata are the caller's own words: a record keeps no more of them than rules can read.
+        Metadata may be sensitive, so a record stores only values that rules read.
         """
         preferences = self.preferences
         return RoutingTrace(
@@ -186,7 +199,7 @@ class PlanningRequest(Struct, frozen=True, kw_only=True):
 
 
 def _parameters(work: Work) -> frozenset[str]:
-    """Return the parameters of a generation; what other kinds have is among their needs."""
+    """Return the parameters of a generation; other kinds of work state theirs as needs."""
     return frozenset(() if isinstance(work, InputWork) else effective_parameters(work))
 
 
@@ -194,7 +207,7 @@ _NO_PREFERENCES: Final = RoutingPreferences()
 
 
 def _recordable(preferences: RoutingPreferences) -> RoutingPreferences:
-    """Return the preferences without the session's id, for which the draw's hash stands."""
+    """Return the preferences without the session's id, since the record has its hash."""
     if preferences.session_id is None:
         return preferences
     return replace(preferences, session_id=None)

@@ -1,4 +1,4 @@
-"""The size of a prompt in tokens, without a tokenizer: what is certain, likely, and the most."""
+"""Size of a prompt in tokens, without a tokenizer: a lower bound, estimate and upper bound."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, Self, assert_never
@@ -25,18 +25,18 @@ from tollgate.core.request import GenerationRequest, Message, SchemaOutput
 from tollgate.core.work.base import InputWork, Work
 from tollgate.core.work.pictures import READ_TOKENS_LIKELY, READ_TOKENS_MAX
 
-# Each use has its own figure: the bound must hold for dense text too, the estimate is for English,
-# and the filter must not refuse a prompt that might fit.
+# The upper bound must hold even for dense text, the estimate is for English, and the lower bound
+# must not refuse a prompt that might fit.
 BYTES_PER_TOKEN_MIN: Final = 2
 BYTES_PER_TOKEN_TYPICAL: Final = 4
 _BYTES_PER_TOKEN_MAX: Final = 6
-# The role of a message and the marks around it.
+# Tokens for a message's role and delimiters.
 _MESSAGE_TOKENS: Final = 4
 _INPUT_MARK_TOKENS: Final = 8
-# A page of a PDF is some 60 KB, as base64 80, and 2,000 tokens.
+# A PDF page has about 60 KB (80 KB in base64) and 2,000 tokens.
 _FILE_CHARACTERS_PER_TOKEN_TYPICAL: Final = 40
-# Behind a URL there are ten pages, or as many as providers read: 100 of 3,000 tokens (Anthropic,
-# Bedrock), or 1,000 of 258 (Gemini).
+# Estimated ten pages behind a URL; at most what providers read: 100 pages of 3,000 tokens
+# (Anthropic, Bedrock), or 1,000 pages of 258 (Gemini).
 _FILE_URL_TOKENS_TYPICAL: Final = 20_000
 _FILE_URL_TOKENS_MAX: Final = 300_000
 
@@ -44,7 +44,7 @@ _Content = Text | Image | Audio | Document | Reasoning | Refusal | ToolCall | Ma
 
 
 class PromptSize(Struct, frozen=True, kw_only=True):
-    """The tokens of a prompt: `least` is certain, `most` is the bound."""
+    """Tokens of a prompt: `least` is a lower bound, `most` an upper bound."""
 
     least: int
     estimate: int
@@ -54,8 +54,8 @@ class PromptSize(Struct, frozen=True, kw_only=True):
     def of_each(cls, request: Work) -> tuple[Self, ...]:
         """Measure every conversation of a request, or all its inputs together.
 
-        Of several, each has the whole body but the text of the others, which is the only part that
-        no other conversation can be charged with.
+        The size of each conversation is the whole body without the texts of the other
+        conversations, since only these texts certainly belong to another conversation.
         """
         if isinstance(request, InputWork):
             return (cls.of_inputs(request),)
@@ -79,9 +79,9 @@ class PromptSize(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_inputs(cls, work: InputWork) -> Self:
-        """Measure inputs, each of which is read by itself: the largest is certain, the sum is due.
+        """Measure inputs that are read separately: `least` is of the largest, the rest are sums.
 
-        A tokenizer has no more tokens than bytes, and some marks around them.
+        A text has at most as many tokens as bytes, plus some delimiters.
         """
         texts, tokens = work.bytes_per_input, work.tokens_per_input
         return cls(
@@ -97,7 +97,7 @@ class PromptSize(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, request: GenerationRequest) -> Self:
-        """Measure one conversation: its body for the certain and the bound, its text between."""
+        """Measure one conversation: bounds from the body's size, the estimate from its text."""
         parts = [part for message in request.messages for part in message.content]
         sources = [part.source for part in parts if isinstance(part, Audio | Document)]
         images = sum(isinstance(part, Image | MadeImage) for part in parts)
@@ -126,10 +126,10 @@ class PromptSize(Struct, frozen=True, kw_only=True):
 
 
 def _named_estimate(file: FileReference) -> int:
-    """Return the likely tokens of an uploaded file, as if it came inline.
+    """Estimate the tokens of an uploaded file as if it were inline.
 
-    No provider reads more of a PDF than of one behind a URL, however large its pictures are. One
-    that was not found yet is measured as a file behind a URL.
+    A PDF counts at most as much as one behind a URL, even if large pictures fill it. A file that
+    is not looked up yet is measured as a file behind a URL.
     """
     if file.size_bytes is None:
         return _FILE_URL_TOKENS_TYPICAL
@@ -138,13 +138,13 @@ def _named_estimate(file: FileReference) -> int:
 
 
 def estimate_tokens(messages: tuple[Message, ...]) -> int:
-    """Estimate the tokens that messages add to a prompt, without those of media."""
+    """Estimate the text tokens that messages add to a prompt, without media."""
     text = sum(map(_size, _all_texts(messages)))
     return -(-text // BYTES_PER_TOKEN_TYPICAL) + _MESSAGE_TOKENS * len(messages)
 
 
 def _named_most(file: FileReference) -> int:
-    """Return the bound of an uploaded file's tokens, as if it came inline."""
+    """Return the upper bound of an uploaded file's tokens, as if it were inline."""
     if file.size_bytes is None:
         return _FILE_URL_TOKENS_MAX
     return -(-_base64_length(file.size_bytes) // BYTES_PER_TOKEN_MIN)
@@ -155,7 +155,7 @@ def _base64_length(size_bytes: int) -> int:
 
 
 def _text_bytes(request: GenerationRequest) -> int:
-    """Return the bytes that a model reads as text: messages, tools and the schema of the answer."""
+    """Return the bytes that a model reads as text: messages, tools and the output schema."""
     schema = request.output_format.schema if isinstance(request.output_format, SchemaOutput) else {}
     json_values = [tool.parameters for tool in request.tools] + ([schema] if schema else [])
     texts = [*_all_texts(request.messages), request.suffix or ""]

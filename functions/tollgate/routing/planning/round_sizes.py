@@ -1,4 +1,4 @@
-"""The prompts and answers of a generation in rounds, at their most: what is held."""
+"""Largest prompts and replies of a generation in rounds, for which its hold must suffice."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 
 
 class RoundSize(Struct, frozen=True, kw_only=True):
-    """The most tokens of one round."""
+    """Most tokens of one round."""
 
     prompt: int
     output: int
@@ -41,7 +41,7 @@ def cost_max_of_rounds(
 
 
 def _searches_nano_usd(attempt: Attempt, rounds: RoundsBound, now_s: float, context: int) -> int:
-    """Return the most that the searches of the endpoint's provider cost."""
+    """Return the highest cost of the searches by the endpoint's provider."""
     if attempt.target.native_search is None:
         return 0
     rates = (price.web_search for price in attempt.prices.possible(now_s, context))
@@ -57,12 +57,12 @@ def list_round_sizes(
     answers_max: int | None,
     searches_at_once: bool = False,
 ) -> Iterator[RoundSize]:
-    """Yield the most of each round.
+    """Yield the largest prompt and output of each round.
 
-    A prompt has the answers and the results of all rounds before it, as far as the model's context
-    goes. `answer_max` is of one answer; `answers_max` of all together, which then is in the last
-    round, where the prompt and so the rate may be highest. `searches_at_once` says that the
-    provider searches by itself, so that the first prompt may have results, too.
+    A prompt contains the replies and results of all earlier rounds, up to the model's context.
+    `answer_max` limits one reply and `answers_max` all replies together; in the latter case all
+    output is put into the last round, where the prompt and therefore the rate may be highest.
+    With `searches_at_once` the provider searches, so the first prompt may contain results, too.
     """
     most = rounds.rounds_max * answer_max
     total = most if answers_max is None else min(most, answers_max)

@@ -1,4 +1,4 @@
-"""Select the rule of a route for a request: the first whose conditions all hold."""
+"""Select a route's rule for a request: the first rule whose conditions all hold."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from tollgate.routing.planning.planning_request import PlanningRequest
 
 
 class SkippedRule(Struct, frozen=True):
-    """A rule that does not apply: its number from 1, and its first failed condition in words."""
+    """Rule that does not apply: its number from 1, and its first failed condition in words."""
 
     number: int
     reason: str

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from tollgate.routing.tool_sections import ServerToolsSection
 
 
-# A section without anything in it.
+# JSON of an empty section.
 NO_SECTION: Final = b"{}"
 
 
 class UnreadModels(Mapping[str, ModelSection]):
-    """Models by slug as JSON that is known to be valid; a request reads the few that it may use."""
+    """Models by slug, held as valid JSON; each model is parsed at its first use."""
 
     def __init__(self, unread: Mapping[str, Raw]) -> None:
         self._unread = unread
@@ -47,14 +47,14 @@ class UnreadModels(Mapping[str, ModelSection]):
 
 
 class UnreadPlugins:
-    """The section `plugins` as JSON, which is read with the first document."""
+    """Section `plugins`, held as JSON until the first request with a document."""
 
     def __init__(self, unread: bytes) -> None:
         self._unread = unread
 
     @cached_property
     def pdf(self) -> "PdfSection | None":
-        """The part on documents, None without one; ValueError if it is not of this version."""
+        """Settings for documents, or None; raises ValueError if they are not of this version."""
         if self._unread == NO_SECTION:
             return None
         # Imported with the first request that has a document.
@@ -64,14 +64,14 @@ class UnreadPlugins:
 
 
 class UnreadTools:
-    """The section `server_tools` as JSON, which most processes never read."""
+    """Section `server_tools`, held as JSON because most processes never read it."""
 
     def __init__(self, unread: bytes) -> None:
         self._unread = unread
 
     @cached_property
     def section(self) -> "ServerToolsSection":
-        """The section; ValueError if it is not of this version."""
+        """Parsed section; raises ValueError if it is not of this version."""
         # Imported with the first request that has such a tool.
         from tollgate.routing.tool_sections import ServerToolsSection
 

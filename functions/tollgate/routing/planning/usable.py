@@ -1,4 +1,4 @@
-"""The names that a key may use, as the planner decides it for a request."""
+"""Names that a key may use, decided as the planner decides for a request."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from tollgate.routing.planning.planner import find_tier
 
 
 def list_usable_models(catalog: Catalog, name: str, principal: Principal | None) -> Sequence[str]:
-    """Return the models that a name may lead to for a caller; without a key, all of them."""
+    """Return the models that a caller may use under a name; without a key, all its models."""
     models = _list_models_behind(catalog, name)
     if principal is None:
         return models
@@ -25,7 +25,7 @@ def list_usable_models(catalog: Catalog, name: str, principal: Principal | None)
 
 
 def _list_models_behind(catalog: Catalog, name: str) -> tuple[str, ...]:
-    """Return the models that a name may lead to, in order; none for an unknown name."""
+    """Return the models that a name may lead to, in order; empty for an unknown name."""
     target = catalog.target(name)
     if target in catalog.models:
         return (target,)

@@ -1,4 +1,4 @@
-"""List the differences in meaning between two revisions of a routing: facts, not lines of text."""
+"""List the differences in meaning between two revisions of a routing, as facts."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
@@ -56,18 +56,20 @@ _Section = TypeVar("_Section")
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """One value that differs."""
+    """Value that differs."""
 
     name: str
-    before: str | None  # None if only the later revision states it
+    before: str | None
+    """None if only the later revision states the value."""
     after: str | None
-    percent: Decimal | None = None  # the rise of a price
+    percent: Decimal | None = None
+    """Rise of a price in percent."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """The difference of one model, endpoint, route or other subject.
+    """Difference in one model, endpoint, route or other subject.
 
-    A `note` is about values that only people read: no request notices it.
+    A `note` concerns values that only people read, so it affects no request.
     """
 
     kind: DifferenceKind
@@ -77,7 +79,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
-    """List every difference that has a meaning, removals first."""
+    """List every difference in meaning, removals first."""
     found = [
         *_compare_sections("model", before.models, after.models, list_model_facts),
         *_compare_endpoints(before, after),
@@ -95,7 +97,7 @@ def list_changes(before: Routing, after: Routing) -> tuple[Change, ...]:
 
 
 def _compare_tools(before: ServerToolsSection, after: ServerToolsSection) -> Iterator[Change]:
-    """Yield the changes of server tools, and those of their prices apart."""
+    """Yield the changes of server tools, with separate changes for their prices."""
     old, new = _tools_by_name(before), _tools_by_name(after)
     yield from _compare_sections("tool", old, new, list_tool_facts)
     for name in sorted(old.keys() & new.keys()):
@@ -111,13 +113,13 @@ def _tools_by_name(tools: ServerToolsSection) -> dict[str, Strict]:
 
 
 def _source_fact(source: str, *, stated_only: bool = False) -> Facts:
-    """Return the source of a label as the one fact about it."""
+    """Return the source of a label as its only fact."""
     del stated_only
     return {"from": source}
 
 
 def find_differing_days(before: Routing, after: Routing, today: date) -> tuple[date, ...]:
-    """Find the next days, three at most, on which a price or an end comes in only one revision."""
+    """Return up to three next days with a dated price or end that only one revision has."""
     prices = {day for day, *_ in _dated(before, today) ^ _dated(after, today)}
     ends = {day for day, *_ in _ends(before, today) ^ _ends(after, today)}
     return tuple(sorted(prices | ends))[:_DAYS_MAX]
@@ -168,7 +170,7 @@ def _compare_sections(
 
 
 def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
-    """Yield the changes of plugins, and those of the prices of pages apart."""
+    """Yield the changes of plugins, with separate changes for the prices of pages."""
     old, new = (
         {"pdf": each.plugins.pdf} if each.plugins and each.plugins.pdf else {}
         for each in (before, after)
@@ -180,7 +182,7 @@ def _compare_plugins(before: Routing, after: Routing) -> Iterator[Change]:
             continue
         if others := tuple(fact for fact in change.facts if fact not in rates):
             yield replace(change, facts=others)
-        # By the names that the lines of a bill have.
+        # Prices by the item names in bills.
         for item, prefix in ((PAGE_ITEM, "price."), (RECOGNIZED_PAGE_ITEM, "ocr.price.")):
             named = tuple(fact for fact in rates if fact.name.startswith(prefix))
             facts = tuple(_page_rate(fact, prefix) for fact in named)
@@ -197,7 +199,7 @@ def _is_page_price(name: str) -> bool:
 
 
 def _compare_facts(what: SubjectKind, name: str, before: Facts, after: Facts) -> Iterator[Change]:
-    """Yield one change of the facts that requests notice, and one of the notes for people."""
+    """Yield one change for facts that affect requests, and one for notes to people."""
     facts = tuple(_differing(before, after))
     notes = tuple(fact for fact in facts if fact.name in NOTES)
     noticed = tuple(fact for fact in facts if fact.name not in NOTES)
@@ -217,7 +219,7 @@ def _differing(before: Facts, after: Facts) -> Iterator[Fact]:
 
 
 def _compare_steps(name: str, before: OrderedNames, after: OrderedNames) -> Iterator[Fact]:
-    """Yield the steps that differ, without equal steps at the beginning and the end."""
+    """Yield the steps that differ, without the equal steps at the beginning and end."""
     if before == after:
         return
     start = _common_steps(before, after)
@@ -233,7 +235,7 @@ def _common_steps(one: OrderedNames, other: OrderedNames) -> int:
 
 
 def _compare_endpoints(before: Routing, after: Routing) -> Iterator[Change]:
-    """Yield the changes of endpoints, of models that both revisions have.
+    """Yield the changes of endpoints of models that both revisions have.
 
     Endpoints of a new or a removed model are part of the model's own change.
     """

@@ -1,4 +1,4 @@
-"""A section of routing.yaml as flat facts, name and value, so that two can be compared."""
+"""Sections of routing.yaml as flat facts (name and value), which can be compared."""
 
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
@@ -11,15 +11,15 @@ from tollgate.routing.price_sections import OverrideSection, PriceSection
 from tollgate.routing.schema import EndpointSection, ModelSection
 from tollgate.routing.tool_sections import ToolPriceSection
 
-# The steps of a chain, in their order.
+# Fact name of a chain's steps, in order.
 OrderedNames = tuple[str, ...]
 Facts = Mapping[str, str | OrderedNames]
 
-# Values for people: they change the sha, and nothing that a request could notice.
+# Values for people: these change the sha but affect no request.
 NOTES: Final = frozenset(
     {"name", "description", "source", "checked", "ocr.price.source", "ocr.price.checked"}
 )
-# Lists whose order has no meaning.
+# Lists whose order does not matter.
 _SETS: Final = frozenset(
     {"allowed_domains", "blocked_domains", "input", "supports", "next_on", "models", "refuses"}
 )
@@ -28,7 +28,7 @@ _SETS: Final = frozenset(
 def list_facts(
     section: BaseModel, *, without: Collection[str] = (), stated_only: bool = False
 ) -> dict[str, str]:
-    """List every value of a section by its path; with `stated_only` all but defaults."""
+    """List every value of a section by its path; with `stated_only`, without defaults."""
     content = section.model_dump(
         mode="json",
         by_alias=True,
@@ -55,7 +55,7 @@ def list_route_facts(
 
 
 def list_model_facts(model: ModelSection, *, stated_only: bool = False) -> dict[str, str]:
-    """List a model's own values; with `stated_only`, of a new model, its prices too."""
+    """List a model's own values; with `stated_only`, for a new model, also its prices."""
     facts = list_facts(model, without=("endpoints",), stated_only=stated_only)
     if stated_only:
         offers = {f"{each.provider}/{each.upstream}": each for each in model.endpoints}
@@ -64,25 +64,25 @@ def list_model_facts(model: ModelSection, *, stated_only: bool = False) -> dict[
 
 
 def list_endpoint_facts(endpoint: EndpointSection, *, stated_only: bool = False) -> dict[str, str]:
-    """List an endpoint's values without prices; with `stated_only`, of a new one, its price too."""
+    """List an endpoint's values without prices; with `stated_only` (a new one), also its price."""
     without = ("provider", "upstream", "price", "overrides")
     facts = list_facts(endpoint, without=without, stated_only=stated_only)
     if stated_only:
         facts["price"] = summarize_price(endpoint)
     elif len(endpoint.overrides) > 1:
-        # Their order is a fact: of several overrides that hold, the last one wins.
+        # The order of overrides matters, because the last override that holds wins.
         facts["overrides"] = "; ".join(map(_when, endpoint.overrides))
     return facts
 
 
 def list_tool_facts(tool: BaseModel, *, stated_only: bool = False) -> dict[str, str]:
-    """List a tool's values without its price; with `stated_only`, of a new one, its price too."""
+    """List a tool's values without its price; with `stated_only`, for a new one, with its price."""
     facts = list_facts(tool, without=("price",), stated_only=stated_only)
     return {**facts, **list_tool_rates(tool)} if stated_only else facts
 
 
 def list_tool_rates(tool: BaseModel) -> dict[str, str]:
-    """List the dollars of a run of a tool, if it has a price of its own."""
+    """List the price of a tool run in dollars, if the tool states one."""
     price = getattr(tool, "price", None)
     return {"call": format_rate(price.call)} if isinstance(price, ToolPriceSection) else {}
 
@@ -94,7 +94,7 @@ def list_tool_notes(tool: BaseModel) -> dict[str, str]:
 
 
 def list_rates(endpoint: EndpointSection) -> dict[str, str]:
-    """List every rate of an endpoint, those of overrides under their conditions."""
+    """List every rate of an endpoint; rates of overrides are named by their conditions."""
     rates = _rates(endpoint.price, "")
     for override in endpoint.overrides:
         rates |= _rates(override.price, f"{_when(override)} ")
@@ -109,7 +109,7 @@ def list_price_notes(price: PriceSection | ToolPriceSection) -> dict[str, str]:
 def summarize_price(endpoint: EndpointSection) -> str:
     """Write input and output: `2.00 / 10.00, from 2026-12-01 4.00 / 20.00`.
 
-    Where other units are charged for, write every rate: `image 0.02, quality high image 0.04`.
+    If other units have rates, write every rate: `image 0.02, quality high image 0.04`.
     """
     base = endpoint.price
     if base.price.usd_per_million_pieces or {base.image_input, base.image_output} != {None}:
@@ -124,7 +124,7 @@ def summarize_price(endpoint: EndpointSection) -> str:
 
 
 def format_rate(rate: Decimal) -> str:
-    """Write dollars with two digits after the point, or with all if there are more."""
+    """Write dollars with at least two digits after the point."""
     return f"{rate:.2f}" if rate == round(rate, 2) else f"{rate.normalize():f}"
 
 

@@ -1,4 +1,4 @@
-"""Replay recorded traffic through two revisions: count what moves, its cost, what is refused.
+"""Replay recorded traffic through two revisions: count moved requests, costs and refusals.
 
 Only sums are stored, so that memory does not grow with the number of requests.
 """
@@ -22,30 +22,31 @@ from tollgate.routing.review.verdicts import (
 
 
 class Flow(Struct):
-    """A number of requests, with their cost before and after."""
+    """Number of requests, and their cost under both revisions."""
 
     requests: int = 0
     before_nano_usd: int = 0
     after_nano_usd: int = 0
 
     def add(self, before_nano_usd: int, after_nano_usd: int) -> None:
-        """Count one more."""
+        """Count one more request with its costs."""
         self.requests += 1
         self.before_nano_usd += before_nano_usd
         self.after_nano_usd += after_nano_usd
 
 
 class KeyTraffic(Struct):
-    """The requests of one key, and how many of them are served otherwise."""
+    """Number of requests of one key, and how many of these the change affects."""
 
     name: str
     tiers: set[str | None] = field(default_factory=set)
     requests: int = 0
-    affected: int = 0  # that move, cost otherwise, or are served by one revision only
+    affected: int = 0
+    """Requests that move, change in cost, or are served by only one revision."""
 
 
 class CostedRequest(Struct, frozen=True):
-    """One request with its cost before and after."""
+    """Request with its cost under both revisions."""
 
     id: str
     requested: str
@@ -54,40 +55,41 @@ class CostedRequest(Struct, frozen=True):
 
     @property
     def rise_nano_usd(self) -> int:
-        """The rise of its cost."""
+        """Rise of the request's cost."""
         return self.after_nano_usd - self.before_nano_usd
 
 
 class TrafficReplay(Struct):
-    """The outcomes of the same requests under two revisions, counted."""
+    """Counts of what the same requests come to under two revisions."""
 
     requests: int = 0
-    # Records that the sweeper wrote: the request behind them is unknown.
     unplanned: int = 0
-    # Requests that the base serves where they were served, at the same cost to the nano-dollar.
+    """Records that the sweeper wrote; they do not contain the request, so no plan is possible."""
     as_recorded: int = 0
+    """Requests that the base serves at the recorded endpoint for exactly the recorded cost."""
     recorded_nano_usd: int = 0
+    """Recorded cost of all requests."""
     first_s: int = 0
     last_s: int = 0
-    # Requests that both revisions serve.
     served: Flow = field(default_factory=Flow)
-    # Of these, by requested name, endpoint before and endpoint after.
+    """Requests that both revisions serve."""
     moves: dict[tuple[str, str, str], Flow] = field(default_factory=dict)
-    # Of these, by the endpoint at which they stay.
+    """Requests of `served` whose endpoint changes, by requested name, old and new endpoint."""
     repriced: dict[str, Flow] = field(default_factory=dict)
-    # Served before only, by requested name and error.
+    """Requests of `served` that change only in cost, by endpoint."""
     refused: dict[tuple[str, str], Flow] = field(default_factory=dict)
-    # Served after only, by requested name.
+    """Requests that only the base serves, by requested name and error."""
     admitted: dict[str, Flow] = field(default_factory=dict)
-    # By the metadata that a rule reads and the record lacks; they count nowhere else.
+    """Requests that only the head serves, by requested name."""
     undecided: dict[tuple[str, ...], Flow] = field(default_factory=dict)
-    # Requests that both serve, made again on a later day.
+    """Requests counted nowhere else, by the metadata that a rule reads and the record lacks."""
     later: dict[date, Flow] = field(default_factory=dict)
+    """Requests that both revisions serve on a later day, at that day's prices."""
     refused_by_both: int = 0
-    # Requests by the endpoint that the base tries first.
     first_endpoints: Counter[str] = field(default_factory=Counter)
-    # Requests by what their bill has beside the model's own lines: runs of tools, pages.
+    """Requests by the endpoint that the base tries first."""
     fees: Counter[str] = field(default_factory=Counter)
+    """Requests by the fees in their bill, such as tool runs and document pages."""
     keys: dict[str, KeyTraffic] = field(default_factory=dict)
     dearest_before: CostedRequest | None = None
     dearest_after: CostedRequest | None = None
@@ -95,16 +97,16 @@ class TrafficReplay(Struct):
 
     @property
     def moved(self) -> int:
-        """The number of requests that go to another endpoint."""
+        """Number of requests whose endpoint changes."""
         return sum(flow.requests for flow in self.moves.values())
 
     @property
     def changes_anything(self) -> bool:
-        """True if a request moves, costs otherwise, or is served by one revision only."""
+        """True if any request moves, changes in cost, or is served by only one revision."""
         return bool(self.moves or self.repriced or self.refused or self.admitted)
 
     def note(self, request: RecordedRequest, before: ReplayVerdict, after: ReplayVerdict) -> None:
-        """Count one request."""
+        """Count a request by its outcomes under both revisions."""
         self.requests += 1
         self.recorded_nano_usd += request.cost_nano_usd
         self.first_s = min(self.first_s or request.created_s, request.created_s)
@@ -168,7 +170,7 @@ def replay_traffic(
 ) -> TrafficReplay:
     """Count the outcomes of recorded requests under two catalogs, and their cost on `days`.
 
-    Requests are read one by one.
+    `requests` is read lazily, one at a time.
     """
     counted = TrafficReplay(later={day: Flow() for day in days})
     base_planner, head_planner = ReplayPlanner(base), ReplayPlanner(head)

@@ -1,4 +1,4 @@
-"""The review of a change of routing: differences, promises, replayed traffic, and its label."""
+"""Review of a routing change: differences, promises, replayed traffic, and a label."""
 
 from datetime import date
 from typing import Literal
@@ -19,42 +19,48 @@ PullRequestLabel = Literal[
 
 
 class SecretMove(Struct, frozen=True, kw_only=True):
-    """A secret that goes to a host which the base never sends it to."""
+    """Secret that the head sends to a host to which the base never sends it."""
 
     secret: str
     host: str
     providers: tuple[str, ...]
-    hosts_before: tuple[str, ...] = ()  # those that the base sends it to
+    hosts_before: tuple[str, ...] = ()
+    """Hosts to which the base sends the secret."""
 
 
 class BrokenPromise(Struct, frozen=True):
-    """A route whose promise a dated price will break."""
+    """Route whose promise a dated price will break."""
 
     route: str
     breaks: DatedBreak
 
 
 class Review(Struct, frozen=True, kw_only=True):
-    """The differences between two revisions, `base` and `head`: commits of git, or files."""
+    """Differences between two revisions, `base` and `head`, which are git commits or files."""
 
     base: str
     head: str
-    errors: tuple[Problem, ...] = ()  # of head, which then must not be used: the rest is empty
-    base_is_empty: str | None = None  # the reason for which base has no routing to compare with
+    errors: tuple[Problem, ...] = ()
+    """Errors of the head; if there are any, it must not be used and all other fields are empty."""
+    base_is_empty: str | None = None
+    """Reason why the base has no routing to compare with; None if it has one."""
     changes: tuple[Change, ...] = ()
     secret_moves: tuple[SecretMove, ...] = ()
-    deploy_first: tuple[str, ...] = ()  # permissions and pins that head needs and base does not
-    promises: tuple[BrokenPromise, ...] = ()  # those that head breaks and base does not
-    replay: TrafficReplay | None = None  # None without recorded traffic
+    deploy_first: tuple[str, ...] = ()
+    """Permissions and pins that the head needs and the base does not."""
+    promises: tuple[BrokenPromise, ...] = ()
+    """Promises that the head breaks and the base does not."""
+    replay: TrafficReplay | None = None
+    """None without recorded traffic."""
 
     @property
     def removals(self) -> tuple[Change, ...]:
-        """The changes that remove something."""
+        """Changes that remove something."""
         return tuple(change for change in self.changes if change.kind == "removed")
 
     @property
     def label(self) -> PullRequestLabel | None:
-        """The gravest label that applies; None if no request would notice the change."""
+        """Most serious label that applies; None if the change affects no request."""
         noticed = [change for change in self.changes if change.what != "note"]
         replay = self.replay or TrafficReplay()
         if self.secret_moves or any(problem.endangers_secret for problem in self.errors):
@@ -69,7 +75,7 @@ class Review(Struct, frozen=True, kw_only=True):
 
     @property
     def keys_affected(self) -> int:
-        """The number of keys with a request that changes, or with a tier that does."""
+        """Number of keys with an affected request or a changed tier."""
         tiers = {change.subject for change in self.changes if change.what == "tier"}
         keys = self.replay.keys.values() if self.replay else ()
         return sum(bool(key.affected or key.tiers & tiers) for key in keys)
@@ -78,7 +84,7 @@ class Review(Struct, frozen=True, kw_only=True):
 def find_differences(
     before: Routing, after: Routing, today: date
 ) -> tuple[tuple[Change, ...], tuple[BrokenPromise, ...]]:
-    """Return the changes, and the promises that newly break on a later day."""
+    """Return the changes, and the promises that would newly break on a later day."""
     old = set(find_later_breaks(before, today))
     new = dict.fromkeys(find_later_breaks(after, today))
     broken = tuple(BrokenPromise(*found) for found in new if found not in old)
@@ -86,7 +92,7 @@ def find_differences(
 
 
 def find_secret_moves(before: Routing, after: Routing) -> tuple[SecretMove, ...]:
-    """Return each pair of a secret and a host that `before` does not have."""
+    """Return each pair of secret and host that `before` does not have."""
     known = list_key_hosts(before)
     return tuple(
         SecretMove(
@@ -101,7 +107,7 @@ def find_secret_moves(before: Routing, after: Routing) -> tuple[SecretMove, ...]
 
 
 def find_undeployed(before: Routing, after: Routing) -> tuple[str, ...]:
-    """Return what a stack deployed with `before` refuses to publish of `after`.
+    """Return the permissions and pins of `after` that a stack deployed with `before` lacks.
 
     Raises NotPermissible if an id of `after` cannot stand in a policy.
     """

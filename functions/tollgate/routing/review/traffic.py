@@ -1,4 +1,4 @@
-"""Read recorded traffic: one generation a line, as `GET /generations` returns it."""
+"""Read recorded traffic: one generation per line, as `GET /generations` returns it."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -13,19 +13,19 @@ from tollgate.core.records.generation import Fee, Outcome, RoutingTrace
 from tollgate.core.usage import Usage
 from tollgate.routing.price import MODEL_ITEMS
 
-# A record has no text of a conversation: a longer line is from another kind of file.
+# Records contain no conversation text, so a longer line is from another kind of file.
 _LINE_BYTES_MAX: Final = 1_000_000
 _PIECES_PER_RATE: Final = 1_000_000
-# A generation that broke or was lost costs its caller nothing, whatever it used.
+# Outcomes that are charged: a generation that failed or was lost is free, whatever it used.
 _BILLED: Final = frozenset({"ok", "cancelled"})
 
 
 class BadTraffic(Exception):
-    """A line that is not a generation, or lacks a field that a replay needs."""
+    """Raised for a line that is not a generation or lacks a field that a replay needs."""
 
 
 class RecordedLine(Struct, frozen=True):
-    """One line of a recorded bill."""
+    """Line of a recorded bill."""
 
     item: str
     quantity: int
@@ -34,7 +34,7 @@ class RecordedLine(Struct, frozen=True):
 
 
 class RecordedRequest(Struct, frozen=True, kw_only=True):
-    """The fields of a generation that a replay needs; others are ignored."""
+    """Fields of a generation that a replay needs; others are ignored."""
 
     id: str
     created_at: Annotated[datetime, Meta(tz=True)]
@@ -52,28 +52,28 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def created_s(self) -> int:
-        """The second of its admission, in Unix time."""
+        """Unix time at which the generation was admitted."""
         return int(self.created_at.timestamp())
 
     @property
     def cost_nano_usd(self) -> int:
-        """The cost that its caller paid."""
+        """Cost that the caller paid."""
         return nano_usd(self.total_cost)
 
     @property
     def billed(self) -> bool:
-        """True if the caller pays for such an outcome."""
+        """True if the caller pays for this outcome."""
         return self.status in _BILLED
 
     @property
     def billed_rounds(self) -> tuple[Usage, ...]:
-        """The usage of each of several rounds, without one that nothing had answered yet."""
+        """Usage of each round that got a reply, if there are several rounds."""
         billed = {line.round for line in self.cost_lines if line.item in MODEL_ITEMS}
         return tuple(usage for number, usage in enumerate(self.rounds, 1) if number in billed)
 
     @property
     def fees(self) -> tuple[Fee, ...]:
-        """The fees in its bill, beside the model's own lines."""
+        """Fees in the bill, without the model's own lines."""
         return tuple(
             Fee(
                 item=line.item,
@@ -89,7 +89,7 @@ _REQUESTS: Final = msgspec.json.Decoder(RecordedRequest)
 
 
 def read_traffic(lines: Iterable[bytes]) -> Iterator[RecordedRequest]:
-    """Yield the generations of a JSONL file; BadTraffic, with the line's number, ends it."""
+    """Yield the generations of a JSONL file; raise BadTraffic with an invalid line's number."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -1,7 +1,7 @@
-"""Predict the outcome of a recorded request under one revision: its first endpoint and its cost.
+"""Predict a recorded request's first endpoint and its cost under one revision.
 
-Exact for the first attempt, at the recorded usage, while no endpoint rests. Units that nobody
-counted then, because nothing was charged by them, are the likely ones.
+The prediction is exact for the first attempt at the recorded usage if no endpoint rests. Units
+that the record lacks, because no price used these at the time, are estimated.
 """
 
 from itertools import chain
@@ -24,7 +24,7 @@ from tollgate.routing.review.traffic import RecordedRequest
 
 
 class WouldServe(Struct, frozen=True):
-    """The endpoint of the first attempt, and the bill for an answer as it was recorded."""
+    """Endpoint of the first attempt, and the bill for the recorded reply."""
 
     model: str
     provider: str
@@ -33,18 +33,18 @@ class WouldServe(Struct, frozen=True):
 
     @property
     def endpoint(self) -> str:
-        """The endpoint as a diff names it: `acme/large @ openai/large-1`."""
+        """Endpoint as diffs write it: `acme/large @ openai/large-1`."""
         return f"{self.model} @ {self.provider}/{self.upstream}"
 
 
 class WouldRefuse(Struct, frozen=True):
-    """The request is refused with this error."""
+    """Refusal of the request with this error."""
 
     code: ErrorCode
 
 
 class Unknown(Struct, frozen=True):
-    """A rule reads metadata that no rule read at the time, so that the record lacks them."""
+    """No prediction, because a rule reads metadata that the record lacks."""
 
     metadata: tuple[str, ...]
 
@@ -53,9 +53,9 @@ ReplayVerdict: TypeAlias = WouldServe | WouldRefuse | Unknown
 
 
 def _estimate_unread(request: RecordedRequest, price: Price) -> Usage:
-    """Return the recorded usage, with the likely counts of units that this price is the first for.
+    """Return the recorded usage with estimates of units that only this price charges.
 
-    Of work on inputs alone: its units are in its trace.
+    Only work on inputs has estimates, which are in its trace.
     """
     trace, usage = request.trace, request.tokens
     if trace.units is None:
@@ -72,7 +72,7 @@ def _estimate_unread(request: RecordedRequest, price: Price) -> Usage:
 
 
 class ReplayPlanner:
-    """Plans any number of recorded requests against one catalog."""
+    """Planner of any number of recorded requests against one catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -86,7 +86,7 @@ class ReplayPlanner:
         }
 
     def predict(self, request: RecordedRequest, *, when_s: int | None = None) -> ReplayVerdict:
-        """Plan a request again, at its own time without `when_s`, and bill its first attempt."""
+        """Plan a request again at `when_s` (default: its own time) and bill its first attempt."""
         when_s = request.created_s if when_s is None else when_s
         wanted = PlanningRequest.recorded(request.trace)
         survey = self._planner.survey(wanted, now_s=when_s)
@@ -105,8 +105,8 @@ class ReplayPlanner:
     def _bill(self, request: RecordedRequest, first: Attempt, when_s: int) -> tuple[BillLine, ...]:
         """Bill a recorded answer at an endpoint: each round at the rates of its own prompt.
 
-        Runs cost what this revision says; pages and pictures, whose lines do not tell by which
-        rate they were charged, and tools that it does not run, cost what they did.
+        Tool runs cost what this revision states. Pages and pictures keep their recorded cost, since
+        their lines do not tell the rate; so do tools that this revision does not run.
         """
         fees = bill_fees(
             replace(fee, usd_each=self._usd_per_run.get(fee.item, fee.usd_each))
@@ -123,7 +123,7 @@ class ReplayPlanner:
     def _unknown_metadata(
         self, survey: Survey, wanted: PlanningRequest, request: RecordedRequest
     ) -> tuple[str, ...]:
-        """Return the metadata that the record lacks and that decide which rule applies."""
+        """Return the metadata that decide which rule applies but that the record lacks."""
         trace = survey.trace
         route = self._catalog.routes.get(trace.route) if trace and trace.route else None
         if trace is None or route is None:
@@ -138,7 +138,7 @@ class ReplayPlanner:
 
 
 def _applies_without(rule: RuleSection, wanted: PlanningRequest, unknown: set[str]) -> bool:
-    """Return True if all conditions of a rule hold, leaving out those on unknown metadata."""
+    """Return True if all conditions of a rule hold, ignoring conditions on unknown metadata."""
     condition = rule.condition
     if condition is None:
         return True

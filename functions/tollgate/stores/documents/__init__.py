@@ -1,1 +1,1 @@
-"""Documents that are being read: by a function, and in the bucket meanwhile."""
+"""Documents read by a Lambda function, and stored in the bucket meanwhile."""

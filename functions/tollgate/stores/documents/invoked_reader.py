@@ -1,7 +1,8 @@
-"""Reads documents by a Lambda function, which is invoked for each, in batches of pages.
+"""Reads documents by invoking a Lambda function, in batches of pages.
 
-Requests and replies of an invocation have 6 MB at most ("Lambda quotas", AWS Lambda developer
-guide, 2026-11): a larger document goes by its key in the bucket, and is deleted once it is read.
+Requests and replies of an invocation have at most 6 MB ("Lambda quotas", AWS Lambda developer
+guide, 2026-11): a larger document is passed by its key in the bucket, and deleted after the
+reading.
 """
 
 import asyncio
@@ -28,25 +29,25 @@ from tollgate.http1.errors import ConnectTimedOut, HttpError
 from tollgate.http1.pool import Pool
 from tollgate.http1.request import Request
 
-# As base64 in JSON below 6 MB.
+# Encoded as base64 in JSON, the document stays below 6 MB.
 INLINE_BYTES_MAX: Final = 4_300_000
 BATCH_BYTES_MAX: Final = 5_500_000
-# The pages of one batch are read within the function's own timeout, which is shorter.
+# Longer than the function's own timeout, within which a batch of pages is read.
 _INVOKE_SECONDS_MAX: Final = 45.0
 _READ_SECONDS_MAX: Final = 90.0
 _CONNECT_SECONDS_MAX: Final = 1.0
 _CONNECTIONS_MAX: Final = 100
-# Lambda's own limit is 6 MB.
+# Above Lambda's own limit of 6 MB.
 _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _ATTEMPTS_MAX: Final = 2
 _PREFIX: Final = "reading/"
 _FUNCTION_ERROR: Final = "x-amz-function-error"
-# "Task timed out after 30.00 seconds", and the error's type since 2023.
+# The message of a timeout, "Task timed out after 30.00 seconds", and the error type since 2023.
 _TIMED_OUT: Final = (b"Task timed out", b"Sandbox.Timedout")
 
 
 class InvokedReader:
-    """A reader that invokes a function; `new_id` names documents in the bucket."""
+    """A reader that invokes a Lambda function; `new_id` names documents in the bucket."""
 
     def __init__(
         self,
@@ -72,18 +73,18 @@ class InvokedReader:
             async with asyncio.timeout(_READ_SECONDS_MAX):
                 if len(content) <= INLINE_BYTES_MAX:
                     return await self._read_batches(replace(request, content=content))
-                return await self._read_kept(request, content)
+                return await self._read_uploaded(request, content)
         except TimeoutError as late:
             raise UnreadableDocument(DocumentFault.TOO_SLOW) from late
         except StoreError as away:
-            raise ReaderUnavailable("the bucket is away") from away
+            raise ReaderUnavailable("the bucket cannot be reached") from away
 
     async def close(self) -> None:
         """Close the connections."""
         await self._pool.close()
 
-    async def _read_kept(self, request: ReadingRequest, content: bytes) -> ReadDocument:
-        """Read a document by its key, under which it lies only meanwhile."""
+    async def _read_uploaded(self, request: ReadingRequest, content: bytes) -> ReadDocument:
+        """Upload the document under a temporary key, have it read, delete it."""
         if self._objects is None:
             raise UnreadableDocument(
                 DocumentFault.TOO_MANY_BYTES, amount=len(content), most=INLINE_BYTES_MAX
@@ -93,7 +94,7 @@ class InvokedReader:
         try:
             return await self._read_batches(replace(request, key=key))
         finally:
-            # Should this fail, the bucket deletes it after a day.
+            # If the deletion fails, the bucket's lifecycle rule deletes the document after a day.
             await self._objects.delete(key)
 
     async def _read_batches(self, request: ReadingRequest) -> ReadDocument:
@@ -115,7 +116,8 @@ class InvokedReader:
             try:
                 status, failed, content = await self._send(body)
             except (HttpError, TimeoutError) as away:
-                # Reading changes nothing, and a kept connection may have died meanwhile.
+                # Reading is idempotent, and a reused connection may have been closed by the other
+                # side.
                 if attempt == _ATTEMPTS_MAX or isinstance(away, TimeoutError | ConnectTimedOut):
                     raise ReaderUnavailable(type(away).__name__) from away
             else:
@@ -123,7 +125,7 @@ class InvokedReader:
         raise AssertionError("there is at least one attempt")
 
     async def _send(self, body: bytes) -> tuple[int, bool, bytes]:
-        """Return status, whether the function failed, and the body of one invocation."""
+        """Return the status of one invocation, whether the function failed, and the body."""
         headers = self._signer.sign("POST", self._url, {"content-type": "application/json"}, body)
         request = Request(method="POST", url=self._url, headers=headers, body=(body,))
         async with asyncio.timeout(_INVOKE_SECONDS_MAX):

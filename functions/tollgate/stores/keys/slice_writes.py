@@ -66,13 +66,13 @@ class Division(Struct, frozen=True, kw_only=True):
     settings: KeySettings
     revision: int
     """Revision of the level's row, which also counts changes that do not concern the state."""
-    was: int
+    slices_before: int
     """Number of slices now."""
     slices: int
     """Number of slices after the division."""
     changes: bool = False
     """True to apply settings of a later revision; false to divide the settings of the slices."""
-    others: Sequence[object] = ()
+    extra_actions: Sequence[object] = ()
     """Further actions of the same transaction."""
 
 
@@ -101,7 +101,7 @@ class SliceWrites:
             owner=owner,
             settings=settings,
             revision=revision,
-            was=slices,
+            slices_before=slices,
             slices=slices,
             changes=True,
         )
@@ -113,14 +113,14 @@ class SliceWrites:
     async def divide(self, division: Division) -> bool:
         """Give the slices their parts; return False if concurrent writes fail every attempt."""
         for attempt in range(_TRIES_MAX):
-            items = await self.read(division.owner, division.was)
+            items = await self.read(division.owner, division.slices_before)
             if division.changes and state_revision(items[0]) >= division.revision:
                 return True
             margin_us = _RATE_MARGIN_US << 2 * (attempt - 1) if attempt else 0
             parts = _Parts(division, items, self._clock.now_s(), margin_us=margin_us)
             if not (division.changes or parts.have_settings):
                 continue
-            actions = [*division.others, *parts.actions(self._table)]
+            actions = [*division.extra_actions, *parts.actions(self._table)]
             if not actions:
                 return True
             try:
@@ -153,7 +153,7 @@ class _Parts:
             self._rate.interval_us,
             self._rate.burst,
         )
-        sharing = self._states[: rated_count(old_rate.burst, division.was)]
+        sharing = self._states[: rated_count(old_rate.burst, division.slices_before)]
         # Latest time at which any slice's rate bucket may be full when the transaction is applied.
         self._full_us = (
             max(microseconds(now_s), *(state.rate.full_us for state in sharing)) + margin_us
@@ -181,7 +181,7 @@ class _Parts:
 
     def actions(self, table: str) -> list[object]:
         """Return the actions of the transaction, none if every slice has its part already."""
-        count, slices = self._division.was, self._division.slices
+        count, slices = self._division.slices_before, self._division.slices
         changes = [self._change(place) for place in range(count)]
         new = [self._new_slice(place) for place in range(count, slices)]
         return [
@@ -209,7 +209,7 @@ class _Parts:
         return self._even_parts(total, holds, holds)
 
     def _even_parts(self, total: int, committed: list[int], held: list[int]) -> list[int]:
-        new = [0] * (self._division.slices - self._division.was)
+        new = [0] * (self._division.slices - self._division.slices_before)
         return even_parts(total, [*committed, *new], [*held, *new])
 
     def _bucket(self, name: str) -> str:
@@ -270,7 +270,7 @@ class _Parts:
         """Return the attributes that a slice's write overwrites, and the values of its guards."""
         state, concurrency = self._states[place], self._concurrency[place]
         plain, sent = Item(), Item()
-        if self._division.slices > self._division.was:
+        if self._division.slices > self._division.slices_before:
             plain[KeyStateItem.SLICES] = number(self._division.slices)
         if concurrency != state.concurrency or self._division.changes:
             plain[KeyStateItem.CONCURRENCY] = number(concurrency)

@@ -1,4 +1,4 @@
-"""Channels of budget alerts: an SNS topic and a signed webhook, which only the operator sets."""
+"""Channels of budget alerts: an SNS topic and a signed webhook, both set by the operator."""
 
 from typing import Final
 from urllib.parse import urlencode
@@ -22,7 +22,7 @@ _SNS_VERSION: Final = "2010-03-31"
 
 
 class SnsTopic:
-    """Publishes to one topic by a signed form.
+    """Publishes to one SNS topic by a signed request.
 
     "Publish" in the Amazon SNS API reference (seen 2026-11-21).
     """
@@ -49,9 +49,9 @@ class SnsTopic:
 
 
 class AlertWebhook:
-    """Posts to one public https address, signed against forgery and against replay.
+    """Posts to one public https address, signed against forgery and replay.
 
-    The header is `t=<Unix seconds>,v1=<hex>`: the HMAC-SHA256, by the shared secret, of the
+    The header is `t=<Unix seconds>,v1=<hex>`: the HMAC-SHA256, with the shared secret, of the
     seconds, a dot and the raw body.
     """
 

@@ -136,7 +136,7 @@ class WorkspaceMaintenance:
         for level, row in levels:
             try:
                 counts["sliced"] += await self._insist(
-                    partial(self._slices.care, level, row, crowded)
+                    partial(self._slices.maintain, level, row, crowded)
                 )
             except StoreUnavailable as unavailable:
                 counts["failed"] = 1

@@ -1,6 +1,6 @@
-"""The principal of a key or session that a member or a team stands above.
+"""The principal of a session, or of a key that belongs to a member or team.
 
-Imported with the first such secret: a process that serves only keys on their own never does.
+Imported with the first such secret: a process that serves only other keys never imports it.
 """
 
 from collections.abc import Callable
@@ -21,21 +21,22 @@ from tollgate.stores.people.level_items import (
 )
 from tollgate.stores.rules.level_settings import LevelSettings, counts_holds
 
-# Returns the row with a key among those that were read, None if it was not found.
+# Returns the row with a key if it has been read, None if it was not found.
 _Find = Callable[[Item], Item | None]
 
 
 def list_needed_rows(row: Item, find: _Find) -> list[Item]:
-    """Return the keys of the rows that a secret leads to, as far as the rows read so far tell.
+    """Return the keys of the rows that a secret's row refers to, as far as the read rows tell.
 
-    A session leads to its key, a key to its member and its team, a member to a team.
+    A session refers to its key, a key to its member and team, a member to a team.
     """
     needed: list[Item] = []
     key_row: Item | None = row
     if SessionItem.KEY_HASH in row:
         needed.append(secret_key(read_text(row, SessionItem.KEY_HASH)))
         key_row = find(needed[0])
-    # A session's row names its workspace and member, so that they need not wait for the key's row.
+    # A session's row names its workspace and member, so that both rows can be read together with
+    # the key's.
     workspace_id = read_text(row, SecretItem.WORKSPACE)
     member_id = read_optional_text(row, SecretItem.MEMBER)
     team_id = None if key_row is None else read_optional_text(key_row, SecretItem.TEAM)
@@ -50,7 +51,7 @@ def list_needed_rows(row: Item, find: _Find) -> list[Item]:
 
 
 def find_key_row(row: Item, find: _Find) -> Item | None:
-    """Return the row of the key that a secret belongs to; None if a session's key has gone."""
+    """Return the row of a secret's key; None if a session's key has been deleted."""
     if SessionItem.KEY_HASH not in row:
         return row
     return find(secret_key(read_text(row, SessionItem.KEY_HASH)))
@@ -58,12 +59,12 @@ def find_key_row(row: Item, find: _Find) -> Item | None:
 
 @reads_an_item
 def session_ends_s(row: Item) -> int | None:
-    """Return the Unix second from which a session is refused, None if the row is none of one."""
+    """Return the Unix second from which a session is refused, None for the row of a key."""
     return read_number(row, SessionItem.EXPIRES) if SessionItem.KEY_HASH in row else None
 
 
 def add_levels(principal: Principal, row: Item, find: _Find) -> Principal | None:
-    """Return the principal with its member and team; None if either has gone."""
+    """Return the principal with its member and team; None if either was removed or deleted."""
     workspace_id, member_id = principal.workspace_id, principal.member_id
     team_id, tier, role = principal.team_id, principal.tier, principal.role
     levels: list[LimitLevel] = []

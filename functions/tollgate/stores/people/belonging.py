@@ -1,4 +1,4 @@
-"""The actions by which a key or a member comes to belong to a team or a member that is there."""
+"""The transaction actions by which a key or a member joins an existing team or member."""
 
 from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
@@ -11,7 +11,7 @@ from tollgate.stores.rules.level_settings import is_member_id, is_team_id
 
 
 class Belonging:
-    """Checks of teams and members for the transactions of what joins them."""
+    """Checks that a team and a member exist, for transactions that refer to them."""
 
     def __init__(self, client: AwsCaller, table: str) -> None:
         self._client = client
@@ -20,14 +20,15 @@ class Belonging:
     async def join(
         self, workspace_id: str, *, team_id: str | None = None, member_id: str | None = None
     ) -> list[object]:
-        """Return the actions that join a team and a member; each fails where it has gone meanwhile.
+        """Return the actions that join a team and a member; each fails if that level is deleted
+        meanwhile.
 
-        Raises RequestError if there is no such team or member, or no longer.
+        Raises RequestError if there is no such team or member.
         """
         actions: list[object] = []
         if team_id is not None:
             key = await self._find("team", workspace_id, team_id, valid=is_team_id(team_id))
-            # A team that is being deleted sees by this that something joined it.
+            # The counter tells a concurrent deletion of the team that something has joined it.
             update = {"TableName": self._table, "Key": key}
             update["UpdateExpression"] = TEAM_JOIN.update
             update["ConditionExpression"] = TEAM_JOIN.condition

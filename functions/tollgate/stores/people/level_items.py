@@ -1,4 +1,4 @@
-"""The settings in the row of a team or a member; all that authentication decodes of one."""
+"""The settings in the row of a team or a member: all that authentication decodes of the row."""
 
 from msgspec import json
 
@@ -11,7 +11,7 @@ from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 
 def encode_level_settings(settings: LevelSettings) -> AttributeValue:
-    """Return the settings of a level as one value."""
+    """Return the settings of a level as one attribute value."""
     return string(json.encode(settings).decode())
 
 
@@ -28,7 +28,7 @@ def read_member_settings(row: Item) -> MemberSettings:
 
 
 def is_tombstone(row: Item) -> bool:
-    """Return whether a team is deleted, or a member removed."""
+    """Return whether a row is the tombstone of a deleted team or removed member."""
     return LevelItem.GONE in row
 
 
@@ -39,7 +39,7 @@ def slices_of(row: Item) -> int:
 
 
 def id_of_row(row: Item) -> str:
-    """Return the id of a team or member, which its sort key has even if the rest is corrupt."""
+    """Return the id of a level from its sort key, which is intact even in a corrupt row."""
     return read_text(row, AnyItem.SORT).partition("#")[2]
 
 
@@ -49,7 +49,7 @@ def workspace_of_row(row: Item) -> str:
 
 
 def state_keys(level: AboveKey, row: Item) -> list[Item]:
-    """Return the keys of the items that have the state of a team or member, in order."""
+    """Return the keys of the items that make up the state of a team or member, in order."""
     workspace_id, level_id = workspace_of_row(row), id_of_row(row)
     return [
         level_state_key(level, workspace_id, level_id, place) for place in range(slices_of(row))

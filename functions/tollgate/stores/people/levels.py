@@ -1,8 +1,9 @@
 """Rows and states of teams and members: create, list, change.
 
-A level has a state, like a key's, from its first limit on. While it has none, no hold counts
-against it; its first limit, or the first after a time without any, comes with a state that has
-what the activity of the running periods shows. Later changes reach the state as those of a key do.
+A level has a state, like a key's, once it has had a limit. While a level has no limit, holds are
+not counted against it. When it gets a limit, the first or the first again, a state is written that
+starts with what the level has spent in the current periods. Further changes reach the state as
+those of a key do.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -64,9 +65,9 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 from tollgate.stores.rules.level_settings import LevelSettings, counts_holds, state_settings
 from tollgate.stores.rules.periods import PERIODS, bucket_names
 
-# Other writers may change a level in between, but not for ever.
+# Bound on the repetitions of a change that other writers overtake.
 LEVEL_ROUNDS_MAX: Final = 5
-# How far back a new state looks: a total counts the last year.
+# Days of activity that a new state sums up: a `total` limit starts with the last year's spending.
 _SEED_DAYS: Final = 366
 _Settings = TypeVar("_Settings", bound=LevelSettings)
 _Shown = TypeVar("_Shown")
@@ -77,8 +78,8 @@ class LevelKind(Struct, Generic[_Settings, _Shown], frozen=True, kw_only=True):
 
     level: AboveKey
     is_id: Callable[[str], bool]
-    # Sentence that says which ids are valid.
     id_rule: str
+    """Error message that states which ids are valid."""
     read: Callable[[Item], _Settings]
     show: Callable[[Item, Mapping[str, LevelSpending]], _Shown]
 
@@ -106,7 +107,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def get(self, workspace_id: str, level_id: str) -> _Shown | None:
-        """Return a level, gone or not; None if there never was one with this id."""
+        """Return a level or its tombstone; None if the id was never used."""
         with refusing_when_unavailable():
             return await self._find(workspace_id, level_id)
 
@@ -125,14 +126,14 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         *,
         by: Actor,
     ) -> _Shown | None:
-        """Replace settings by what `edit` returns; the same ones again change nothing."""
+        """Replace the settings by what `edit` returns; equal settings change nothing."""
         with refusing_when_unavailable():
             return await self._change(workspace_id, level_id, edit, by=by)
 
     async def _joins(
         self, workspace_id: str, level_id: str, old: _Settings, new: _Settings
     ) -> Sequence[object]:
-        """Return the actions of a transaction by which a level joins what new settings name."""
+        """Return the transaction actions by which a level joins what its new settings name."""
         return ()
 
     def _check_id(self, level_id: str) -> None:
@@ -145,7 +146,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     def _update(
         self, workspace_id: str, level_id: str, write: ConditionalUpdate, values: Item
     ) -> object:
-        """Return the action of a transaction that writes to the row of a level."""
+        """Return the transaction action that writes to the row of a level."""
         return {
             "Update": {
                 "TableName": self._tables.core,
@@ -156,10 +157,11 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
             }
         }
 
-    async def _put(self, row: Item, settings: _Settings, *others: object, by: Actor) -> bool:
-        """Put a row, its state if it has a limit, and its entry; return False if the id is taken.
+    async def _put(self, row: Item, settings: _Settings, *extra_actions: object, by: Actor) -> bool:
+        """Put a row, its state if it has a limit, and its audit entry; return False if the id is
+        taken.
 
-        `others` are further actions, which may fail the creation too.
+        A failing condition of `extra_actions` makes the creation fail too.
         """
         workspace_id = workspace_of_row(row)
         level_id = id_of_row(row)
@@ -169,7 +171,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
             LevelItem.CREATED: number(int(self._clock.now_s())),
             LevelItem.REVISION: number(0),
         }
-        actions = [put_if_absent(self._tables.core, content), *others]
+        actions = [put_if_absent(self._tables.core, content), *extra_actions]
         if settings.is_limited:
             actions.append(await self._seed(workspace_id, level_id, settings, revision=0))
         actions += self._entry(by, "create", row, after=settings)
@@ -180,14 +182,14 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return True
 
     async def _row(self, workspace_id: str, level_id: str) -> Item | None:
-        """Return the row of a level, which may be a tombstone; None for what is no id of one."""
+        """Return the row or tombstone of a level; None if there is none or the id is invalid."""
         if not self._kind.is_id(level_id):
             return None
         key = self._key(workspace_id, level_id)
         return await get_item(self._client, self._tables.core, key)
 
     async def _find(self, workspace_id: str, level_id: str) -> _Shown | None:
-        """Return a level, gone or not; None if there never was one with this id."""
+        """Return a level or its tombstone; None if the id was never used."""
         row = await self._row(workspace_id, level_id)
         return None if row is None else await self._shown(row)
 
@@ -196,7 +198,9 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         start = None
         if after is not None:
             if not self._kind.is_id(after):
-                raise RequestError(ErrorCode.INVALID_REQUEST, "This is no cursor.", param="cursor")
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, "This is not a cursor.", param="cursor"
+                )
             start = self._key(workspace_id, after)
         rows, end = await query_rows(
             self._client,
@@ -253,7 +257,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         before: Struct | None = None,
         after: Struct | None = None,
     ) -> Sequence[object]:
-        """Return the actions that put the entry of a change into the audit log."""
+        """Return the actions that put a change into the audit log."""
         change = AuditedChange(
             action=f"{self._kind.level}.{verb}",
             target=id_of_row(row),
@@ -267,7 +271,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return self._kind.show(row, await self._spending([row]))
 
     async def _spending(self, rows: Sequence[Item]) -> Mapping[str, LevelSpending]:
-        """Return what the states of these levels have counted, by the ids of those with a state."""
+        """Return the spending of levels by id; levels without a state are missing."""
         keys = [key for row in rows for key in state_keys(self._kind.level, row)]
         states: dict[str, list[Item]] = {}
         for state in await get_items(self._client, self._tables.ledger, keys):
@@ -275,19 +279,19 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
             owner = owner_of_state(name, workspace_of_row(rows[0]))
             states.setdefault(owner.id, []).append(state)
         counted: dict[str, LevelSpending] = {}
-        for level_id, (first, *others) in states.items():
-            # What is corrupt is logged, and reported by the audit of its workspace.
-            found, _ = decode_items(partial(self._read_spending, others), [first])
+        for level_id, (first, *other_slices) in states.items():
+            # Corrupt states are logged here, and reported by the audit of their workspace.
+            found, _ = decode_items(partial(self._read_spending, other_slices), [first])
             counted.update((level_id, spending) for spending in found)
         return counted
 
-    def _read_spending(self, others: Sequence[Item], state: Item) -> LevelSpending:
-        return read_spending(state, self._clock.now_s(), others)
+    def _read_spending(self, other_slices: Sequence[Item], state: Item) -> LevelSpending:
+        return read_spending(state, self._clock.now_s(), other_slices)
 
     async def _decide(
         self, row: Item, old: _Settings, new: _Settings, joins: Sequence[object], *, by: Actor
     ) -> None:
-        """Write a change with its entry, and the state that its first limit needs."""
+        """Write a change with its audit entry, and a state if the level gets its first limit."""
         was = read_number(row, LevelItem.REVISION)
         counted = counts_holds(old, slices_of(row))
         pending = (
@@ -315,9 +319,10 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     async def _seed(
         self, workspace_id: str, level_id: str, settings: _Settings, *, revision: int
     ) -> object:
-        """Return the action that puts a state with what the running periods have cost so far.
+        """Return the action that puts a state which starts with the spending of the current
+        periods.
 
-        It fails where a hold from an earlier time with limits ends meanwhile.
+        The action fails if a hold from an earlier time with limits is settled meanwhile.
         """
         key = level_state_key(self._kind.level, workspace_id, level_id)
         state = await get_item(self._client, self._tables.ledger, key)
@@ -345,8 +350,8 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return {"Put": put}
 
     async def _used(self, workspace_id: str, level_id: str, second: int) -> dict[Period, int]:
-        """Return what a level's label has cost in each running period, by the activity."""
-        # Counted now: a store of its own has cached nothing.
+        """Return what the level has spent in each current period, from the daily roll-ups."""
+        # A new store has an empty cache, so the roll-ups are up to date.
         store = DynamoActivityStore(
             self._client, self._tables, self._generations, clock=self._clock
         )
@@ -365,5 +370,5 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
 
 
 def first_second(day: str) -> int:
-    """Return the first Unix second of a UTC day, `2026-11-21`."""
+    """Return the first Unix second of a UTC day such as `2026-11-21`."""
     return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp())

@@ -53,7 +53,7 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
         subject: str | None = None,
         by: Actor,
     ) -> Member | None:
-        """Create a member; None if the id or the subject is taken, or was by a removed member."""
+        """Create a member; None if the id or the subject is taken, even by a removed member."""
         self._check_id(member_id)
         row = self._key(workspace_id, member_id)
         with refusing_when_unavailable():
@@ -62,17 +62,17 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
                     return None
                 if subject is not None and await self._found(workspace_id, subject) is not None:
                     return None
-                others = await self._belonging().join(workspace_id, team_id=settings.team_id)
+                actions = await self._belonging().join(workspace_id, team_id=settings.team_id)
                 linked = row
                 if subject is not None:
                     linked = {**row, MemberItem.SUBJECT: string(subject)}
-                    others.append(self._put_subject(workspace_id, member_id, subject))
-                if await self._put(linked, settings, *others, by=by):
+                    actions.append(self._put_subject(workspace_id, member_id, subject))
+                if await self._put(linked, settings, *actions, by=by):
                     return await self._find(workspace_id, member_id)
             raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
 
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
-        """Return the member as whom an identity signs in, removed or not; None without one."""
+        """Return the member that an identity signs in as, removed or not; None if there is none."""
         with refusing_when_unavailable():
             member_id = await self._found(workspace_id, subject)
             return None if member_id is None else await self._find(workspace_id, member_id)
@@ -80,7 +80,7 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
     async def link(
         self, workspace_id: str, member_id: str, subject: str, *, by: Actor
     ) -> Member | None:
-        """Let an identity sign in as a member who has none."""
+        """Let an identity sign in as a member without an identity."""
         with refusing_when_unavailable():
             row = await self._row(workspace_id, member_id)
             if row is None:
@@ -132,9 +132,10 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
         return Belonging(self._client, self._tables.core)
 
     async def _keep_owner(self, workspace_id: str, member_id: str, *, param: str) -> object:
-        """Return the check that another owner stays one; raise RequestError if there is none.
+        """Return the check that another owner remains; raise RequestError if there is none.
 
-        So two owners who remove each other at the same moment do not leave a workspace without.
+        Without the condition, two owners who remove each other at the same moment would leave a
+        workspace without an owner.
         """
         for row in await all_rows(
             self._client, self._tables.core, f"W#{workspace_id}", level_rows_prefix("member")
@@ -151,7 +152,9 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
                         "ExpressionAttributeValues": {":rev": row[MemberItem.REVISION]},
                     }
                 }
-        raise RequestError(ErrorCode.INVALID_REQUEST, "A workspace keeps an owner.", param=param)
+        raise RequestError(
+            ErrorCode.INVALID_REQUEST, "A workspace must have an owner.", param=param
+        )
 
     async def _found(self, workspace_id: str, subject: str) -> str | None:
         key = subject_key(workspace_id, _hash(subject))
@@ -167,5 +170,5 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
 
 
 def _hash(subject: str) -> str:
-    """Return the SHA-256 of a subject, because one may be longer than a sort key."""
+    """Return the SHA-256 of a subject, because subjects may be longer than a sort key."""
     return hashlib.sha256(subject.encode()).hexdigest()

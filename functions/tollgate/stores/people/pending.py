@@ -1,4 +1,4 @@
-"""Changes of levels that are decided, and that the states of the levels still have to get."""
+"""Changes of levels that are written to the row, but not yet to the state."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -37,7 +37,7 @@ READERS: Final[Mapping[AboveKey, Callable[[Item], LevelSettings]]] = {
 
 
 class PendingLevels:
-    """Completes changes, of a process that goes on or of one that has ended."""
+    """Completes pending changes, whether or not the process that began them still runs."""
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._client = client
@@ -46,7 +46,7 @@ class PendingLevels:
         self._slices = SliceWrites(client, tables.ledger, ids=ids, clock=clock)
 
     async def complete(self, workspace_id: str) -> Sequence[tuple[AboveKey, Item]]:
-        """Complete the changes of all members and teams of a workspace; return their rows."""
+        """Complete the pending changes of all levels of a workspace; return the levels' rows."""
         found: list[tuple[AboveKey, Item]] = []
         for level in READERS:
             rows = await all_rows(
@@ -59,7 +59,7 @@ class PendingLevels:
         return found
 
     async def apply(self, level: AboveKey, row: Item) -> None:
-        """Give the state of a level the settings of its row, once."""
+        """Copy the settings of a level's row to its state, once."""
         revision = read_number(row, LevelItem.REVISION)
         workspace_id, level_id = workspace_of_row(row), id_of_row(row)
         settings, slices = state_settings(READERS[level](row)), slices_of(row)

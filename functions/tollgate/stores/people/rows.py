@@ -32,7 +32,7 @@ from tollgate.stores.rules.slices import whole_state
 
 @reads_an_item
 def read_team(row: Item, spending: Mapping[str, LevelSpending]) -> Team:
-    """Return a team from its row, and from the spending by id."""
+    """Return the team of a row, with its spending from the mapping by id."""
     settings = read_team_settings(row)
     return Team(
         **{name: getattr(settings, name) for name in LevelSettings.__struct_fields__},
@@ -46,7 +46,7 @@ def read_team(row: Item, spending: Mapping[str, LevelSpending]) -> Team:
 
 @reads_an_item
 def read_member(row: Item, spending: Mapping[str, LevelSpending]) -> Member:
-    """Return a member from the row, and from the spending by id."""
+    """Return the member of a row, with its spending from the mapping by id."""
     settings = read_member_settings(row)
     return Member(
         **{name: getattr(settings, name) for name in MemberSettings.__struct_fields__},
@@ -62,21 +62,21 @@ def read_member(row: Item, spending: Mapping[str, LevelSpending]) -> Member:
 def _select(
     spending: Mapping[str, LevelSpending], row: Item, settings: LevelSettings
 ) -> LevelSpending:
-    """Return the spending of a level, none for one whose state is from before it had no limit."""
+    """Return the spending of a level; zero if its state is from an earlier time with limits."""
     counted = spending.get(id_of_row(row)) if settings.is_limited else None
     return counted or LevelSpending()
 
 
 @reads_an_item
-def read_spending(state: Item, now_s: float, others: Sequence[Item] = ()) -> LevelSpending:
-    """Return what the state of a level has counted, together with its other slices."""
-    slices, second = (state, *others), int(now_s)
+def read_spending(state: Item, now_s: float, other_slices: Sequence[Item] = ()) -> LevelSpending:
+    """Return what the slices of a level's state have counted together."""
+    slices, second = (state, *other_slices), int(now_s)
     counted = whole_state([read_key_state(item) for item in slices], second)
     remaining = counted.remaining_nano_usd(second)
     holds: Counter[str] = Counter()
     for item in slices:
         holds.update(read_numbers_by_name(item, KeyStateItem.HOLDS))
-    limited = [it for it in PERIODS if counted.limits_nano_usd[it] != UNLIMITED]
+    limited = [period for period in PERIODS if counted.limits_nano_usd[period] != UNLIMITED]
     return LevelSpending(
         remaining_nano_usd={period: remaining[period] for period in limited},
         resets_s={period: period_ends_s(period, second) for period in limited},
@@ -93,9 +93,9 @@ def seeded_state(
     holds: Mapping[str, int],
     second: int,
 ) -> Item:
-    """Return the state of a level that has spent so much of the running periods already.
+    """Return the state of a level that has already spent `used_nano_usd` in the current periods.
 
-    `holds` are those that the level still has from an earlier time with limits.
+    `holds` are still open from an earlier time with limits.
     """
     buckets: dict[str, int] = {}
     for place, (period, name) in enumerate(zip(PERIODS, bucket_names(second), strict=True)):

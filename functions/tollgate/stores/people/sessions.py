@@ -1,7 +1,7 @@
-"""The sessions of members, in DynamoDB: rows of secrets that lead to the member's session key.
+"""The sessions of members, in DynamoDB: secrets that lead to the member's session key.
 
-A session's row has the hash of its key's own secret, which nobody was given. So a change of the
-key, its workspace, its member or its team reaches all sessions, and nothing is copied to them.
+A session's row has the hash of the session key's own secret, which nobody knows. A change of the
+key, its workspace, its member or its team therefore reaches all sessions: nothing is copied.
 """
 
 from typing import Final
@@ -42,13 +42,13 @@ from tollgate.stores.rules.audit_entries import AuditedChange, SessionChange
 from tollgate.stores.rules.key_names import choose_free_name
 from tollgate.stores.rules.level_settings import is_member_id
 
-# An agent sends some requests at once for each of its turns; a member's own rate may be narrower.
+# An agent sends several requests at once on each turn; a member's own rate limit may be lower.
 _RATE: Final = 600
 _BURST: Final = 600
 
 
 class DynamoSessionStore:
-    """Implements `SessionStore`; closed sessions leave the cache of `directory`."""
+    """Implements `SessionStore`; a closed session is dropped from the cache of `directory`."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class DynamoSessionStore:
     async def open(
         self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
     ) -> OpenedSession | None:
-        """Open a session of a member; None without such a member."""
+        """Open a session of a member; None if there is no such member."""
         if lifetime_s < 1:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "lifetime_s must be more than 0.", param="lifetime_s"
@@ -120,7 +120,7 @@ class DynamoSessionStore:
             raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
 
     async def close(self, secret: str, *, by: Actor) -> bool:
-        """Close a session; False for a secret of none."""
+        """Close a session; return False if the secret is not that of a session."""
         if not is_well_formed(secret, self._prefix):
             return False
         digest = secret_hash(secret)
@@ -146,9 +146,9 @@ class DynamoSessionStore:
     async def _session_key(
         self, workspace_id: str, member_id: str, member: Item, by: Actor
     ) -> Item | None:
-        """Return the pointer of the member's session key, which is made if there is none.
+        """Return the pointer of the member's session key, creating the key if there is none.
 
-        None if another process has made one meanwhile.
+        None if another process has created one meanwhile.
         """
         known = read_optional_text(member, MemberItem.SESSION_KEY)
         if known is not None:

@@ -1,4 +1,4 @@
-"""Slices of the states of teams and members: made before one item throttles, and evened out."""
+"""Slices of the states of teams and members: split before one item throttles, and rebalanced."""
 
 from collections.abc import Mapping
 
@@ -25,15 +25,15 @@ from tollgate.stores.rules.slices import SLICES_MAX, grown_count, is_uneven, may
 
 
 class SlicesChange(Struct, frozen=True):
-    """The slices of a level as an entry of the audit log has them."""
+    """The number of slices of a level as the audit log shows it."""
 
     slices: int
 
 
 class LevelSlices:
-    """The slices of all levels, in a round of maintenance.
+    """The slices of all levels, for a round of maintenance.
 
-    One round at a time is enough, several do no harm: every write has its condition.
+    Concurrent rounds are safe, because every write is conditional.
     """
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
@@ -42,18 +42,19 @@ class LevelSlices:
         self._writes = SliceWrites(client, tables.ledger, ids=ids, clock=clock)
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
-    async def care(self, level: AboveKey, row: Item, crowded: Mapping[LimitOwner, int]) -> bool:
-        """Give a level more slices if it is crowded, else even its slices out.
+    async def maintain(self, level: AboveKey, row: Item, crowded: Mapping[LimitOwner, int]) -> bool:
+        """Give a level more slices if it is crowded, otherwise rebalance its slices.
 
-        `crowded` has the holds of the states that have too many of them for one item. Returns
-        whether the level has more slices than before.
+        `crowded` counts the holds of the owners whose state has too many for one item. Returns
+        whether the level has got more slices.
         """
-        # A change that waits for its state comes first, in the next round at the latest.
+        # A pending change is completed first; the level's turn comes in the next round at the
+        # latest.
         if is_tombstone(row) or LevelItem.PENDING in row:
             return False
         owner = LimitOwner(level=level, id=id_of_row(row), workspace_id=workspace_of_row(row))
         slices, holds, settings = slices_of(row), crowded.get(owner, 0), READERS[level](row)
-        # A level that has lost its limits may have holds of before, and a state with old limits.
+        # A level without limits may still have a state with old limits and holds: it is not split.
         counted = counts_holds(settings, slices)
         if holds and counted and slices < SLICES_MAX and may_be_hot(settings):
             return await self.grow(level, row, holds)
@@ -62,21 +63,21 @@ class LevelSlices:
         return False
 
     async def grow(self, level: AboveKey, row: Item, holds: int) -> bool:
-        """Give a level so many slices that each has few of its holds; False if it just got some."""
+        """Give a level slices with few holds each; return False if another process was first."""
         owner = LimitOwner(level=level, id=id_of_row(row), workspace_id=workspace_of_row(row))
-        was = slices_of(row)
-        new = grown_count(was, holds)
+        slices_before = slices_of(row)
+        new = grown_count(slices_before, holds)
         change = AuditedChange(
             action=f"{level}.grow",
             target=owner.id,
             workspace_id=owner.workspace_id,
-            before=SlicesChange(slices=was),
+            before=SlicesChange(slices=slices_before),
             after=SlicesChange(slices=new),
         )
         write = LEVEL_GROW_FIRST if LevelItem.SLICES not in row else LEVEL_GROW
         values = {":new": number(new), ":rev": row[LevelItem.REVISION]}
         if LevelItem.SLICES in row:
-            values[":was"] = number(was)
+            values[":was"] = number(slices_before)
         update = {
             "TableName": self._tables.core,
             "Key": level_row_key(level, owner.workspace_id, owner.id),
@@ -86,7 +87,9 @@ class LevelSlices:
         }
         entry = self._entries.puts(change, SWEEPER)
         return await self._writes.divide(
-            self._division(level, row, owner, slices=new, others=({"Update": update}, *entry))
+            self._division(
+                level, row, owner, slices=new, extra_actions=({"Update": update}, *entry)
+            )
         )
 
     async def _even_out(self, level: AboveKey, row: Item, owner: LimitOwner) -> None:
@@ -101,13 +104,13 @@ class LevelSlices:
         owner: LimitOwner,
         *,
         slices: int,
-        others: tuple[object, ...] = (),
+        extra_actions: tuple[object, ...] = (),
     ) -> Division:
         return Division(
             owner=owner,
             settings=state_settings(READERS[level](row)),
             revision=read_number(row, LevelItem.REVISION),
-            was=slices_of(row),
+            slices_before=slices_of(row),
             slices=slices,
-            others=others,
+            extra_actions=extra_actions,
         )

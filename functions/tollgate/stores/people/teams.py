@@ -35,7 +35,7 @@ class DynamoTeamStore(DynamoLevelStore[LevelSettings, Team]):
     async def create(
         self, workspace_id: str, team_id: str, settings: LevelSettings, *, by: Actor
     ) -> Team | None:
-        """Create a team; None if its id is taken, or was by a deleted team."""
+        """Create a team; None if its id is taken, even by a deleted team."""
         self._check_id(team_id)
         row: Item = {**self._key(workspace_id, team_id), TeamItem.JOINS: number(0)}
         with refusing_when_unavailable():
@@ -44,7 +44,7 @@ class DynamoTeamStore(DynamoLevelStore[LevelSettings, Team]):
             return await self._find(workspace_id, team_id)
 
     async def delete(self, workspace_id: str, team_id: str, *, by: Actor) -> Belongings | None:
-        """Delete a team that nothing belongs to, and that nothing joins meanwhile."""
+        """Delete a team unless it has keys or members, or gets one meanwhile."""
         with refusing_when_unavailable():
             for _ in range(LEVEL_ROUNDS_MAX):
                 row = await self._row(workspace_id, team_id)
@@ -67,7 +67,7 @@ class DynamoTeamStore(DynamoLevelStore[LevelSettings, Team]):
             raise StoreUnavailable(f"team {team_id} keeps changing", maybe_applied=False)
 
     async def _belongings(self, workspace_id: str, team_id: str) -> Belongings:
-        """Return how many keys and members name the team; deleted and removed ones do not count."""
+        """Return how many keys and members name the team, without deleted and removed ones."""
         partition = f"W#{workspace_id}"
         pointers = await all_rows(self._client, self._tables.core, partition, "K#")
         members = await all_rows(

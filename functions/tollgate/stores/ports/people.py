@@ -19,7 +19,7 @@ PEOPLE_PAGE_MAX: Final = 100
 SESSION_S_MAX: Final = 3_600
 # Prefix of the name of a member's session key, before the member's id.
 SESSION_KEY_PREFIX: Final = "session:"
-# What a code of a sign-in is for.
+# The purposes of codes of a sign-in, each with its own kind of value.
 CodeKind = Literal["attempt", "code", "device", "refresh", "user"]
 _Settings = TypeVar("_Settings", bound=LevelSettings)
 _Shown = TypeVar("_Shown")
@@ -71,10 +71,10 @@ class Belongings(Struct, frozen=True, kw_only=True):
 
 
 class LevelStore(Protocol[_Settings, _Shown]):
-    """The teams, or the members, of all workspaces; one that is gone stays as a tombstone."""
+    """The teams, or the members, of all workspaces, with the tombstones of removed ones."""
 
     async def get(self, workspace_id: str, level_id: str, /) -> _Shown | None:
-        """Return a team or member, gone or not; None if there never was one with this id."""
+        """Return a team or member, or its tombstone; None if the id was never used."""
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
@@ -90,9 +90,9 @@ class LevelStore(Protocol[_Settings, _Shown]):
         *,
         by: Actor,
     ) -> _Shown | None:
-        """Replace settings by what `edit` returns; None for no such team or member, or a tombstone.
+        """Replace the settings by what `edit` returns; None if there is no such team or member.
 
-        The same settings again are no change. `edit` is called again if another writer came first.
+        Equal settings are not a change. `edit` is called again if another writer came first.
         """
 
 
@@ -148,11 +148,11 @@ class OpenedSession(Struct, frozen=True, kw_only=True):
     expires_s: int
     """Unix second from which the secret is refused."""
     key_id: str
-    """Id of the member's session key, which all the member's sessions spend by."""
+    """Id of the member's session key, by which all the member's sessions spend."""
 
 
 class SessionStore(Protocol):
-    """The sessions of members: secrets that expire, which share one key for each member."""
+    """The sessions of members: secrets that expire, and that share one key for each member."""
 
     async def open(
         self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
@@ -169,27 +169,27 @@ class SessionStore(Protocol):
 
 
 class CodeStore(Protocol):
-    """Values under the hash of a code, each for a time.
+    """Values that expire, stored under the hash of a code.
 
     Raises LedgerError(service_unavailable) when the store cannot be reached.
     """
 
     async def add(self, kind: CodeKind, digest: str, value: bytes, *, lifetime_s: int) -> bool:
-        """Keep a value; False if there is one already."""
+        """Store a value; return False if the code has one already."""
 
     async def read(self, kind: CodeKind, digest: str) -> bytes | None:
-        """Return a value, None once its time is over."""
+        """Return a value, None once it has expired."""
 
     async def replace(
         self, kind: CodeKind, digest: str, old: bytes, new: bytes, *, lifetime_s: int | None
     ) -> bool:
-        """Replace a value that is still `old`; False if it is not.
+        """Replace a value that is still `old`; return False if it has changed.
 
-        Its time begins anew with `lifetime_s`, and stays as it is with None.
+        The lifetime starts again with `lifetime_s`, and goes on unchanged with None.
         """
 
     async def take(self, kind: CodeKind, digest: str) -> bytes | None:
-        """Delete a value and return it, to one caller alone; None if there is none."""
+        """Delete a value and return it, to one caller only; None if there is none."""
 
-    async def count(self, what: str, origin: str, *, window_s: int, most: int) -> bool:
+    async def count(self, purpose: str, origin: str, *, window_s: int, most: int) -> bool:
         """Count a call of an address in this window; False once there were more than `most`."""

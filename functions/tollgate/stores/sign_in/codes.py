@@ -101,10 +101,10 @@ class DynamoCodeStore:
                 return None
             return self._value(reply["Attributes"])
 
-    async def count(self, what: str, origin: str, *, window_s: int, most: int) -> bool:
+    async def count(self, purpose: str, origin: str, *, window_s: int, most: int) -> bool:
         """Count an address's call in this window; return False once there are more than `most`."""
         window = self._now_s() // window_s
-        digest = sha256(f"{what} {origin} {window}".encode()).hexdigest()
+        digest = sha256(f"{purpose} {origin} {window}".encode()).hexdigest()
         with refusing_when_unavailable():
             try:
                 await self._client.call(

@@ -61,7 +61,7 @@ _SECRET_BYTES: Final = 32
 
 
 class WebhookChange(Struct, frozen=True, kw_only=True):
-    """A webhook as an entry of the audit log shows it: its path may be a secret."""
+    """A webhook as the audit log shows it: only the host, since the path may contain a secret."""
 
     host: str
     events: tuple[str, ...]
@@ -69,7 +69,7 @@ class WebhookChange(Struct, frozen=True, kw_only=True):
 
 
 class RotationChange(Struct, frozen=True, kw_only=True):
-    """The rotation of a webhook's secret as an entry of the audit log shows it."""
+    """The rotation of a webhook's secret, as the audit log shows it."""
 
     old_secret_expires_s: int
 
@@ -94,7 +94,7 @@ class DynamoWebhookStore:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def create(self, workspace_id: str, settings: WebhookSettings, *, by: Actor) -> Webhook:
-        """Create a webhook; raise RequestError where the workspace has as many as it may."""
+        """Create a webhook; raise RequestError if the workspace has the maximum number."""
         now_s = self._clock.now_s()
         webhook = Webhook(
             id=self._ids.new_id(),
@@ -132,7 +132,7 @@ class DynamoWebhookStore:
         """Return the webhooks of a workspace, oldest first."""
         with refusing_when_unavailable():
             found = await self.read_all(workspace_id)
-        return sorted((stored.shown for stored in found), key=lambda it: it.webhook.id)
+        return sorted((stored.shown for stored in found), key=lambda shown: shown.webhook.id)
 
     async def get(self, workspace_id: str, webhook_id: str) -> ShownWebhook | None:
         """Return a webhook of this workspace, None if there is none."""
@@ -148,9 +148,9 @@ class DynamoWebhookStore:
         *,
         by: Actor,
     ) -> ShownWebhook | None:
-        """Replace the settings by what `edit` returns for them; None if there is no such webhook.
+        """Replace the settings by what `edit` returns; None if there is no such webhook.
 
-        One that is enabled again gets the events from then on.
+        A webhook that is enabled again gets events from then on.
         """
 
         def changed(webhook: Webhook) -> Webhook:
@@ -171,9 +171,10 @@ class DynamoWebhookStore:
     async def rotate(
         self, workspace_id: str, webhook_id: str, *, grace_s: int, by: Actor
     ) -> Webhook | None:
-        """Make a new secret, beside which the old one signs for `grace_s` more; None without one.
+        """Create a new secret; the old one keeps signing as well for `grace_s`.
 
-        The reply is the only place that shows the secret.
+        The returned webhook is the only place that shows the secret. None if there is no such
+        webhook.
         """
         ends_s = int(self._clock.now_s()) + grace_s
         secret = self._new_secret()
@@ -185,7 +186,7 @@ class DynamoWebhookStore:
         return await self._change(workspace_id, webhook_id, rotated, "webhook.rotate", by=by)
 
     async def disable(self, webhook: Webhook, reason: str, *, by: Actor) -> None:
-        """Disable a webhook for a reason that lists show."""
+        """Disable a webhook; lists show the reason."""
 
         def disabled(webhook: Webhook) -> Webhook:
             return replace(webhook, enabled=False, disabled_reason=reason)
@@ -193,7 +194,7 @@ class DynamoWebhookStore:
         await self._change(webhook.workspace_id, webhook.id, disabled, "webhook.disable", by=by)
 
     async def delete(self, workspace_id: str, webhook_id: str, *, by: Actor) -> bool:
-        """Delete a webhook, False if there is none; what is pending is not sent any more."""
+        """Delete a webhook and its pending deliveries; return False if there is none."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 stored = await self._find(workspace_id, webhook_id)
@@ -218,7 +219,7 @@ class DynamoWebhookStore:
         raise self._keeps_changing(webhook_id)
 
     async def send_test(self, workspace_id: str, webhook_id: str) -> EventDelivery | None:
-        """Send a test now, and once; None if there is no such webhook."""
+        """Send a test event now, without retries; None if there is no such webhook."""
         with refusing_when_unavailable():
             stored = await self._find(workspace_id, webhook_id)
         if stored is None:
@@ -243,13 +244,14 @@ class DynamoWebhookStore:
     async def deliveries(
         self, workspace_id: str, webhook_id: str
     ) -> Sequence[EventDelivery] | None:
-        """Return the latest deliveries, latest first; None if there is no such webhook."""
+        """Return the latest deliveries, newest first; None if there is no such webhook."""
         with refusing_when_unavailable():
             stored = await self._find(workspace_id, webhook_id)
             if stored is None:
                 return None
             found: dict[str, EventDelivery] = {}
-            # One that is sent again is in both rows.
+            # A delivery that is being sent again is stored twice; the pending row replaces the
+            # ended one.
             for pending in (False, True):
                 partition, prefix = delivery_rows(stored.webhook, pending=pending)
                 rows, _ = await query_rows(
@@ -260,16 +262,16 @@ class DynamoWebhookStore:
                     limit=DELIVERIES_MAX,
                     backwards=True,
                 )
-                read = [it.delivery for it in decode_items(read_delivery, rows)[0]]
-                found |= {it.event_id: it for it in read}
+                read = [stored.delivery for stored in decode_items(read_delivery, rows)[0]]
+                found |= {delivery.event_id: delivery for delivery in read}
         return [found[id_] for id_ in sorted(found, reverse=True)][:DELIVERIES_MAX]
 
     async def redeliver(
         self, workspace_id: str, webhook_id: str, event_id: str
     ) -> EventDelivery | None:
-        """Make an event due again that is delivered or was given up; None if there is no such one.
+        """Send an event again that was delivered or given up, under the same id.
 
-        It keeps its id.
+        None if there is no such webhook or delivery.
         """
         with refusing_when_unavailable():
             stored = await self._find(workspace_id, webhook_id)
@@ -304,7 +306,7 @@ class DynamoWebhookStore:
 
     async def _find(self, workspace_id: str, webhook_id: str) -> StoredWebhook | None:
         found = await self.read_all(workspace_id)
-        return next((it for it in found if it.webhook.id == webhook_id), None)
+        return next((stored for stored in found if stored.webhook.id == webhook_id), None)
 
     async def _change(
         self,

@@ -1,4 +1,4 @@
-"""Post signed events to addresses of others, without being turned inwards."""
+"""Post signed events to addresses outside, and refuse addresses of the own network."""
 
 import base64
 import binascii
@@ -20,12 +20,12 @@ SIGNATURE_HEADER: Final = "x-tollgate-signature"
 
 
 def check_address(url: str) -> None:
-    """Raise ValueError unless a text is an https address of a name, without a user in it."""
+    """Raise ValueError unless a text is an https URL with a host name and without a user."""
     parts = urlsplit(url)
     if parts.scheme != "https" or not parts.hostname or parts.username or parts.password:
-        raise ValueError("a webhook needs an https address without a user in it")
+        raise ValueError("a webhook needs an https address without a user name")
     if is_address(parts.hostname):
-        raise ValueError("a webhook needs a name, not an address")
+        raise ValueError("a webhook needs a host name, not an IP address")
 
 
 def sign(secret: str, event: bytes, sent_s: int) -> str:
@@ -74,7 +74,7 @@ async def post(
 
 
 def _key_of(secret: str) -> bytes:
-    """Return the key that a secret `whsec_<base64>` stands for; another is its own key."""
+    """Return the key of a secret `whsec_<base64>`; any other secret is used as the key."""
     if secret.startswith(SECRET_PREFIX):
         try:
             return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)

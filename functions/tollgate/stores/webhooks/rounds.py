@@ -1,9 +1,9 @@
-"""Rounds of the webhooks: find what happened, and send what is due.
+"""Rounds of webhook delivery: find new events, and send what is due.
 
-The audit log is the outbox: an entry is written along with its change, so that no event is lost or
-made up. A round reads entries from a while before the last round's end on, since entries with
-earlier ids may land after later ones; a delivery has the id of its event, so that none is made
-twice. An event is sent at least once.
+The audit log is the outbox: an entry is written in one transaction with its change, so no event is
+lost or invented. Ids of entries are not strictly in the order of writing, so each round also reads
+entries from a while before the end of the last round. Delivery ids are event ids, which keeps the
+overlap from creating a second delivery. Events are sent at least once.
 """
 
 import asyncio
@@ -64,21 +64,21 @@ from tollgate.stores.webhooks.sender import EventSender
 
 _log = logging.getLogger(__name__)
 
-# Longer than a transaction is repeated, and than clocks differ.
+# Longer than a transaction is retried, plus the difference of clocks.
 _OVERLAP_S: Final = 600
-# Of entries that one round reads, so that a round after a long pause has an end.
+# Span of entries that one round reads, so that a round after a long pause is bounded.
 _WINDOW_S: Final = DAY_S
 _ENTRIES: Final = 500
-# To one webhook in one round; after some failures in a row the others wait.
+# Attempts to one webhook in a round; after several failures in a row its other events wait.
 _SENT_MAX: Final = 50
 _FAILURES_MAX: Final = 3
 _WORKSPACES_AT_ONCE: Final = 16
-# No workspace is begun later: the function that runs this ends some time.
+# No workspace is begun later than this, since the function that runs the round times out.
 _BEGUN_WITHIN_S: Final = 60.0
 
 
 class WebhookRounds:
-    """Sends the events of all workspaces; several rounds at a time do no harm."""
+    """Sends the events of all workspaces; concurrent rounds are safe."""
 
     def __init__(
         self,
@@ -113,14 +113,16 @@ class WebhookRounds:
                 try:
                     return await self._visit(workspace_id)
                 except (StoreUnavailable, LedgerError) as unavailable:
-                    _log.warning("webhooks of %s have to wait: %s", workspace_id, unavailable)
+                    _log.warning(
+                        "webhooks of %s wait for the next round: %s", workspace_id, unavailable
+                    )
                     return WebhookReport(waiting=1)
 
         return sum(await asyncio.gather(*map(visit, names)), start=WebhookReport())
 
     async def _visit(self, workspace_id: str) -> WebhookReport:
-        found = [it for it in await self._endpoints.read_all(workspace_id) if it.webhook.enabled]
-        rounds = [self._serve(stored) for stored in found]
+        webhooks = await self._endpoints.read_all(workspace_id)
+        rounds = [self._serve(stored) for stored in webhooks if stored.webhook.enabled]
         return sum(await asyncio.gather(*rounds), start=WebhookReport())
 
     async def _serve(self, stored: StoredWebhook) -> WebhookReport:
@@ -128,7 +130,7 @@ class WebhookRounds:
         return await self._send_due(stored)
 
     async def _queue(self, stored: StoredWebhook) -> None:
-        """Make deliveries of what happened since the last round, then move the cursor."""
+        """Create deliveries for the events since the last round, then move the cursor."""
         webhook, now_s = stored.webhook, int(self._clock.now_s())
         since_s = max(stored.cursor_ms // 1_000 - _OVERLAP_S, webhook.created_s)
         until_s = min(stored.cursor_ms // 1_000 + _WINDOW_S, now_s + 1)
@@ -143,7 +145,7 @@ class WebhookRounds:
     ) -> AsyncIterator[WebhookEvent]:
         scopes: Sequence[str | None] = (workspace_id,)
         if workspace_id == self._operator_workspace:
-            # A catalog is of no workspace.
+            # Changes of the catalog belong to no workspace; the operator's webhooks get them.
             scopes = (workspace_id, None)
         for scope in scopes:
             before: str | None = None
@@ -163,7 +165,7 @@ class WebhookRounds:
                 yield event_of_alert(alert, created_s)
 
     async def _put(self, webhook: Webhook, pending: StoredDelivery) -> None:
-        """Put a pending delivery, unless the event has one or had one."""
+        """Put a pending delivery, unless the event already has or had one."""
         event_id = pending.delivery.event_id
         ended = delivery_key(webhook.workspace_id, webhook.id, event_id, pending=False)
         if await get_item(self._client, self._table, ended) is not None:
@@ -199,7 +201,7 @@ class WebhookRounds:
         return WebhookReport(sent=sent, failed=failed)
 
     async def _claim(self, webhook: Webhook, pending: StoredDelivery) -> StoredDelivery | None:
-        """Set the next attempt of a delivery; None if another process did."""
+        """Claim a delivery by setting its next attempt; None if another process did."""
         now_s = int(self._clock.now_s())
         was, attempts = pending.delivery, pending.delivery.attempts + 1
         claimed = replace(
@@ -216,14 +218,14 @@ class WebhookRounds:
         return replace(pending, delivery=claimed)
 
     async def _send(self, stored: StoredWebhook, claimed: StoredDelivery) -> bool:
-        """Send a delivery and note how it ended; return whether it was taken."""
+        """Send a delivery and record the result; return whether the webhook accepted it."""
         webhook, delivery = stored.webhook, claimed.delivery
         key = webhook_key(webhook.workspace_id, stored.place)
         now = {":now": number(int(self._clock.now_s()))}
         try:
             status = await self._sender.send(webhook, delivery.event_id, claimed.event)
         except DeliveryFailed as refused:
-            _log.warning("webhook %s did not take %s: %s", webhook.id, delivery.event_id, refused)
+            _log.warning("webhook %s did not accept %s: %s", webhook.id, delivery.event_id, refused)
             await self._update(key, WEBHOOK_FAILS, now)
             await self._give_up_or_wait(stored, replace(delivery, answer=str(refused)), claimed)
             return False
@@ -245,11 +247,11 @@ class WebhookRounds:
         await self._end(webhook, replace(claimed, delivery=failed))
         since_s = stored.health.failing_since_s
         if since_s is not None and since_s + TRIED_FOR_S <= now_s:
-            reason = f"It took no event for {TRIED_FOR_S // DAY_S} days: {delivery.answer}."
+            reason = f"It accepted no event for {TRIED_FOR_S // DAY_S} days: {delivery.answer}."
             await self._endpoints.disable(webhook, reason, by=SWEEPER)
 
     async def _end(self, webhook: Webhook, ended: StoredDelivery) -> None:
-        """Keep a delivery that has ended; a crash in between sends it once more."""
+        """Move a delivery to the ended ones; a crash in between sends the event again."""
         item = encode_delivery(webhook, ended)
         await self._client.call("PutItem", {"TableName": self._table, "Item": item})
         event_id = ended.delivery.event_id

@@ -1,4 +1,4 @@
-"""Items of webhooks and of deliveries: encoded as DynamoDB keeps them, and decoded."""
+"""Items of webhooks and deliveries, encoded for DynamoDB and decoded."""
 
 from typing import Final
 
@@ -27,12 +27,14 @@ _KEPT_S: Final = 30 * DAY_S
 
 
 class StoredWebhook(Struct, frozen=True, kw_only=True):
-    """A webhook with what its changes and rounds need of its row."""
+    """A webhook, with the attributes of its row that changes and rounds need."""
 
     webhook: Webhook
     place: int
+    """Position among the workspace's webhooks, which is part of the row's key."""
     revision: int
     cursor_ms: int
+    """Unix millisecond up to which a round has looked for events."""
     health: WebhookHealth
 
     @property
@@ -42,7 +44,7 @@ class StoredWebhook(Struct, frozen=True, kw_only=True):
 
 
 class StoredDelivery(Struct, frozen=True, kw_only=True):
-    """A delivery and the event as it is sent."""
+    """A delivery, and the body of its event."""
 
     delivery: EventDelivery
     event: bytes
@@ -55,7 +57,7 @@ def encode_webhook(webhook: Webhook) -> str:
 
 @reads_an_item
 def read_webhook(item: Item) -> StoredWebhook:
-    """Decode a webhook; raise CorruptItem if it is none."""
+    """Decode a webhook; raise CorruptItem if the item is invalid."""
     return StoredWebhook(
         webhook=json.decode(read_text(item, WebhookItem.WEBHOOK), type=Webhook),
         place=int(read_text(item, AnyItem.SORT).removeprefix(WEBHOOK_ROWS)),
@@ -69,7 +71,7 @@ def read_webhook(item: Item) -> StoredWebhook:
 
 
 def encode_delivery(webhook: Webhook, stored: StoredDelivery) -> Item:
-    """Encode a delivery; a pending one has a row of its own kind."""
+    """Encode a delivery; pending ones have their own kind of row."""
     delivery = stored.delivery
     pending = delivery.next_s is not None
     item: Item = {
@@ -90,7 +92,7 @@ def encode_way(delivery: EventDelivery) -> str:
 
 @reads_an_item
 def read_delivery(item: Item) -> StoredDelivery:
-    """Decode a delivery; raise CorruptItem if it is none."""
+    """Decode a delivery; raise CorruptItem if the item is invalid."""
     return StoredDelivery(
         delivery=json.decode(read_text(item, DeliveryItem.DELIVERY), type=EventDelivery),
         event=read_text(item, DeliveryItem.EVENT).encode(),
@@ -98,12 +100,12 @@ def read_delivery(item: Item) -> StoredDelivery:
 
 
 def delivery_rows(webhook: Webhook, *, pending: bool) -> tuple[str, str]:
-    """Return the partition of a webhook's deliveries and what their sort keys begin with."""
+    """Return the partition of a webhook's deliveries, and the prefix of their sort keys."""
     return webhook_partition(webhook.workspace_id), f"{'P' if pending else 'D'}#{webhook.id}#"
 
 
 def new_delivery(event: WebhookEvent, now_s: int) -> StoredDelivery:
-    """Return the delivery of an event that is due now."""
+    """Return a delivery of an event, due now."""
     return StoredDelivery(
         delivery=EventDelivery(
             event_id=event.id,

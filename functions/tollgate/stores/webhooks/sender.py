@@ -1,4 +1,4 @@
-"""Send an event to a webhook, signed by each of its secrets that is in force."""
+"""Sends an event to a webhook, signed with each secret in force."""
 
 from tollgate.core.clock import Clock
 from tollgate.core.webhooks import Webhook
@@ -12,7 +12,7 @@ from tollgate.stores.webhooks.posting import (
 
 
 class EventSender:
-    """Sends events to webhooks, whose addresses `egress` has to let through."""
+    """Sends events to webhooks; `egress` decides which addresses are allowed."""
 
     def __init__(self, clock: Clock, egress: Egress) -> None:
         self._clock = clock

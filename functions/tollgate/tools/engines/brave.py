@@ -20,7 +20,7 @@ from tollgate.tools.ports.base import EngineRequest
 _RESULTS_MAX: Final = 20
 _QUERY_CHARACTERS_MAX: Final = 400
 _QUERY_WORDS_MAX: Final = 50
-# Documentation, "Country codes" (2026-11-22); another country is an error.
+# Supported countries (documentation, "Country codes", 2026-11-22); Brave refuses any other.
 _COUNTRY_CODES: Final = (
     "AR AU AT BE BR CA CL CN DE DK ES FI FR GB GR HK ID IN IT JP KR MX MY NL NO NZ PH PL PT RU SA "
     "SE CH TR TW US ZA"
@@ -77,7 +77,7 @@ def _decode(body: bytes) -> tuple[Source, ...]:
 
 
 def _with_operators(query: str, domains: DomainRules) -> str:
-    """Return the query with its domains, unless that is too long: results are filtered anyway."""
+    """Return the query with its domains if short enough: results are filtered in any case."""
     included = " OR ".join(f"site:{domain}" for domain in domains.allowed)
     excluded = " ".join(f"-site:{domain}" for domain in domains.blocked)
     longer = " ".join(filter(None, (query, f"({included})" if included else "", excluded)))

@@ -1,4 +1,4 @@
-"""The two halves of an engine's format, without I/O: a request is made, a reply is read."""
+"""The two halves of an engine's format, without I/O: encode a request, decode a reply."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
@@ -20,7 +20,7 @@ _Reply = TypeVar("_Reply")
 
 
 class Search(Struct, frozen=True, kw_only=True):
-    """A search as a model asked for it, within its limits."""
+    """A search that a model requested, within its limits."""
 
     query: str
     results_max: int
@@ -29,7 +29,7 @@ class Search(Struct, frozen=True, kw_only=True):
 
 
 class EngineAccess(Struct, frozen=True, kw_only=True):
-    """The address of an engine, without a slash at its end, and the operator's key for it."""
+    """The address of an engine, without a trailing slash, and the operator's key for the engine."""
 
     base_url: str
     key: str | None
@@ -44,9 +44,9 @@ class SearchCodec(Struct, frozen=True, kw_only=True):
 
 
 class Scan(Struct, frozen=True, kw_only=True):
-    """A document, and the pages whose text is recognized, counted from 1.
+    """A document, and the pages whose text is to be recognized, counted from 1.
 
-    `pictures` are of these pages, for an engine that reads pictures.
+    `pictures` are those of the pages, for engines that read pictures.
     """
 
     model: str
@@ -58,7 +58,8 @@ class Scan(Struct, frozen=True, kw_only=True):
 class RecognitionCodec(Struct, frozen=True, kw_only=True):
     """The format of one engine that recognizes text.
 
-    An engine that takes one page in a request has a request and a reply for each, in order.
+    For an engine that reads one page at a time, `encode` returns one request for each page, and
+    `decode` takes the replies in the same order.
     """
 
     encode: Callable[[Scan, EngineAccess], Sequence[EngineRequest]]
@@ -66,12 +67,12 @@ class RecognitionCodec(Struct, frozen=True, kw_only=True):
 
 
 def bearer(key: str | None) -> Mapping[str, str]:
-    """Return the header of a key that is sent as a bearer token; none without a key."""
+    """Return the header of a bearer token; no header if there is no key."""
     return {} if key is None else {"authorization": f"Bearer {key}"}
 
 
 def post_json(url: str, body: Mapping[str, JsonValue], headers: Mapping[str, str]) -> EngineRequest:
-    """Return a POST of a body whose absent values are left out."""
+    """Return a POST of a JSON body, without the values that are None."""
     stated = {name: value for name, value in body.items() if value is not None}
     return EngineRequest(
         method="POST", url=url, headers={**_JSON, **headers}, body=msgspec.json.encode(stated)
@@ -79,7 +80,7 @@ def post_json(url: str, body: Mapping[str, JsonValue], headers: Mapping[str, str
 
 
 def read_engine_reply(body: bytes, type_: type[_Reply]) -> _Reply:
-    """Return a reply as its type; RunFailure for another shape."""
+    """Return a reply decoded as a type; raise RunFailure if it has another shape."""
     try:
         return msgspec.json.decode(body, type=type_)
     except (msgspec.DecodeError, RecursionError) as unreadable:
@@ -87,8 +88,8 @@ def read_engine_reply(body: bytes, type_: type[_Reply]) -> _Reply:
 
 
 def listed(domains: tuple[str, ...], most: int) -> list[JsonValue] | None:
-    """Return domains as a field has them, None for none.
+    """Return domains as a list for the request, None if there are none.
 
-    A longer list than the engine takes is left out: results are filtered in any case.
+    A list longer than the engine accepts is left out: results are filtered by domain in any case.
     """
     return list(domains) if 0 < len(domains) <= most else None

@@ -1,8 +1,8 @@
-"""Exa's search, with excerpts of its results.
+"""Exa's search, with excerpts of the results.
 
 https://exa.ai/docs/reference/search (2026-11-22): `POST /search`, the key as `x-api-key`,
-`contents.highlights` for the passages that answer the query, `userLocation` as two letters. Up to
-25 results are one price.
+`contents.highlights` for the passages that answer the query, `userLocation` as two letters. A
+search costs the same for up to 25 results.
 """
 
 from typing import Final

@@ -1,8 +1,8 @@
 """Firecrawl's search.
 
 https://docs.firecrawl.dev/api-reference/endpoint/search (2026-11-22): `POST /v2/search`, a bearer
-token, queries of at most 500 characters, `sources` web, domains either to include or to exclude.
-Ten results are one price; pages are not scraped, which would be charged for each.
+token, queries of at most 500 characters, `sources` web, domains either to include or to exclude. A
+search costs the same for up to ten results. Pages are not scraped, because each would be charged.
 """
 
 from typing import Final

@@ -1,9 +1,9 @@
 """Mistral's recognition of documents.
 
-https://docs.mistral.ai/api/endpoint/ocr, by the reference of the vendor's own client
-(github.com/mistralai/client-python, docs/models, OCRRequest and OCRPageObject; 2026-11-22):
-`POST /v1/ocr`, a bearer token, a document as a `data:` URL, `pages` counted from 0; a reply has the
-`markdown` of each page by its `index`, from 0 too.
+https://docs.mistral.ai/api/endpoint/ocr, in the reference of the vendor's client
+(github.com/mistralai/client-python, docs/models, OCRRequest and OCRPageObject; 2026-11-22): `POST
+/v1/ocr`, a bearer token, a document as a `data:` URL, `pages` counted from 0. A reply has the
+`markdown` of each page with its `index`, counted from 0 as well.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class _Reply(Struct, frozen=True, kw_only=True):
 
 
 def _encode(scan: Scan, access: EngineAccess) -> tuple[EngineRequest, ...]:
-    """Return the one request of a recognition."""
+    """Return the single request of a recognition."""
     content = scan.document
     request = post_json(
         f"{access.base_url}/v1/ocr",

@@ -1,4 +1,4 @@
-"""The one table of engines that recognize text: the codec of each name of `ocr.engine`."""
+"""The only table of engines that recognize text: the codec of each `ocr.engine` in routing.yaml."""
 
 from collections.abc import Mapping
 from typing import Final

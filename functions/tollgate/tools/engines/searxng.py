@@ -1,8 +1,8 @@
-"""SearXNG, an engine of one's own.
+"""SearXNG, a search engine that operators host themselves.
 
 https://docs.searxng.org/dev/search_api.html (2026-11-22): `GET /search` with `format=json`, which
-its settings have to allow: a format that they do not is 403. It knows no number of results, no
-domains and no place. A key is for a proxy before it, which reads a bearer token.
+the engine's settings have to allow, or it replies 403. The number of results, domains and places
+cannot be stated. A key is for a proxy in front of the engine, and is sent as a bearer token.
 """
 
 from typing import Final

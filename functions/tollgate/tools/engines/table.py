@@ -1,4 +1,4 @@
-"""The one table of search engines: the codec of each name of `engine` in routing.yaml."""
+"""The only table of search engines: the codec of each name of `engine` in routing.yaml."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,8 +1,9 @@
 """Tavily's search.
 
-https://docs.tavily.com/documentation/api-reference/endpoint/search (2026-11-22): `POST /search`,
-a bearer token, at most 20 results, 300 domains to include and 150 to exclude. `search_depth: basic`
-is one credit. Its `country` is one of a list of names in English, which no caller states.
+https://docs.tavily.com/documentation/api-reference/endpoint/search (2026-11-22): `POST /search`, a
+bearer token, at most 20 results, 300 domains to include and 150 to exclude. `search_depth: basic`
+costs one credit. `country` is not sent: it takes English names from a list, and callers state
+country codes.
 """
 
 from typing import Final

@@ -2,8 +2,8 @@
 
 https://docs.aws.amazon.com/textract/latest/dg/API_DetectDocumentText.html (2026-11-22): a picture
 of one page as base64 in `Document.Bytes`; `Blocks` of the type LINE have the text from top to
-bottom. The call that takes whole files is asynchronous and reads them from a bucket, so pages go
-one by one.
+bottom. The call for whole files is asynchronous and reads from a bucket, so pages are sent one by
+one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class _Reply(Struct, frozen=True, kw_only=True, rename="pascal"):
 
 
 def _encode(scan: Scan, access: EngineAccess) -> tuple[EngineRequest, ...]:
-    """Return a request for each page; RunFailure for a page that has no picture."""
+    """Return a request for each page; raise RunFailure for a page without a picture."""
     if missing := set(scan.pages) - scan.pictures.keys():
         raise RunFailure("unavailable", f"{len(missing)} pages have no picture to recognize")
     return tuple(
@@ -49,7 +49,7 @@ def _encode(scan: Scan, access: EngineAccess) -> tuple[EngineRequest, ...]:
 
 
 def _decode(bodies: Sequence[bytes], scan: Scan) -> Mapping[int, str]:
-    """Return the lines of each page."""
+    """Return the lines of each page, joined."""
     return {
         page: "\n".join(
             block.text

@@ -1,1 +1,1 @@
-"""Requests of tools: media and pages by URL, and calls of engines."""
+"""I/O of tools: fetching media and pages by URL, and calling engines."""

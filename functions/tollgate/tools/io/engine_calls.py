@@ -1,4 +1,4 @@
-"""Requests to engines of tools over the pool of connections to providers."""
+"""Requests to the engines of tools, over the connection pool for providers."""
 
 import asyncio
 from typing import Final
@@ -15,14 +15,14 @@ _TOO_MANY: Final = 429
 
 
 class PooledEngineCalls(Struct, frozen=True):
-    """Implements `tools.ports.base.EngineCalls`; no word of a reply that is an error leaves it."""
+    """Implements `tools.ports.base.EngineCalls`; the text of an error reply is never passed on."""
 
     pool: HttpPool
 
     async def exchange(
         self, engine: str, request: EngineRequest, *, bytes_max: int, timeout_s: float
     ) -> bytes:
-        """Return the whole body of a reply with status 200; RunFailure for any other outcome."""
+        """Return the body of a reply with status 200; raise RunFailure for any other outcome."""
         call = HttpCall(
             provider=engine,
             url=request.url,
@@ -34,12 +34,12 @@ class PooledEngineCalls(Struct, frozen=True):
         try:
             async with asyncio.timeout(timeout_s), self.pool.send(call) as reply:
                 if reply.headers.get("content-encoding", "identity").lower() != "identity":
-                    raise _failure("answered in another encoding than requested")
+                    raise _failure("replied in another encoding than requested")
                 body = bytearray()
                 while chunk := await reply.read():
                     body += chunk
                     if len(body) > bytes_max:
-                        raise _failure("answered with more than can be read")
+                        raise _failure("replied with more than can be read")
                 return bytes(body)
         except UpstreamRefused as refused:
             if refused.status == _TOO_MANY:
@@ -51,5 +51,5 @@ class PooledEngineCalls(Struct, frozen=True):
             raise _failure("cannot be reached") from failure
 
 
-def _failure(what: str, fault: RunFault = "unavailable") -> RunFailure:
-    return RunFailure(fault, f"the engine {what}")
+def _failure(problem: str, fault: RunFault = "unavailable") -> RunFailure:
+    return RunFailure(fault, f"the engine {problem}")

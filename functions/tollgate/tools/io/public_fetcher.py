@@ -1,4 +1,4 @@
-"""The fetcher of media and pages by URL, from public addresses only, with errors for callers."""
+"""Fetches media and pages by URL, from public addresses only, with errors for callers."""
 
 from typing import TYPE_CHECKING
 
@@ -10,14 +10,14 @@ from tollgate.http1.errors import ForbiddenUrl, HttpError, TimedOut, UnusableRep
 from tollgate.providers.ports.base import FetchedMedia
 
 if TYPE_CHECKING:
-    # Known to few processes: the fetcher is made at the start of each.
+    # Imported by few processes, while every process creates a fetcher at its start.
     from tollgate.tools.ports.base import FetchedPage, PageLimits
 
 
 class PublicFetcher:
     """Implements `providers.ports.base.MediaFetcher` and `tools.ports.base.PageFetcher`.
 
-    No error tells what answers where: a caller must not learn that of addresses inside.
+    Errors never describe what an address replied, so that callers cannot probe internal addresses.
     """
 
     def __init__(self, egress: Egress, limits: FetchLimits | None = None) -> None:
@@ -27,7 +27,7 @@ class PublicFetcher:
     async def fetch(
         self, url: str, *, field: str = "messages", bytes_max: int | None = None
     ) -> FetchedMedia:
-        """Fetch the whole body; RequestError for a URL that must not or cannot be fetched."""
+        """Return the media at a URL; raise RequestError if that must not or cannot be fetched."""
         limits = replace(self._limits, body_bytes_max=bytes_max or self._limits.body_bytes_max)
         try:
             found = await self._egress.fetch(url, limits)
@@ -38,8 +38,8 @@ class PublicFetcher:
         return FetchedMedia(content=found.content, claimed_type=found.claimed_type)
 
     async def fetch_page(self, url: str, limits: "PageLimits") -> "FetchedPage":
-        """Return the page behind a URL; RunFailure for one that must not or cannot be fetched."""
-        # Imported with the first page: most processes fetch none.
+        """Return the page at a URL; raise RunFailure if the URL must not or cannot be fetched."""
+        # Imported with the first page, because most processes fetch none.
         from tollgate.tools.ports.base import FetchedPage, RunFailure
 
         own = replace(self._limits, body_bytes_max=limits.bytes_max, total_s=limits.timeout_s)
@@ -50,11 +50,11 @@ class PublicFetcher:
         except UnusableReply as unusable:
             raise RunFailure("url_not_accessible", f"the address {unusable}") from unusable
         except TimedOut as late:
-            raise RunFailure("url_not_accessible", "the page did not come in time") from late
+            raise RunFailure("url_not_accessible", "the page did not arrive in time") from late
         except HttpError as failure:
             raise RunFailure("url_not_accessible", "the page could not be fetched") from failure
         return FetchedPage(url=found.url, content=found.content, claimed_type=found.claimed_type)
 
 
-def _refusal(what: str, field: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"A URL in {field} {what}.", param=field)
+def _refusal(problem: str, field: str) -> RequestError:
+    return RequestError(ErrorCode.INVALID_REQUEST, f"A URL in {field} {problem}.", param=field)

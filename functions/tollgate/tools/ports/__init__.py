@@ -1,1 +1,1 @@
-"""Protocols between rounds, the tools that run in them, and their I/O."""
+"""Protocols between generations, the tools that run in them, and the tools' I/O."""

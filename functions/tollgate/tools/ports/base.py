@@ -1,4 +1,4 @@
-"""The protocols between the rounds of a generation, the tools that run in them, and their I/O."""
+"""The protocols between generations, the tools that run in them, and the tools' I/O."""
 
 from collections.abc import Mapping
 from typing import Literal, Protocol
@@ -13,9 +13,9 @@ from tollgate.core.request import GenerationRequest, Tool
 from tollgate.core.server_tools import RunResult, ServerTool
 from tollgate.core.work.images import ImageRequest
 
-# The codes of failed runs that the model, the record and the caller are given. They are those of
-# Anthropic's two web tools (platform.claude.com/docs, "Web search tool" and "Web fetch tool",
-# 2026-11-22), so that a client of that format knows them.
+# The codes of failed runs, for the model, the record and the caller. They are those of Anthropic's
+# two web tools (platform.claude.com/docs, "Web search tool" and "Web fetch tool", 2026-11-22), so
+# that clients of that format know them.
 RunFault = Literal[
     "invalid_input",
     "max_uses_exceeded",
@@ -33,7 +33,7 @@ RunFault = Literal[
 class RunFailure(Exception):
     """Raised by a tool or its I/O for a run that failed; `words` are for the model.
 
-    The words name no key, no address of the operator's and nothing that an engine replied.
+    They contain no key, no address of the operator and nothing from an engine's reply.
     """
 
     def __init__(self, fault: RunFault, words: str) -> None:
@@ -43,7 +43,7 @@ class RunFailure(Exception):
 
 
 class EngineRequest(Struct, frozen=True, kw_only=True):
-    """A request to an engine, with its key among the headers; `url` is escaped already."""
+    """A request to an engine, with the key among the headers and the URL already escaped."""
 
     method: Literal["GET", "POST"]
     url: str
@@ -57,14 +57,14 @@ class EngineCalls(Protocol):
     async def exchange(
         self, engine: str, request: EngineRequest, *, bytes_max: int, timeout_s: float
     ) -> bytes:
-        """Return the whole body of a reply with status 200; RunFailure for any other outcome."""
+        """Return the body of a reply with status 200; raise RunFailure for any other outcome."""
 
 
 class FetchedPage(Struct, frozen=True, kw_only=True):
-    """The content behind a URL, after redirects."""
+    """The content at a URL, after redirects."""
 
     url: str
-    """The address that answered."""
+    """The address after redirects."""
     content: bytes
     claimed_type: str | None = None
 
@@ -73,7 +73,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     """The limits of one fetch."""
 
     domains: DomainRules
-    """Of the address and of every redirect."""
+    """Rules for the address and for every redirect."""
     bytes_max: int
     timeout_s: float
 
@@ -82,52 +82,52 @@ class PageFetcher(Protocol):
     """Fetches pages from public addresses only."""
 
     async def fetch_page(self, url: str, limits: PageLimits) -> FetchedPage:
-        """Return the page behind a URL; RunFailure for one that must not or cannot be fetched."""
+        """Return the page at a URL; raise RunFailure if the URL must not or cannot be fetched."""
 
 
 class Painted(Struct, frozen=True, kw_only=True):
-    """Pictures that a model made, and its fees."""
+    """Pictures that a model made, and the fees for them."""
 
     images: tuple[MadeImage, ...]
     fees: tuple[Fee, ...]
 
 
 class Painter(Protocol):
-    """Asks image models of the catalog."""
+    """Makes pictures with image models of the catalog."""
 
     def fees_max_nano_usd(self, work: ImageRequest, principal: Principal) -> int:
-        """Return the most that the work can cost; GatewayError if no model may do it."""
+        """Return the most that the work can cost; raise GatewayError if no model may do it."""
 
     async def paint(self, work: ImageRequest, principal: Principal, *, timeout_s: float) -> Painted:
-        """Return the pictures; RunFailure if no endpoint makes them in time."""
+        """Return the pictures; raise RunFailure if no endpoint makes them in time."""
 
 
 class ToolBound(Struct, frozen=True, kw_only=True):
-    """The most that one tool of a request can run, cost and say."""
+    """The maximum number of runs of one tool in a request, with their costs and result size."""
 
     engine: str
-    """The name of the engine that runs it, as routing.yaml has it."""
+    """Name of the engine that runs the tool, as in routing.yaml."""
     uses_max: int
     fees_nano_usd: int
-    """The fees of all its runs together."""
+    """Fees of all runs together."""
     result_tokens: int
-    """The tokens of the result of one run."""
+    """Tokens of the result of one run."""
 
 
 class RunReport(Struct, frozen=True, kw_only=True):
-    """The account of one run."""
+    """The result of one run, with its engine and fees."""
 
     result: RunResult
     engine: str
-    """The name of the engine that ran, as routing.yaml has it."""
+    """Name of the engine that ran, as in routing.yaml."""
     fees: tuple[Fee, ...] = ()
-    """The charges for the run: none if the engine was not reached."""
+    """Charges for the run; empty if the engine was not reached."""
     made: tuple[MadeImage, ...] = ()
-    """Pictures that the run made, which are a part of the answer."""
+    """Pictures that the run made, which become part of the reply."""
 
 
 class RequestTools(Protocol):
-    """The tools of one request, which remember the URLs that the request may fetch."""
+    """The tools of one request, which also keep the URLs that the request may fetch."""
 
     def declare(self, tool: ServerTool) -> Tool | None:
         """Return the tool as the model sees it; None if routing.yaml does not configure it."""
@@ -136,15 +136,15 @@ class RequestTools(Protocol):
         """Return the bound of a configured tool, by its request and by routing.yaml."""
 
     def native(self, tool: ServerTool) -> ServerTool | None:
-        """Return a tool with the limits within which a provider may run it; None if none may."""
+        """Return a tool with its limits for providers that run it; None if no provider may."""
 
     async def run(
         self, tool: ServerTool, arguments: Mapping[str, object], *, remaining_s: float
     ) -> RunReport:
-        """Run a tool once, within the time that is left.
+        """Run a tool once, within `remaining_s`.
 
-        An engine that fails is a result with an error; a tool that routing.yaml requires raises
-        UpstreamError in its place.
+        A failing engine makes a result with an error, unless routing.yaml requires the tool: then
+        the failure raises UpstreamError.
         """
 
 
@@ -154,4 +154,4 @@ class ServerTools(Protocol):
     def open(
         self, request: GenerationRequest, *, route: str | None, principal: Principal
     ) -> RequestTools:
-        """Return the tools of one request, which leads to models by a route or by none."""
+        """Return the tools of one request; `route` is the name of its route, if it uses one."""

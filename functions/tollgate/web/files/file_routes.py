@@ -1,4 +1,4 @@
-"""Files: uploaded, listed, downloaded and deleted by the keys of their workspace."""
+"""Routes of files: upload, list, download and delete, for the keys of a workspace."""
 
 import logging
 from typing import Annotated, Any, Final, Literal
@@ -60,9 +60,9 @@ def _add_upload(router: APIRouter, services: Services) -> None:
         openapi_extra={"requestBody": form_description()},
     )
     async def create_file(request: Request, principal: Caller) -> Response:
-        """Upload a file, as a form.
+        """Upload a file as a form.
 
-        With an Idempotency-Key the same upload is stored once within a day.
+        With an Idempotency-Key, a repeated upload within a day is stored only once.
         """
         files = _store(services)
         upload = read_upload(
@@ -87,33 +87,35 @@ def _add_announcement(router: APIRouter, services: Services) -> None:
 
     @router.post("/presigned")
     async def announce_file(
-        request: Request, asked: PresignedBody, principal: Caller
+        request: Request, announcement: PresignedBody, principal: Caller
     ) -> PresignedObject:
-        """Announce a file, and get the address to which its content is sent by PUT.
+        """Announce a file, and get the address to which to send its content by PUT.
 
-        The first look at the file checks its content. One that is not as announced is removed.
+        The content is checked when the file is first read: a file that differs from its
+        announcement is removed.
         """
         files = _store(services)
-        check_size(asked.bytes, files.caps.file_bytes_max, "bytes")
-        filename = clean_filename(asked.filename)
-        expires = asked.expires_after
+        check_size(announcement.bytes, files.caps.file_bytes_max, "bytes")
+        filename = clean_filename(announcement.filename)
+        expires = announcement.expires_after
         new = NewFile(
             workspace_id=principal.workspace_id,
             key_id=principal.key_id,
             member_id=principal.member_id,
             filename=filename,
-            purpose=asked.purpose,
-            media_type=asked.media_type or guess_media_type(filename),
+            purpose=announcement.purpose,
+            media_type=announcement.media_type or guess_media_type(filename),
             expires_after_s=expires.seconds if expires else None,
         )
-        announced = await files.announce(await services.with_expiry(new), asked.bytes)
+        announced = await files.announce(await services.with_expiry(new), announcement.bytes)
         if announced is None:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                "This host keeps files in a folder, to which nothing can be sent; use POST "
+                "This host stores files in a folder, which has no upload addresses; use POST "
                 "/v1/files.",
             )
-        # A host that takes contents itself has the address of this request.
+        # A host that receives content itself signs addresses without a host name: the request's is
+        # used.
         return PresignedObject.of(*announced, base_url=str(request.base_url))
 
 
@@ -132,7 +134,7 @@ def _add_list(router: APIRouter, services: Services) -> None:
     ) -> Response:
         """List the files of this workspace, by the time of their upload.
 
-        A page has at most 1,000 files, whatever the limit is.
+        A page has at most 1,000 files, even if `limit` is higher.
         """
         files = _store(services)
         page = await files.page(
@@ -164,7 +166,7 @@ def _add_file(router: APIRouter, services: Services) -> None:
 
     @router.delete("/{file_id}")
     async def delete_file(own: OwnThings, by: By, file_id: str) -> DeletedFile:
-        """Delete a file with its content."""
+        """Delete a file and its content."""
         files = _store(services)
         if not own.is_all:
             await _find(files, own, file_id)
@@ -191,7 +193,7 @@ def _add_file(router: APIRouter, services: Services) -> None:
 
 
 async def _find(files: FileStore, own: Own, file_id: str) -> StoredFile:
-    """Return a file that the caller reaches; raise RequestError(not_found) without one."""
+    """Return a file that the caller may reach; raise RequestError(not_found) if there is none."""
     file = await files.get(own.workspace_id, file_id)
     if file is None or not own.has_file(file):
         raise _not_found()
@@ -207,16 +209,16 @@ async def _create(services: Services, files: FileStore, upload: Upload) -> bytes
 async def _create_once(
     services: Services, files: FileStore, upload: Upload, claim: Claim
 ) -> tuple[bytes, dict[str, str]]:
-    """Store a file, or return the reply that is kept for the claim; and headers."""
+    """Store a file, or find the stored reply of the claim; return the reply and its headers."""
     answers = services.answers
     if answers is None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            "This deployment stores no answers, which Idempotency-Key needs.",
+            "Idempotency-Key needs stored replies, and this deployment stores none.",
         )
-    kept = await answers.claim(claim)
-    if kept is not None:
-        return kept, {_REPLAY_HEADER: "true"}
+    stored_reply = await answers.claim(claim)
+    if stored_reply is not None:
+        return stored_reply, {_REPLAY_HEADER: "true"}
     try:
         body = await _create(services, files, upload)
     except GatewayError:
@@ -225,8 +227,8 @@ async def _create_once(
     try:
         await answers.keep(claim, body)
     except GatewayError as failed:
-        # The file is stored, and its uploader shall know of it.
-        _log.warning("the reply to the claim %s is not kept: %s", claim.key_hash, failed)
+        # The file is stored, so its uploader has to learn of it even if the reply is not stored.
+        _log.warning("the reply to the claim %s is not stored: %s", claim.key_hash, failed)
     return body, {}
 
 
@@ -249,7 +251,7 @@ def _store(services: Services) -> FileStore:
 
 
 def _not_found() -> RequestError:
-    """Return the refusal of an id; it is the same for one that another workspace has."""
+    """Return the refusal of an unknown id, the same as for an id of another workspace."""
     return RequestError(
         ErrorCode.NOT_FOUND, "There is no such file in this workspace.", param=_PARAM
     )

@@ -1,4 +1,4 @@
-"""Bodies of the routes of files, as OpenAI's clients write and read them."""
+"""Bodies of the file routes, in the format of OpenAI's clients."""
 
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urljoin
@@ -25,39 +25,35 @@ class ExpiresAfter(BaseModel):
 
 
 class FileFields(BaseModel):
-    """The fields of a file to upload, beside its content."""
+    """The fields of an upload besides the file's content."""
 
     model_config = ConfigDict(extra="forbid")
 
     purpose: FilePurpose
-    expires_after: ExpiresAfter | None = Field(
-        None, description="without it a file is kept until it is deleted"
-    )
+    expires_after: ExpiresAfter | None = Field(None, description="default: that of the workspace")
 
 
 class PresignedBody(FileFields):
-    """A file whose content its uploader sends to the bucket."""
+    """A file whose content the uploader sends to the bucket."""
 
     filename: Annotated[str, Field(min_length=1, max_length=1_024)]
     bytes: Annotated[int, Field(ge=1)]
-    media_type: MediaType | None = Field(
-        None, description="by default that of the name's extension"
-    )
+    media_type: MediaType | None = Field(None, description="default: by the name's extension")
 
 
 class PresignedObject(BaseModel):
     """An address to which the content of a file is sent, with exactly these headers."""
 
-    id: str = Field(description="of the file, which is found once its content has arrived")
+    id: str = Field(description="id of the file, which exists once its content has arrived")
     object: Literal["file.presigned"] = "file.presigned"
     method: Literal["PUT"] = "PUT"
     url: str
     headers: dict[str, str]
-    expires_at: int = Field(description="Unix second from which the address takes nothing")
+    expires_at: int = Field(description="Unix second at which the address expires")
 
     @classmethod
     def of(cls, file: StoredFile, upload: SignedUpload, *, base_url: str) -> "PresignedObject":
-        """Build the object from an announced file; an address may lack its host."""
+        """Build the object from an announced file; `base_url` completes a relative address."""
         return cls(
             id=file.id,
             url=urljoin(base_url, upload.url),
@@ -67,7 +63,7 @@ class PresignedObject(BaseModel):
 
 
 class FileObject(BaseModel):
-    """A file, as OpenAI shows it."""
+    """A file in OpenAI's format."""
 
     id: str
     object: Literal["file"] = "file"
@@ -75,13 +71,13 @@ class FileObject(BaseModel):
     created_at: int = Field(description="Unix second")
     expires_at: int | None = Field(
         None,
-        description="Unix second; absent for a file that is kept until it is deleted",
+        description="Unix second; absent if the file never expires",
         exclude_if=lambda second: second is None,
     )
     filename: str
     purpose: FilePurpose
     status: Literal["processed"] = "processed"
-    media_type: str = Field(description="by the content; of texts, as it was stated")
+    media_type: str = Field(description="detected from the content; for text, the stated type")
 
     @classmethod
     def of(cls, file: StoredFile) -> "FileObject":

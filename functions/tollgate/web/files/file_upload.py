@@ -1,4 +1,4 @@
-"""Reads the form that uploads a file, and checks all of it but its room."""
+"""Reads the form that uploads a file, and checks all of it except the limits of the store."""
 
 import re
 from hashlib import sha256
@@ -21,7 +21,7 @@ _OBJECTS: Final = frozenset({"expires_after"})
 
 
 class Upload(Struct, frozen=True, kw_only=True):
-    """A file that a form has, checked but for its room."""
+    """A file from a form; whether it fits into the workspace's limits is still to be checked."""
 
     file: NewFile
     content: bytes
@@ -45,7 +45,7 @@ class Upload(Struct, frozen=True, kw_only=True):
 
 
 def read_upload(body: bytes, content_type: str, principal: Principal, *, bytes_max: int) -> Upload:
-    """Read a form; raise RequestError with the field at fault."""
+    """Return the file of a form; raise RequestError with the invalid field."""
     form = parse_form(body, content_type)
     fields = validate_texts(FileFields, form.values(objects=_OBJECTS))
     content = form.file("file")

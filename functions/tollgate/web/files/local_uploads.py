@@ -1,6 +1,6 @@
-"""The endpoint of a server without a bucket that takes contents by signed addresses.
+"""The endpoint that receives file contents at signed addresses, for servers without a bucket.
 
-It stands in for S3, so that it is no route of the API: a deployment has none.
+It stands in for S3, so it is not a route of the API, and deployments do not have it.
 """
 
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ from tollgate.web.http.request_id import RequestIds, request_id_of
 
 
 def local_uploads_app(uploads: SignedContents, limits: WebLimits, ids: IdSource) -> ASGIApp:
-    """Return the app that takes contents below `LOCAL_UPLOADS`, by PUT."""
+    """Return the app that receives contents below `LOCAL_UPLOADS`, by PUT."""
 
     async def receive(request: Request) -> Response:
         try:

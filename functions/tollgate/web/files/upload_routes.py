@@ -1,4 +1,4 @@
-"""Uploads: files that come in parts, for the keys of their workspace."""
+"""Routes of uploads: files sent in parts, for the keys of a workspace."""
 
 from typing import Final
 
@@ -22,39 +22,41 @@ from tollgate.web.services import Services
 _PATH: Final = "/v1/uploads"
 # https://platform.openai.com/docs/api-reference/uploads/add-part (2026-11-22)
 PART_BYTES_MAX: Final = 64 * 1024 * 1024
-# A form has boundaries and headers beside its part.
+# A form has boundaries and headers in addition to its part.
 PART_FORM_BYTES_MAX: Final = PART_BYTES_MAX + 64 * 1024
 
 
 def upload_routes(services: Services) -> APIRouter:
-    """Return the routes below `/v1/uploads`, but that of parts."""
+    """Return the routes below `/v1/uploads`, except the route of parts."""
     router = admitted_router(services, prefix=_PATH, tag="files")
 
     @router.post("")
-    async def create_upload(asked: UploadBody, principal: Caller) -> UploadObject:
-        """Begin the upload of a file in parts, which has an hour."""
+    async def create_upload(upload: UploadBody, principal: Caller) -> UploadObject:
+        """Begin the upload of a file in parts, which must be completed within an hour."""
         files, uploads = _stores(services)
-        check_size(asked.bytes, files.caps.file_bytes_max, "bytes")
-        expires = asked.expires_after
+        check_size(upload.bytes, files.caps.file_bytes_max, "bytes")
+        expires = upload.expires_after
         new = NewFile(
             workspace_id=principal.workspace_id,
             key_id=principal.key_id,
             member_id=principal.member_id,
-            filename=clean_filename(asked.filename),
-            purpose=asked.purpose,
-            media_type=asked.mime_type,
+            filename=clean_filename(upload.filename),
+            purpose=upload.purpose,
+            media_type=upload.mime_type,
             expires_after_s=expires.seconds if expires else None,
         )
-        return UploadObject.of(await uploads.create(await services.with_expiry(new), asked.bytes))
+        return UploadObject.of(await uploads.create(await services.with_expiry(new), upload.bytes))
 
     @router.post("/{upload_id}/complete")
     async def complete_upload(
-        asked: CompletionBody, own: OwnThings, upload_id: str
+        completion: CompletionBody, own: OwnThings, upload_id: str
     ) -> UploadObject:
-        """Join the parts in this order as the file, which is checked by its content."""
+        """Join the parts in this order into the file, whose content is then checked."""
         _, uploads = _stores(services)
         await _check_own(uploads, own, upload_id)
-        completed = await uploads.complete(own.workspace_id, upload_id, asked.part_ids, asked.md5)
+        completed = await uploads.complete(
+            own.workspace_id, upload_id, completion.part_ids, completion.md5
+        )
         if completed is None:
             raise _not_found()
         return UploadObject.of(completed)
@@ -73,14 +75,14 @@ def upload_routes(services: Services) -> APIRouter:
 
 
 def part_routes(services: Services) -> APIRouter:
-    """Return the route that takes parts, whose bodies are larger than those of any other."""
+    """Return the route that receives parts, which has a higher limit on bodies than others."""
     router = admitted_router(
         services, prefix=_PATH, tag="files", body_bytes_max=PART_FORM_BYTES_MAX
     )
 
     @router.post("/{upload_id}/parts", openapi_extra={"requestBody": part_form_description()})
     async def add_part(request: Request, own: OwnThings, upload_id: str) -> PartObject:
-        """Add a part of at most 64 MiB, as a form; parts may come side by side."""
+        """Add a part of at most 64 MiB, as a form; parts may be sent concurrently."""
         _, uploads = _stores(services)
         form = parse_form(await request.body(), request.headers.get("content-type", ""))
         content = form.file("data")
@@ -105,7 +107,7 @@ def _stores(services: Services) -> tuple[FileStore, UploadStore]:
 
 
 async def _check_own(uploads: UploadStore, own: Own, upload_id: str) -> None:
-    """Raise RequestError(not_found) for an upload that the caller does not reach."""
+    """Raise RequestError(not_found) for an upload that the caller may not reach."""
     if own.is_all:
         return
     file = await uploads.file(own.workspace_id, upload_id)
@@ -114,9 +116,9 @@ async def _check_own(uploads: UploadStore, own: Own, upload_id: str) -> None:
 
 
 def _not_found() -> RequestError:
-    """Return the refusal of an id; it is the same for one that another workspace has."""
+    """Return the refusal of an unknown id, the same as for an id of another workspace."""
     return RequestError(
         ErrorCode.NOT_FOUND,
-        "There is no such upload in this workspace that takes anything: uploads end after an hour.",
+        "There is no such open upload in this workspace; uploads expire after an hour.",
         param="upload_id",
     )

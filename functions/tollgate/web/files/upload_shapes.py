@@ -1,4 +1,4 @@
-"""Bodies of the routes of uploads in parts, as OpenAI's clients write and read them."""
+"""Bodies of the upload routes, in the format of OpenAI's clients."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,7 +9,7 @@ from tollgate.web.files.file_shapes import FileFields, FileObject, MediaType
 
 
 class UploadBody(FileFields):
-    """A file that comes in parts."""
+    """A file to upload in parts."""
 
     filename: Annotated[str, Field(min_length=1, max_length=1_024)]
     bytes: Annotated[int, Field(ge=1)]
@@ -17,7 +17,7 @@ class UploadBody(FileFields):
 
 
 class CompletionBody(BaseModel):
-    """The parts that make the content of a file, in order."""
+    """The parts that make up the content of a file, in order."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -25,22 +25,22 @@ class CompletionBody(BaseModel):
         list[Annotated[str, Field(max_length=64)]], Field(min_length=1, max_length=1_000)
     ]
     md5: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{32}$")] | None = Field(
-        None, description="of the whole content, hexadecimal"
+        None, description="MD5 of the whole content, hexadecimal"
     )
 
 
 class UploadObject(BaseModel):
-    """An upload in parts, as OpenAI shows it."""
+    """An upload in parts, in OpenAI's format."""
 
     id: str
     object: Literal["upload"] = "upload"
     bytes: int
     created_at: int = Field(description="Unix second")
-    expires_at: int = Field(description="Unix second from which it takes nothing")
+    expires_at: int = Field(description="Unix second at which the upload expires")
     filename: str
     purpose: FilePurpose
     status: Literal["pending", "completed", "cancelled"]
-    file: FileObject | None = Field(description="null until it is complete")
+    file: FileObject | None = Field(description="null until the upload is completed")
 
     @classmethod
     def of(cls, upload: PartialUpload) -> "UploadObject":
@@ -68,7 +68,7 @@ class PartObject(BaseModel):
 
 
 def part_form_description() -> dict[str, Any]:
-    """Return OpenAPI's description of the form that has a part."""
+    """Return OpenAPI's description of the form with a part."""
     data = {"type": "string", "format": "binary"}
     schema = {"type": "object", "properties": {"data": data}, "required": ["data"]}
     return {"required": True, "content": {"multipart/form-data": {"schema": schema}}}

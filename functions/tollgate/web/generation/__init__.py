@@ -1,1 +1,1 @@
-"""Metered requests: entrance, labels, idempotency, and counts of tokens."""
+"""Metered requests: entrance, labels, idempotency and token counts."""

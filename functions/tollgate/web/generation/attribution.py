@@ -1,6 +1,6 @@
-"""Labels that a caller states about itself, as routing.yaml reads them from a request.
+"""Labels that a caller states about itself, read from requests as routing.yaml configures.
 
-Imported with the first request of a catalog that has such labels.
+Imported with the first request under a catalog that reads such labels.
 """
 
 import re
@@ -11,14 +11,14 @@ import pydantic_core
 
 from tollgate.ingress.base import ParsedWork
 
-# A label is part of a stored key: it has no `#`, and no spelling of an unset one.
+# A label is part of a stored key: it contains no `#`, and cannot look like an unset label.
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+=-]{0,63}")
 
 
 def find_stated_labels(
     sources: Mapping[str, str], headers: Mapping[str, str], parsed: ParsedWork
 ) -> dict[str, str]:
-    """Return the labels that a request states; one that is no plain short text is left out."""
+    """Return the labels that a request states; labels that are not plain short text are skipped."""
     return {
         name: label
         for name, source in sources.items()
@@ -38,7 +38,7 @@ def _find(source: str, headers: Mapping[str, str], parsed: ParsedWork) -> str | 
 
 
 def _metadata(parsed: ParsedWork) -> Iterator[Mapping[str, Any]]:
-    """Yield what a body says about its caller: metadata of each kind, and JSON in the user's id."""
+    """Yield what a body says about its caller: all metadata, and JSON in the user's id."""
     yield parsed.request.metadata
     yield parsed.client_metadata
     user = parsed.request.user or ""

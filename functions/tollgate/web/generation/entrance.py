@@ -1,6 +1,6 @@
-"""The endpoint of a client format, and the way of a request to its body.
+"""The base of metered endpoints, and the steps from a request to its authenticated body.
 
-Both are the same for answers and for counts of tokens.
+Generations and token counts share both.
 """
 
 from abc import ABC, abstractmethod
@@ -26,19 +26,19 @@ from tollgate.web.http.reply import AsgiReply, read_body
 
 
 class Entered(Struct, frozen=True, kw_only=True):
-    """A request whose caller is known."""
+    """A request with its authenticated caller."""
 
     headers: Mapping[str, str]
-    """By names in lower case, as ASGI has them; of a name that is repeated the first value."""
+    """Headers by name in lower case; of a repeated header, the first value."""
     principal: Principal
     gateway: Gateway
     body: bytes
 
 
 class Entrance:
-    """Admits the requests of one client format.
+    """Authenticates the requests of one client format and reads their bodies.
 
-    `responses` has the stored responses of a format whose requests may name them, None for others.
+    `responses` has the stored responses, for a format whose requests may name one; otherwise None.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Entrance:
 
     async def enter(self, scope: Scope, receive: Receive) -> Entered:
         """Begin the trace, authenticate, and then read the body."""
-        # Read once: each look at Starlette's `Headers` goes through all of them.
+        # Decoded once, because each look-up in Starlette's `Headers` searches all of them.
         headers = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in reversed(scope["headers"])
@@ -72,11 +72,11 @@ class Entrance:
         return Entered(headers=headers, principal=principal, gateway=gateway, body=body)
 
     async def parse_stored(self, entered: Entered) -> ParsedCall | None:
-        """Return the request with the stored turns that it takes; None if its key stores none."""
+        """Return the request with the stored turns that it names; None if its key stores none."""
         days = entered.principal.response_days
         if self.responses is None or days is None:
             return None
-        # Imported with its first request: most deployments start without it.
+        # Imported here because most deployments never store responses.
         from tollgate.web.records.response_storage import parse_with_turns
 
         return await parse_with_turns(
@@ -111,4 +111,4 @@ class FormatEndpoint(ABC):
 
     @abstractmethod
     async def _serve(self, scope: Scope, receive: Receive, reply: AsgiReply) -> None:
-        """Answer one request, each failure in the format's envelope."""
+        """Reply to one request, with failures in the format's envelope."""

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: the same request is generated, and billed, once."""
+"""`Idempotency-Key`: a repeated request is generated, and billed, once."""
 
 import logging
 from collections.abc import Mapping
@@ -52,11 +52,11 @@ async def generate_once(
     reply: ReplyWriter,
     ingress: Ingress,
 ) -> None:
-    """Replay the stored answer of this claim, or generate the answer and store it."""
-    kept = await answers.claim(claim)
-    if kept is not None:
+    """Replay the stored reply of this claim, or generate the reply and store it."""
+    stored_reply = await answers.claim(claim)
+    if stored_reply is not None:
         await replay(
-            _decode(kept, claim),
+            _decode(stored_reply, claim),
             gateway,
             reply,
             ingress,
@@ -71,16 +71,16 @@ async def generate_once(
         await keeping.release()
 
 
-def _decode(kept: bytes, claim: Claim) -> KeptAnswer:
-    """Decode a stored answer.
+def _decode(stored_reply: bytes, claim: Claim) -> KeptAnswer:
+    """Decode a stored reply.
 
     A corrupt one raises RequestError: generating again would bill the same request twice.
     """
     try:
-        return KeptAnswer.from_bytes(kept)
+        return KeptAnswer.from_bytes(stored_reply)
     except ValueError as corrupt:
-        _log.error("the stored answer of claim %s is corrupt: %s", claim.key_hash, corrupt)
+        _log.error("the stored reply of claim %s is corrupt: %s", claim.key_hash, corrupt)
         raise RequestError(
             ErrorCode.IDEMPOTENCY_CONFLICT,
-            "The stored answer of this Idempotency-Key is corrupt; use a new key.",
+            "The stored reply of this Idempotency-Key is corrupt; use a new key.",
         ) from corrupt

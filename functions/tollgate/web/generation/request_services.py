@@ -17,7 +17,7 @@ class RequestServices(Struct, frozen=True, kw_only=True):
 
     keys: KeyDirectory
     ingresses: Mapping[str, Ingress]
-    """Of every row of `ingress.formats`, by its name."""
+    """The ingress of each row of `ingress.formats`, by name."""
     clock: Clock
     ids: IdSource
     journal: Journal
@@ -27,7 +27,7 @@ class Gateways(Protocol):
     """Source of the gateway that serves a key."""
 
     async def for_key(self, key_id: str) -> Gateway:
-        """Return the gateway that serves a request of this key from its start to its end."""
+        """Return the gateway that serves a request of this key from start to end."""
 
     async def finish_loading(self) -> None:
-        """Wait until background loads have ended. Called after each reply."""
+        """Wait until background loads have ended; called after each reply."""

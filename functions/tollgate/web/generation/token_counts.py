@@ -1,6 +1,6 @@
 """An ASGI endpoint that counts the tokens of a prompt, in one client format.
 
-Imported with the first request that is counted.
+Imported with the first request for a count.
 """
 
 from starlette.types import Receive, Scope
@@ -16,11 +16,11 @@ from tollgate.web.http.request_id import request_id_of
 
 
 class CountEndpoint(FormatEndpoint):
-    """Authenticates, parses and counts; holds and records nothing."""
+    """Authenticates, parses and counts; nothing is held or recorded."""
 
     def __init__(self, format_: IngressFormat, entrance: Entrance) -> None:
         if format_.counting is None:
-            raise ValueError(f"the format {format_.name} counts no tokens")
+            raise ValueError(f"the format {format_.name} does not count tokens")
         super().__init__(format_, entrance)
         self._counting = format_.counting
         self._pace = CountPace(entrance.services.clock)

@@ -51,18 +51,18 @@ _EXPOSED_HEADERS: Final = (
 
 
 class WebLimits(Struct, frozen=True, kw_only=True):
-    """Limits that the host sets."""
+    """Limits that the host configures."""
 
-    # Origins whose pages may call the api from a browser.
     allowed_origins: Sequence[str] = ("*",)
-    # Of metered routes.
+    """Origins whose pages may call the api from a browser."""
     body_bytes_max: int = 50_000_000
-    # Seconds from the start of a request to the end of its stream: Lambda's 15 minutes, less 15 s.
+    """Maximum size of a body, on metered routes."""
     stream_total_s: float = 885.0
+    """Seconds from the start of a request to the end of its stream: Lambda's 900 less 15."""
 
 
 class Cors(CORSMiddleware):
-    """Answers preflights, and an OPTIONS of anyone else with the methods of its path."""
+    """Handles preflights; replies to any other OPTIONS request with the methods of its path."""
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,12 +73,13 @@ class Cors(CORSMiddleware):
         elif any(name == b"origin" for name, _ in scope["headers"]):
             await super().__call__(scope, receive, send)
         else:
-            # Most requests come from no page: they take the shorter way to the same reply.
+            # Most requests come from no web page: skipping Starlette's middleware is faster, with
+            # the same reply.
             await self.app(scope, receive, _varying(send))
 
 
 def _varying(send: Send) -> Send:
-    """Return a `send` that says that a page would get other headers."""
+    """Return a `send` that adds `vary: Origin`, since requests with an origin get other headers."""
 
     async def send_varying(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -94,7 +95,7 @@ def _varying(send: Send) -> Send:
 
 
 def _allowing(send: Send) -> Send:
-    """Return a `send` that makes a 405, which names the methods in `allow`, a 204."""
+    """Return a `send` that turns a 405, whose `allow` header names the methods, into a 204."""
     turned = False
 
     async def send_allowed(message: Message) -> None:
@@ -102,8 +103,8 @@ def _allowing(send: Send) -> Send:
         if message["type"] == "http.response.start" and message["status"] == 405:
             turned = True
             headers = MutableHeaders(raw=list(message["headers"]))
-            for of_the_body in ("content-length", "content-type"):
-                del headers[of_the_body]
+            for body_header in ("content-length", "content-type"):
+                del headers[body_header]
             message = {**message, "status": 204, "headers": headers.raw}
         elif turned:
             message = {**message, "body": b""}
@@ -113,7 +114,7 @@ def _allowing(send: Send) -> Send:
 
 
 def cors(limits: WebLimits) -> Middleware:
-    """Return the middleware that answers preflights and adds CORS headers to replies."""
+    """Return the middleware that handles preflights and adds CORS headers to replies."""
     return Middleware(
         Cors,
         allow_origins=list(limits.allowed_origins),

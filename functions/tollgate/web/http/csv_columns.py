@@ -1,4 +1,4 @@
-"""The columns of a CSV table: the fields of its JSON object that fit into one cell."""
+"""The columns of a CSV table: those fields of a JSON object that fit into one cell."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,9 +14,9 @@ _PLAIN = (str, int, Decimal, datetime, NoneType)
 
 @cache
 def csv_columns(shape: type[BaseModel]) -> tuple[str, ...]:
-    """Return the names of a JSON object's fields that one cell can hold, in their order.
+    """Return the names of a JSON object's fields that fit into one cell, in order.
 
-    Objects, and lists of objects, are in the JSON alone.
+    Objects and lists of objects are left out of the CSV.
     """
     return tuple(name for name, field in shape.model_fields.items() if _fits(field.annotation))
 
@@ -27,7 +27,7 @@ def csv_cells(shape: BaseModel) -> Mapping[str, str]:
 
 
 def cell_text(value: object) -> str:
-    """Return a value as one cell: exact decimals, ISO times, `name=value` joined by semicolons."""
+    """Return the text of a cell: exact decimals, ISO times, `name=value` joined by semicolons."""
     match value:
         case None:
             return ""
@@ -39,7 +39,7 @@ def cell_text(value: object) -> str:
         case datetime():
             return value.isoformat().replace("+00:00", "Z")
         case Mapping():
-            return ";".join(f"{name}={cell_text(it)}" for name, it in sorted(value.items()))
+            return ";".join(f"{name}={cell_text(item)}" for name, item in sorted(value.items()))
         case list():
             return ";".join(map(cell_text, value))
         case _:
@@ -47,7 +47,7 @@ def cell_text(value: object) -> str:
 
 
 def _fits(annotation: Any) -> bool:
-    """Return whether the values of a type fit into one cell."""
+    """Return whether values of a type fit into one cell."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return True

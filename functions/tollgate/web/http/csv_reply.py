@@ -1,4 +1,4 @@
-"""Replies as CSV tables, requested by `Accept: text/csv` or by `?format=csv`."""
+"""Replies as CSV tables, requested by `Accept: text/csv` or `?format=csv`."""
 
 import csv
 import io

@@ -12,7 +12,7 @@ from tollgate.web.http.request_id import request_id_of
 
 
 class ErrorBoundary:
-    """Answers the errors that no route has handled; it reads no body."""
+    """Replies to errors that no route has handled; never reads a body."""
 
     def __init__(self, app: ASGIApp, *, journal: Journal) -> None:
         self._app = app
@@ -50,12 +50,13 @@ class ErrorBoundary:
 
 
 def _as_json(scope: Scope) -> Scope:
-    """Return the scope with `content-type: application/json`, unless the client sent parts.
+    """Return the scope with `content-type: application/json`, unless the client sent a multipart
+    form.
 
-    A request to explain and a file may be forms of parts, which state their boundary. Every other
-    body is JSON, but `curl -d` declares a form without parts and some clients declare nothing.
-    Ignoring the type does not expose the api to forged cross-site requests: a key is sent as a
-    header, never as a cookie.
+    Explanations and file uploads accept multipart forms, which state their boundary. Every other
+    body is JSON, even though `curl -d` declares a form and some clients declare nothing. Ignoring
+    the type does not expose the api to cross-site request forgery, because a key is sent as a
+    header and never as a cookie.
     """
     if is_form(dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")):
         return scope

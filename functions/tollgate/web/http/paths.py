@@ -14,32 +14,32 @@ METERED_PATHS: Final = frozenset(
     {*(each.path for each in FORMATS), *(each.alias.path for each in FORMATS if each.alias)}
 )
 COUNTING_PATHS: Final = frozenset(each.counting.path for each in FORMATS if each.counting)
-# The paths of the streaming function, which has the keys of providers; the buffered function serves
-# all others.
+# Paths of the streaming function, which has the keys of providers; the buffered function serves all
+# others.
 STREAMING_PATHS: Final = METERED_PATHS | COUNTING_PATHS
 METERED_METHODS: Final = ("OPTIONS", "POST")
-# Routes of OpenAI's, beside those of stored responses by their ids.
+# Paths of OpenAI's API below stored responses that are not served.
 UNSERVED: Final = frozenset({f"{RESPONSES.path}/compact"})
 _MOUNT: Final = "/api"
 _SENT_PATH: Final = "tollgate.sent_path"
 
 _PROVIDER: Final = "use the provider's own API"
-# What to use in place of formats that other gateways and OpenAI have, by the path's first segment.
+# What to use instead of formats of OpenAI and other gateways, by the first segment of the path.
 _INSTEAD: Final[Mapping[str, str]] = {
     "audio": _PROVIDER,
     "images": _PROVIDER,
-    "responses": "responses are not compacted; use POST /responses with the whole conversation in "
-    "`input`",
+    "responses": "responses cannot be compacted; use POST /responses with the whole conversation "
+    "in `input`",
 }
 _SLASHES: Final = re.compile("/{2,}")
-# A client that adds the version to a base URL that has it.
+# Some clients add the version to a base URL that already has it.
 _VERSION_AGAIN: Final = re.compile(r"(?<=^/v1)(/api)?/v1(?=/)")
 
 
 class CanonicalPath:
     """Lets `/api/v1/…`, `/v1/…` and trailing or doubled slashes reach the same route.
 
-    The execute-api URL carries the stage `api`, which API Gateway strips; other hosts do not.
+    The execute-api URL contains the stage `api`, which API Gateway strips; other hosts do not.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -55,7 +55,7 @@ class CanonicalPath:
 
 
 class HeadAsGet:
-    """Answers HEAD as GET without its body: routes declare GET alone."""
+    """Answers HEAD like GET but without the body, since routes declare GET only."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -81,17 +81,17 @@ def has_slash_at_end(scope: Scope) -> bool:
 def no_route(method: str, path: str) -> RequestError:
     """Return the not_found error of an unknown path, with a hint.
 
-    A path outside /v1/ mostly means that a client's base URL lacks its version, one with two that
-    the client adds its own.
+    Outside /v1/, usually the client's base URL lacks the version; with two versions, the client
+    adds another one.
     """
-    hint = f"GET {OPENAPI} lists what there is"
+    hint = f"GET {OPENAPI} lists all routes"
     once = _VERSION_AGAIN.sub("", path)
     if not path.startswith("/v1/"):
         hint = f"a client's base URL ends in /api/v1, and {hint}"
     elif path not in STREAMING_PATHS and (instead := _INSTEAD.get(once.split("/")[2])):
         hint = instead
     elif once != path:
-        hint = f"the path has its version twice, and {hint}"
+        hint = f"the path has the version twice, and {hint}"
     return RequestError(ErrorCode.NOT_FOUND, f"There is no {method} {path}; {hint}.")
 
 
@@ -102,13 +102,13 @@ def wrong_function(path: str) -> RequestError:
     """
     return RequestError(
         ErrorCode.NOT_FOUND,
-        f"POST {path} is served under this spelling alone, without doubled slashes; a client's base"
+        f"POST {path} is served only without doubled or trailing slashes; a client's base"
         " URL ends in /api/v1, without a slash.",
     )
 
 
 def canonical_path(path: str) -> str:
-    """Return a path as its route declares it: without `/api`, slashes single, none at the end."""
+    """Return a path as its route declares it: without `/api`, doubled or trailing slashes."""
     path = _SLASHES.sub("/", path)
     if path.startswith(f"{_MOUNT}/"):
         path = path.removeprefix(_MOUNT)

@@ -9,11 +9,11 @@ from tollgate.engine.replies.sink import ClientGone
 
 
 class AsgiReply:
-    """An ASGI reply that the engine starts once it knows the status."""
+    """An ASGI reply that the engine starts as soon as the status is known."""
 
     def __init__(self, send: Send, *, id_header: str | None = None) -> None:
         self._send_message = send
-        # A second name under which the reply carries its `x-request-id`.
+        # Name of a second header that repeats `x-request-id`.
         self._id_header = id_header
         self.started = False
 
@@ -34,7 +34,7 @@ class AsgiReply:
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def abort(self) -> None:
-        """Send no end: a server closes the connection of a body that its application left."""
+        """Send no end: servers close the connection if an application leaves a body incomplete."""
 
     async def _send(self, message: Message) -> None:
         try:
@@ -69,6 +69,6 @@ async def read_body(receive: Receive, bytes_max: int) -> bytes:
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Return when the client has left."""
+    """Wait until the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -10,7 +10,7 @@ Hook = Callable[[], Awaitable[None]]
 class RequestHooks:
     """Runs hooks around each request.
 
-    The `after` hooks begin when the last byte has left, so that no client waits for them.
+    The `after` hooks begin when the last byte has been sent, so that no client waits for them.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The request id in each reply."""
+"""The request id of each reply."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,26 +15,26 @@ _SCOPE_KEY: Final = "tollgate.request_id"
 
 
 def request_id_of(scope: Scope) -> str:
-    """Return the id that `RequestIds` gave this request."""
+    """Return the id that `RequestIds` assigned to this request."""
     request_id: str = scope[_SCOPE_KEY]
     return request_id
 
 
 def client_request_id(headers: Mapping[str, str]) -> str | None:
-    """Return the caller's own `x-request-id`, or None if it is too long or not printable ASCII."""
+    """Return the caller's own `x-request-id`; None if it is too long or not printable ASCII."""
     return _printable(headers.get(_REQUEST_ID))
 
 
-def _printable(given: str | None) -> str | None:
-    if given and len(given) <= _CLIENT_REQUEST_ID_LENGTH_MAX and given.isascii():
-        return given if given.isprintable() else None
+def _printable(value: str | None) -> str | None:
+    if value and len(value) <= _CLIENT_REQUEST_ID_LENGTH_MAX and value.isascii():
+        return value if value.isprintable() else None
     return None
 
 
 class RequestIds:
-    """Gives each request an id before any other middleware, and adds it to the reply.
+    """Assigns each request an id before any other middleware, and adds the id to the reply.
 
-    A reply that already has the header keeps its own value.
+    A reply that already has the header keeps its value.
     """
 
     def __init__(self, app: ASGIApp, *, ids: IdSource) -> None:
@@ -46,12 +46,12 @@ class RequestIds:
             await self._app(scope, receive, send)
             return
         request_id = self._ids.new_id()
-        given = next((value for name, value in scope["headers"] if name == _RAW_REQUEST_ID), None)
-        client_id = None if given is None else _printable(given.decode("latin-1"))
+        sent_id = next((value for name, value in scope["headers"] if name == _RAW_REQUEST_ID), None)
+        client_id = None if sent_id is None else _printable(sent_id.decode("latin-1"))
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                # Without Starlette's headers, which are searched as texts for each look.
+                # Starlette's headers are avoided, since each look-up searches all of them as text.
                 headers = [*message["headers"]]
                 if not any(name == _RAW_REQUEST_ID for name, _ in headers):
                     headers.append((_RAW_REQUEST_ID, request_id.encode()))

@@ -1,4 +1,4 @@
-"""Decide which keys a caller may make and change: none above its own rights."""
+"""Checks which keys a caller may create and change: none with more rights than its own."""
 
 from msgspec.structs import replace
 
@@ -13,41 +13,41 @@ from tollgate.web.own import Own
 
 
 def check_new_key(new: NewKey, principal: Principal, own: Own) -> NewKey:
-    """Return a key as its caller may make it; a member's own key is that member's.
+    """Return a new key as its caller may create it; a member's new key belongs to that member.
 
     Raises AccessError for a role or a setting that the caller may not give, and RequestError for a
-    name that sessions have.
+    name that is reserved for session keys.
     """
     if new.role not in GIVEN_KEYS.get(principal.role, ()):
-        raise _denied(f"A {principal.role} makes no key of the role {new.role}.", "role")
+        raise _denied(f"A {principal.role} may not create keys of role {new.role}.", "role")
     refuse_session_name(new.label)
     if own.is_all:
         return new
     if new.member_id not in (None, own.member_id):
-        raise _denied("You make keys of your own only.", "member_id")
+        raise _denied("You may only create keys of your own.", "member_id")
     if new.team_id not in (None, own.team_id):
-        raise _denied("Your keys belong to your own team, or to none.", "team_id")
+        raise _denied("Your keys may only belong to your own team, or to none.", "team_id")
     if new.tier is not None:
-        raise _denied("An administrator gives tiers.", "tier")
-    # What a key without a team spends counts for the team that its label names.
-    for name, mine in ((TEAM_LABEL, own.team_id), (MEMBER_LABEL, own.member_id)):
-        if new.labels.get(name) not in (None, mine):
-            raise _denied(f"The label {name} of your keys is your own {name}.", f"labels.{name}")
+        raise _denied("Only an administrator may set a tier.", "tier")
+    # The spending of a key without a team counts for the team that its label names.
+    for name, own_value in ((TEAM_LABEL, own.team_id), (MEMBER_LABEL, own.member_id)):
+        if new.labels.get(name) not in (None, own_value):
+            raise _denied(f"The label {name} of your keys must be your {name}.", f"labels.{name}")
     return replace(new, member_id=own.member_id)
 
 
 def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySettings:
-    """Return the new settings of a key; raise unless the caller may change it so.
+    """Return the new settings of a key; raise unless the caller may change the key in this way.
 
-    Members rename and disable their own keys, which an administrator limits and enables.
+    Members may rename and disable their own keys; administrators set limits and re-enable keys.
     """
     if is_session_key(old) and (
         replace(new, disabled=old.disabled, limits_nano_usd=old.limits_nano_usd) != old
     ):
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            "The key of a member's sessions is disabled, enabled and limited, and not changed "
-            "otherwise: change the member.",
+            "The key of a member's sessions can only be disabled, enabled and limited; for "
+            "other changes, change the member.",
             param="key_id",
         )
     if new.label != old.label:
@@ -55,11 +55,14 @@ def check_key_change(old: KeySettings, new: KeySettings, own: Own) -> KeySetting
     if own.is_all:
         return new
     if is_session_key(old):
-        # Disabled by its own session, which nobody but an administrator could enable again.
-        raise _denied("Sign out to end a session; an administrator disables its key.", "key_id")
+        # A member could disable the key by a session of it, and then only an administrator could
+        # enable it.
+        raise _denied(
+            "Sign out to end a session; only administrators may disable its key.", "key_id"
+        )
     rest = replace(new, **{name: getattr(old, name) for name in OWN_KEY_SETTINGS})
     if rest != old or (old.disabled and not new.disabled):
-        raise _denied("Members rename and disable their own keys; ask an administrator.", None)
+        raise _denied("Members may only rename or disable their keys; ask an administrator.", None)
     return new
 
 
@@ -69,11 +72,11 @@ def is_session_key(key: KeySettings) -> bool:
 
 
 def refuse_session_name(name: str) -> None:
-    """Raise RequestError for a name that only the keys of sessions have."""
+    """Raise RequestError for a name that is reserved for session keys."""
     if name.startswith(SESSION_KEY_PREFIX):
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"name: {SESSION_KEY_PREFIX} begins the names of the keys of sessions.",
+            f"name: {SESSION_KEY_PREFIX} is reserved for the keys of sessions.",
             param="name",
         )
 

@@ -1,4 +1,4 @@
-"""Keys: administered with a management key; each key may look at itself."""
+"""Routes of keys: administration, and what a key may see of itself."""
 
 from asyncio import gather
 from collections.abc import Awaitable, Callable
@@ -44,9 +44,9 @@ def key_routes(services: Services) -> APIRouter:
 
     @router.get("/key")
     async def show_own_key(principal: Caller) -> OwnKeyReply:
-        """Show the key of this request, with what it has spent and may still spend.
+        """Show the key of this request, with its spending and remaining limits.
 
-        `levels` are its member and its team, whose limits count too.
+        `levels` are the key's member and team, whose limits count as well.
         """
         return await _show_own(services, principal)
 
@@ -54,7 +54,7 @@ def key_routes(services: Services) -> APIRouter:
     async def create_key(
         principal: Caller, own: OwnThings, by: By, body: NewKeyBody
     ) -> NewKeyReply:
-        """Create a key; its secret is in this reply and nowhere else."""
+        """Create a key; only this reply contains the secret."""
         new = body.new_key(principal.workspace_id, await services.key_tiers())
         return await _create(services, check_new_key(new, principal, own), by)
 
@@ -62,7 +62,7 @@ def key_routes(services: Services) -> APIRouter:
     async def list_keys(own: OwnThings, wanted: Annotated[KeysQuery, Query()]) -> KeysReply:
         """List the keys of the workspace, oldest first.
 
-        A page may have fewer keys than its limit, or none, and still a next one.
+        A page may have fewer keys than its limit, even none, while there is a next page.
         """
         return await _list(services.keys, own, wanted)
 
@@ -74,7 +74,7 @@ def key_routes(services: Services) -> APIRouter:
 
     @router.patch("/keys/{key_id}")
     async def change_key(own: OwnThings, by: By, key_id: str, body: KeyChangeBody) -> KeyReply:
-        """Change a key; one that is disabled is refused everywhere within five seconds."""
+        """Change a key; a disabled key is refused everywhere within five seconds."""
         return await _change(services, own, key_id, body, by=by)
 
     _add_ends(router, services)
@@ -82,16 +82,16 @@ def key_routes(services: Services) -> APIRouter:
 
 
 def _add_ends(router: APIRouter, services: Services) -> None:
-    """Add the routes that end a secret, and a key."""
+    """Add the routes that replace a secret and delete a key."""
 
     @router.post("/keys/{key_id}/rotate")
     async def rotate_key(own: OwnThings, by: By, key_id: str, body: RotationBody) -> NewKeyReply:
-        """Give a key a new secret; limits, spending and id stay."""
+        """Give a key a new secret; limits, spending and id stay the same."""
         key = await _find(services.keys, own, key_id)
         if is_session_key(key):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                "The secrets of a member's sessions come from signing in.",
+                "The secrets of a member's sessions are created by signing in.",
                 param="key_id",
             )
         created = await services.keys.rotate(own.workspace_id, key_id, grace_s=body.grace_s, by=by)
@@ -103,7 +103,7 @@ def _add_ends(router: APIRouter, services: Services) -> None:
     async def delete_key(
         own: OwnThings, by: By, key_id: str, response: Response
     ) -> DeletedKeyReply:
-        """Refuse a key for good; 202 while a request of it runs: ask again until it is 200."""
+        """Refuse a key for good; 202 while a request of the key is running: repeat until 200."""
         if not own.is_all:
             await _find(services.keys, own, key_id)
         deleted = await services.keys.delete(own.workspace_id, key_id, by=by)
@@ -115,7 +115,7 @@ def _add_ends(router: APIRouter, services: Services) -> None:
 
 
 def workspace_key_routes(services: Services) -> APIRouter:
-    """Return the routes by which the operator reaches the keys of every workspace."""
+    """Return the routes by which the operator administers the keys of every workspace."""
     router = admitted_router(services, prefix="/v1", tag="workspaces")
 
     @router.post("/workspaces/{workspace_id}/keys", status_code=201)
@@ -138,7 +138,7 @@ def workspace_key_routes(services: Services) -> APIRouter:
     async def change_workspace_key(
         by: By, workspace_id: str, key_id: str, body: KeyChangeBody
     ) -> KeyReply:
-        """Change or disable a key of a workspace, as its own management keys may."""
+        """Change or disable a key of a workspace, as the workspace's management keys may."""
         await services.find_workspace(workspace_id)
         return await _change(services, Own(workspace_id=workspace_id), key_id, body, by=by)
 

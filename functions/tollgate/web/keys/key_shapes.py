@@ -1,4 +1,4 @@
-"""The bodies of the key routes; OpenRouter's names where it has them."""
+"""Bodies of the key routes, with OpenRouter's field names where OpenRouter has them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -40,30 +40,31 @@ def _take_settings(model: type[_Model]) -> type[_Model]:
     """Add every plain setting to a request body; a setting that is left out, or null, is None."""
     fields: dict[str, Any] = {
         name: (
-            (it.offer.accepted or it.type) | None,
+            (setting.offer.accepted or setting.type) | None,
             Field(
                 None,
-                ge=it.offer.lowest,
-                le=it.offer.highest,
-                max_length=it.offer.length_max,
-                description=it.offer.text,
+                ge=setting.offer.lowest,
+                le=setting.offer.highest,
+                max_length=setting.offer.length_max,
+                description=setting.offer.text,
             ),
         )
-        for name, it in PLAIN_SETTINGS.items()
+        for name, setting in PLAIN_SETTINGS.items()
     }
     return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
 
 
 def _show_settings(model: type[_Model]) -> type[_Model]:
-    """Add every plain setting to a reply, where none is left out."""
+    """Add every plain setting to a reply, where all settings are present."""
     fields: dict[str, Any] = {
-        name: (it.type, Field(description=it.offer.text)) for name, it in PLAIN_SETTINGS.items()
+        name: (setting.type, Field(description=setting.offer.text))
+        for name, setting in PLAIN_SETTINGS.items()
     }
     return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **fields)
 
 
 class Limits(Body):
-    """Spending limits in USD, each counted over its own UTC period; weeks begin on Monday."""
+    """Spending limits in USD, each for its own UTC period; weeks begin on Monday."""
 
     day: PositiveUsd | None = None
     week: PositiveUsd | None = None
@@ -79,15 +80,15 @@ class Limits(Body):
         }
 
     def change(self, limits: Mapping[Period, int]) -> dict[Period, int]:
-        """Return limits with these in place of theirs; a period that is null loses its limit."""
-        kept = {
+        """Return `limits` with these in their place; a period that is null loses its limit."""
+        unchanged = {
             period: limit for period, limit in limits.items() if period not in self.model_fields_set
         }
-        return {**kept, **self.nano_usd()}
+        return {**unchanged, **self.nano_usd()}
 
 
 class Labels(Body):
-    """Labels that spending is grouped by."""
+    """Labels by which spending is grouped."""
 
     team: KeyLabel | None = None
     member: KeyLabel | None = None
@@ -112,10 +113,10 @@ class NewKeyBody(Body):
     labels: Labels = Labels()
 
     def new_key(self, workspace_id: str, tiers: Mapping[str, KeyTierSection]) -> NewKey:
-        """Return the key as the store takes it.
+        """Return the key as the store expects it.
 
-        A key of a tier with a rate of its own gets no narrower one unless the body has one. Raises
-        RequestError for a tier that is not in `tiers`.
+        A tier that has its own rate replaces the default rate of a key, unless the body states one.
+        Raises RequestError for a tier that is not in `tiers`.
         """
         chosen: dict[str, Any] = {
             name: value for name in PLAIN_SETTINGS if (value := getattr(self, name)) is not None
@@ -138,14 +139,14 @@ class NewKeyBody(Body):
 
 @_take_settings
 class KeyChangeBody(Body):
-    """Changes of a key: fields that are left out stay, null takes a limit away."""
+    """Changes of a key: fields that are left out stay, null removes a limit."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     disabled: bool | None = None
     models: list[Annotated[str, Field(max_length=128)]] | None = Field(None, max_length=100)
-    limits: Limits | None = Field(None, description="periods that are left out stay")
+    limits: Limits | None = Field(None, description="periods that are left out stay the same")
     expires_at: Moment | None = None
-    labels: Labels | None = Field(None, description="labels that are left out stay")
+    labels: Labels | None = Field(None, description="labels that are left out stay the same")
 
     @model_validator(mode="after")
     def _refuse_null(self) -> Self:
@@ -156,13 +157,13 @@ class KeyChangeBody(Body):
         return self
 
     def plain_settings(self) -> dict[str, Any]:
-        """Return the plain settings that this changes, with their new values."""
+        """Return the plain settings that the body changes, with their new values."""
         return {
             name: getattr(self, name) for name in PLAIN_SETTINGS if name in self.model_fields_set
         }
 
     def edit(self, settings: KeySettings) -> KeySettings:
-        """Return the settings with these changes."""
+        """Return settings with the changes of the body."""
         sent = self.model_fields_set
         limits = settings.limits_nano_usd
         if self.limits is not None:
@@ -188,15 +189,15 @@ class KeyChangeBody(Body):
 
 
 class RotationBody(Body):
-    """The grace of a key's old secret beside the new one."""
+    """The time for which a key's old secret still works next to the new one."""
 
     grace_s: Annotated[int, Field(ge=0, le=30 * DAY_S)] = DAY_S
 
 
 class OldSecretObject(BaseModel):
-    """The secret from before a key was rotated, while it works."""
+    """The secret of a key from before its rotation, while it still works."""
 
-    label: str = Field(description="its last characters")
+    label: str = Field(description="the secret's last characters")
     expires_at: datetime
     last_used_at: datetime | None
 
@@ -223,13 +224,13 @@ class KeyObject(BaseModel):
     expires_at: datetime | None
     models: list[str] | None
     limits: dict[Period, Usd]
-    limits_remaining: dict[Period, Usd] = Field(description="what is neither spent nor held")
+    limits_remaining: dict[Period, Usd] = Field(description="rest, neither spent nor held")
     limits_reset_at: dict[Period, datetime | None] = Field(
-        description="when each limit starts anew; null if it never does"
+        description="time at which each limit is renewed; null if it never is"
     )
     usage: Usd
     held: Usd
-    limits_usage: dict[Period, Usd] = Field(description="spent in each running period")
+    limits_usage: dict[Period, Usd] = Field(description="spent in each current period")
     labels: dict[str, str]
     last_used_at: datetime | None
     old_secret: OldSecretObject | None
@@ -270,13 +271,13 @@ class KeyReply(BaseModel):
 
 
 class NewKeyReply(KeyReply):
-    """A new key with its secret, which is shown this once."""
+    """A new key with its secret, which is shown only once."""
 
     key: str
 
     @classmethod
     def of(cls, created: CreatedKey) -> "NewKeyReply":
-        """Return the reply to a request that made a secret."""
+        """Return the reply to a request that created a secret."""
         return cls(data=KeyObject.of(created.summary), key=created.secret)
 
 
@@ -286,7 +287,7 @@ class KeysQuery(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     team: Annotated[str, Field(max_length=64)] | None = Field(
-        None, description="id of the team that a key names"
+        None, description="id of the team that a key belongs to"
     )
     member: Annotated[str, Field(max_length=128)] | None = Field(
         None, description="id of the member that a key belongs to"
@@ -295,7 +296,7 @@ class KeysQuery(BaseModel):
     limit: Annotated[int, Field(ge=1, le=KEYS_PAGE_MAX)] = KEYS_PAGE_MAX
 
     def accepts(self, key: KeySummary) -> bool:
-        """Return whether the list has a key."""
+        """Return whether the filter admits a key."""
         return self.team in (None, key.team_id) and self.member in (None, key.member_id)
 
 
@@ -308,14 +309,14 @@ class KeysReply(BaseModel):
 
 
 class DeletedKeyReply(BaseModel):
-    """The state of a deletion: while a request of the key runs, the key is refused but there."""
+    """The state of a deletion: while a request is running, the key is refused but still there."""
 
     id: str
     deleted: bool
 
 
 def refuse_unknown_tier(tier: str | None, tiers: Mapping[str, KeyTierSection]) -> None:
-    """Raise RequestError with the tiers that exist if `tier` is none of them; None is no tier."""
+    """Raise RequestError if `tier` is not in `tiers`, naming those that exist; None is no tier."""
     if tier is not None and tier not in tiers:
         known = f"has {', '.join(sorted(tiers))}" if tiers else "has no tiers"
         raise RequestError(

@@ -1,1 +1,1 @@
-"""Lists of models, in the forms of their clients."""
+"""Lists of models, in the formats of clients."""

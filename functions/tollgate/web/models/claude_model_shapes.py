@@ -1,4 +1,4 @@
-"""Models in Anthropic's list, for clients that send `anthropic-version`.
+"""Models in the format of Anthropic's list, for clients that send `anthropic-version`.
 
 https://platform.claude.com/docs/en/api/models/list (2026-11-22)
 """
@@ -34,7 +34,7 @@ class ClaudeModelsReply(BaseModel):
 
 
 def claude_model(shown: ModelObject) -> ClaudeModelObject:
-    """Return the object of a model in Anthropic's shape; its limits are those of one answer."""
+    """Return a model in Anthropic's format; the limits are those of one answer."""
     return ClaudeModelObject(
         id=shown.id,
         display_name=shown.name,
@@ -47,11 +47,11 @@ def claude_model(shown: ModelObject) -> ClaudeModelObject:
 def claude_models(
     shown: Sequence[ModelObject], *, limit: int, after_id: str | None, before_id: str | None
 ) -> ClaudeModelsReply:
-    """Return the page behind `after_id`, or the one that ends before `before_id`.
+    """Return the page after `after_id`, or the page that ends before `before_id`.
 
-    Raises RequestError if there is no model of that id.
+    Raises RequestError if no model has that id.
     """
-    ids = [each.id for each in shown]
+    ids = [model.id for model in shown]
     first, end = 0, len(ids)
     if after_id is not None:
         first = _place(ids, after_id, "after_id") + 1
@@ -61,7 +61,7 @@ def claude_models(
         first = max(0, end - limit)
     else:
         end = min(end, limit)
-    page = [claude_model(each) for each in shown[first:end]]
+    page = [claude_model(model) for model in shown[first:end]]
     return ClaudeModelsReply(
         data=page,
         has_more=first > 0 if before_id is not None and after_id is None else end < len(ids),

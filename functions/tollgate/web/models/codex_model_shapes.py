@@ -1,6 +1,6 @@
-"""Models as Codex reads them from `GET /models`: it drops the whole list for one missing field.
+"""Models as Codex reads them from `GET /models`: one missing field makes it drop the whole list.
 
-Measured with Codex 0.169.0; without `apply_patch_tool_type` it offers the model no `apply_patch`.
+Measured with Codex 0.169.0; without `apply_patch_tool_type`, a model gets no `apply_patch` tool.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ Go on until the task is done, then say briefly what you did and what is left to 
 
 
 class ReasoningLevel(BaseModel):
-    """An effort that may be requested."""
+    """A reasoning effort that users may select."""
 
     effort: str
     description: str = ""
@@ -37,7 +37,7 @@ class TruncationPolicy(BaseModel):
 
 
 class CodexModel(BaseModel):
-    """A model with tools, in the fields that Codex reads."""
+    """A model with tools, with the fields that Codex reads."""
 
     slug: str
     display_name: str
@@ -47,7 +47,7 @@ class CodexModel(BaseModel):
     shell_type: Literal["unified_exec"] = "unified_exec"
     visibility: Literal["list"] = "list"
     supported_in_api: Literal[True] = True
-    priority: int = Field(description="The place in Codex's menu.")
+    priority: int = Field(description="Position in Codex's menu.")
     base_instructions: str = _INSTRUCTIONS
     support_verbosity: bool = False
     apply_patch_tool_type: Literal["freeform"] = "freeform"
@@ -79,5 +79,5 @@ def codex_models(models: Iterable[ModelObject]) -> Iterator[CodexModel]:
             supports_parallel_tool_calls="parallel_tool_calls" in parameters,
             supports_reasoning_summaries=reasons,
             context_window=model.context_length,
-            input_modalities=[each for each in ("text", "image") if each in read],
+            input_modalities=[kind for kind in ("text", "image") if kind in read],
         )

@@ -1,4 +1,4 @@
-"""Models, routes and aliases of the catalog, with prices and capabilities."""
+"""Routes of models, routes and aliases of the catalog, with prices and capabilities."""
 
 import asyncio
 from typing import Annotated, Final, Literal
@@ -39,7 +39,7 @@ MadeModalities = Annotated[
     Query(max_length=64, description="Only models that make one of these: `text,rerank`."),
 ]
 HandledModalities = Annotated[
-    str | None, Query(max_length=64, description="Only models that take or make one of these.")
+    str | None, Query(max_length=64, description="Only models that accept or make one of these.")
 ]
 
 
@@ -54,7 +54,7 @@ class ModelsReply(BaseModel):
 
 
 def model_routes(services: Services) -> APIRouter:
-    """Return the routes of all models, one model, and its endpoints."""
+    """Return the routes of all models, one model, and a model's endpoints."""
     router = admitted_router(services, prefix="/v1", tag="models")
 
     async def catalog_of(principal: Principal | None) -> Catalog:
@@ -72,12 +72,12 @@ def model_routes(services: Services) -> APIRouter:
         output_modalities: MadeModalities = None,
         modality: HandledModalities = None,
     ) -> ModelsReply | ClaudeModelsReply:
-        """List all models, routes and aliases, or with a key those that it may use.
+        """List all models, routes and aliases; with a key, those that the key may use.
 
-        Retired models are left out, unless a successor takes their place.
-        Prices are the current ones of the first endpoint. A request with `anthropic-version` gets
-        Anthropic's list, in pages by `limit`, `after_id` and `before_id`; others get all at once.
-        One with `client_version`, which Codex sends, gets `models` in Codex's shape beside `data`.
+        Retired models are left out, unless a successor takes their place. Prices are the current
+        ones of the first endpoint. A request with `anthropic-version` gets Anthropic's list, in
+        pages by `limit`, `after_id` and `before_id`; others get the whole list. A request with
+        `client_version`, which Codex sends, gets `models` in Codex's format as well as `data`.
         """
         catalog, now_s = await catalog_of(principal), services.clock.now_s()
         usable = {
@@ -131,27 +131,28 @@ async def _endpoints_of(services: Services, catalog: Catalog, slug: str) -> Mode
 
 
 def _making(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
-    """Return the models that make one of the named modalities; all of them if none is named."""
+    """Return the models that make one of the named modalities; all models if none is named."""
     if not modalities:
         return shown
-    return [each for each in shown if modalities & {*each.architecture.output_modalities}]
+    return [model for model in shown if modalities & {*model.architecture.output_modalities}]
 
 
 def _handling(modalities: frozenset[str], shown: list[ModelObject]) -> list[ModelObject]:
-    """Return the models that take or make one of the named modalities; all if none is named."""
+    """Return the models that accept or make one of the named modalities; all if none is named."""
     if not modalities:
         return shown
     return [
-        each
-        for each in shown
-        if modalities & {*each.architecture.input_modalities, *each.architecture.output_modalities}
+        model
+        for model in shown
+        if modalities
+        & {*model.architecture.input_modalities, *model.architecture.output_modalities}
     ]
 
 
 def _resolve(catalog: Catalog, name: str, principal: Principal | None) -> str:
     """Return the slug of the model that a name or alias stands for.
 
-    Raises RequestError if there is none, or the caller may not use it.
+    Raises RequestError if there is none, or if the caller may not use it.
     """
     slug = catalog.target(name)
     if slug in catalog.models and list_usable_models(catalog, name, principal):

@@ -1,4 +1,4 @@
-"""Models and endpoints as OpenRouter shows them, in OpenAI's list. Prices are USD per token."""
+"""Models and endpoints as OpenRouter shows them, in OpenAI's list. Prices are in USD per token."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
@@ -25,12 +25,12 @@ _BY_CAPABILITY: Final = {
     "structured_output": frozenset({"structured_outputs"}),
     "reasoning": frozenset({"include_reasoning", "reasoning", "reasoning_effort"}),
 }
-# Every endpoint keeps an output limit, and a response format is emulated where it is missing.
+# Every endpoint enforces an output limit, and response formats are emulated if unsupported.
 _ALWAYS: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})
 
 
 class Architecture(BaseModel):
-    """Modalities of input and output; `modality` joins both, such as `text+image->text`."""
+    """Modalities of input and output; `modality` joins both, as in `text+image->text`."""
 
     modality: str
     input_modalities: list[str]
@@ -71,7 +71,7 @@ class Pricing(RatesObject):
 
 
 class PricingOverride(BaseModel):
-    """Rates that replace the base rates while all given conditions hold."""
+    """Rates that replace the base rates while all stated conditions hold."""
 
     since: date | None = None
     until: date | None = None
@@ -79,7 +79,7 @@ class PricingOverride(BaseModel):
     utc_window: str | None = None
     utc_days: tuple[Weekday, ...] | None = None
     image_size: str | None = None
-    image_over: str | None = Field(default=None, description="Wider or higher than this.")
+    image_over: str | None = Field(default=None, description="For wider or higher images.")
     image_quality: str | None = None
     pricing: RatesObject
 
@@ -93,21 +93,20 @@ class TopProvider(BaseModel):
 
 
 class ModelObject(BaseModel):
-    """A model, an alias or a route, in OpenAI's shape and OpenRouter's.
+    """A model, an alias or a route, in OpenAI's and OpenRouter's format.
 
-    An alias has the fields of what it stands for. A route has the prices of its first model, the
-    limits of its largest, and what any of its models takes. Prices are of the first endpoint.
+    An alias has the fields of its target. A route has the prices of its first model, the limits of
+    its largest, and everything that any of its models accepts. Prices are those of the first
+    endpoint.
     """
 
     id: str
     canonical_slug: str = Field(description="The model or route that an alias stands for.")
     object: Literal["model"] = "model"
     kind: Literal["model", "alias", "route"] = "model"
-    models: list[str] | None = Field(
-        default=None, description="Of a route: the models that may serve, in order."
-    )
+    models: list[str] | None = Field(default=None, description="Models of a route, in order.")
     description: str | None = None
-    created: int = Field(description="Unix time of the release, or since when it is known here.")
+    created: int = Field(description="Unix time of the release, or of the model's first catalog.")
     owned_by: str
     name: str
     context_length: int
@@ -120,11 +119,9 @@ class ModelObject(BaseModel):
     top_provider: TopProvider
     supported_parameters: list[str]
     deprecation_date: date | None = Field(
-        default=None, description="The day from which its provider advises against it."
+        default=None, description="The day from which the provider advises against the model."
     )
-    expiration_date: date | None = Field(
-        default=None, description="The UTC day from which no request is sent to it."
-    )
+    expiration_date: date | None = Field(default=None, description="UTC day of retirement.")
     successor: str | None = Field(default=None, description="The model to use instead.")
 
 
@@ -140,14 +137,14 @@ class EndpointObject(BaseModel):
     pricing_overrides: list[PricingOverride]
     supported_parameters: list[str]
     status: Literal[0, -1]
-    latency_ms: int | None = Field(default=None, description="Measured here, to the first token.")
-    tokens_per_s: float | None = Field(default=None, description="Measured here, whole answers.")
+    latency_ms: int | None = Field(default=None, description="Time to the first token.")
+    tokens_per_s: float | None = Field(default=None, description="Speed of whole answers.")
     deprecation_date: date | None = None
     expiration_date: date | None = None
 
 
 class ModelEndpoints(BaseModel):
-    """A model with every endpoint that may serve it, in order of preference."""
+    """A model with every endpoint that may serve the model, in order of preference."""
 
     id: str
     name: str
@@ -163,7 +160,7 @@ class EndpointsReply(BaseModel):
 
 
 def offers_of(catalog: Catalog, slug: str) -> tuple[Offer, ...]:
-    """Return the offers of a model, one for each endpoint in order of preference."""
+    """Return the offers of a model, one for each endpoint, in order of preference."""
     chain = Chains(catalog).get(slug)
     return () if chain is None else chain.offers[slug]
 
@@ -171,7 +168,7 @@ def offers_of(catalog: Catalog, slug: str) -> tuple[Offer, ...]:
 def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
     """Build the object of a model.
 
-    Its supported parameters are those that at least one endpoint accepts.
+    The supported parameters are those that at least one endpoint accepts.
     """
     model = catalog.models[slug]
     accepted = (_parameters(catalog, offer) for offer in offers_of(catalog, slug))
@@ -197,36 +194,40 @@ def model_object(catalog: Catalog, slug: str, *, now_s: float) -> ModelObject:
 
 
 def name_object(catalog: Catalog, name: str, usable: Sequence[str], *, now_s: float) -> ModelObject:
-    """Build the object of a model, a route or an alias, of which a caller may use some models."""
+    """Build the object of a model, route or alias from the models that the caller may use."""
     target = catalog.target(name)
     route = catalog.routes.get(target)
     found = [model_object(catalog, slug, now_s=now_s) for slug in usable]
     shown = found[0]
     if route is not None:
-        taken = dict.fromkeys(it for each in found for it in each.architecture.input_modalities)
+        inputs = dict.fromkeys(
+            kind for model in found for kind in model.architecture.input_modalities
+        )
         limits = TopProvider(
-            context_length=max(each.context_length for each in found),
+            context_length=max(model.context_length for model in found),
             max_completion_tokens=max(
-                (each.max_completion_tokens for each in found if each.max_completion_tokens),
+                (model.max_completion_tokens for model in found if model.max_completion_tokens),
                 default=None,
             ),
         )
-        parameters = frozenset().union(*(each.supported_parameters for each in found))
+        parameters = frozenset().union(*(model.supported_parameters for model in found))
         shown = shown.model_copy(
             update={
                 "canonical_slug": target,
                 "kind": "route",
                 "models": list(usable),
                 "description": route.description,
-                "created": max(each.created for each in found),
+                "created": max(model.created for model in found),
                 "owned_by": _OWNER_OF_ROUTES,
                 "name": target,
                 "context_length": limits.context_length,
                 "max_completion_tokens": limits.max_completion_tokens,
-                "architecture": _takes(list(taken), shown.architecture.output_modalities),
+                "architecture": _join_modalities(
+                    list(inputs), shown.architecture.output_modalities
+                ),
                 "top_provider": limits,
                 "supported_parameters": sorted(parameters),
-                # Its first model may end without it.
+                # The route may outlive its first model.
                 "deprecation_date": None,
                 "expiration_date": None,
                 "successor": None,
@@ -244,7 +245,7 @@ def model_endpoints(
     speeds: Mapping[str, Speed],
     now_s: float,
 ) -> ModelEndpoints:
-    """Build the list of a model's endpoints; `resting` are the ids of endpoints in cooldown."""
+    """Build the list of a model's endpoints; `resting` has the ids of endpoints in cooldown."""
     model = catalog.models[slug]
     offers = zip(model.endpoints, offers_of(catalog, slug), strict=True)
     return ModelEndpoints(
@@ -283,17 +284,17 @@ def _measured(speed: Speed | None) -> dict[str, Any]:
 
 
 def _architecture(model: ModelSection) -> Architecture:
-    taken = [SHOWN_MODALITIES.get(modality, modality) for modality in model.input]
-    return _takes(
-        taken, [*(model.makes if model.kind == "chat" else (WORK_KINDS[model.kind].makes,))]
+    inputs = [SHOWN_MODALITIES.get(modality, modality) for modality in model.input]
+    return _join_modalities(
+        inputs, [*(model.makes if model.kind == "chat" else (WORK_KINDS[model.kind].makes,))]
     )
 
 
-def _takes(taken: list[str], made: list[str]) -> Architecture:
+def _join_modalities(inputs: list[str], outputs: list[str]) -> Architecture:
     return Architecture(
-        modality=f"{'+'.join(taken)}->{'+'.join(made)}",
-        input_modalities=taken,
-        output_modalities=made,
+        modality=f"{'+'.join(inputs)}->{'+'.join(outputs)}",
+        input_modalities=inputs,
+        output_modalities=outputs,
     )
 
 
@@ -302,7 +303,7 @@ def _created_s(model: ModelSection) -> int:
 
 
 def _parameters(catalog: Catalog, offer: Offer) -> frozenset[str]:
-    """Return the parameters that an endpoint accepts, limited to those its format can carry."""
+    """Return the parameters that an endpoint accepts and that its format can carry."""
     target = offer.attempt.target
     kind = catalog.models[target.model].kind
     if kind != "chat":

@@ -1,4 +1,4 @@
-"""Credit: read with a management key, changed with the operator's management key."""
+"""Routes of credit: shown to management keys, changed by the operator's management keys."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -22,15 +22,15 @@ from tollgate.web.shapes import Body, Moment, PositiveUsd, Unreadable, Usd, mome
 
 EntryId = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._:-]+$")]
 _REFUND: Final = "refund:"
-# Ids that the gateway makes itself.
+# Prefixes of ids that the gateway assigns itself.
 _RESERVED: Final = (_REFUND, "expiry:", "credit_line:")
 
 
 class EntryBody(Body):
-    """Fields that grants, payments and adjustments share; an `id` is entered only once."""
+    """Fields that grants, payments and adjustments share; each `id` is entered only once."""
 
     id: EntryId
-    workspace_id: WorkspaceId | None = Field(None, description="null is the caller's own")
+    workspace_id: WorkspaceId | None = Field(None, description="null means the caller's workspace")
     note: Annotated[str, Field(max_length=200)] = ""
 
 
@@ -39,7 +39,7 @@ class GrantBody(EntryBody):
 
     amount: PositiveUsd
     expires_at: Moment | None = Field(
-        None, description="the rest is taken back then; spent before credit that does not expire"
+        None, description="time at which the rest expires; such credit is spent before other credit"
     )
 
 
@@ -59,8 +59,8 @@ class RefundBody(Body):
     """A generation to refund; each generation is refunded once."""
 
     generation_id: Annotated[str, Field(max_length=64)]
-    workspace_id: WorkspaceId | None = Field(None, description="null is the caller's own")
-    amount: PositiveUsd | None = Field(None, description="at most the cost; null is all of it")
+    workspace_id: WorkspaceId | None = Field(None, description="null means the caller's workspace")
+    amount: PositiveUsd | None = Field(None, description="at most the cost; null refunds all")
     note: Annotated[str, Field(max_length=200)] = ""
 
 
@@ -100,7 +100,7 @@ class EntriesReply(BaseModel):
 class GrantReply(CreditsReply):
     """The balance after an entry."""
 
-    granted: bool = Field(description="false if the entry was written before")
+    granted: bool = Field(description="false if the entry had been written before")
 
 
 def credit_routes(services: Services) -> APIRouter:
@@ -138,21 +138,21 @@ def credit_routes(services: Services) -> APIRouter:
 
     @router.post("/credits/payments")
     async def book_payment(principal: Caller, by: By, body: PaymentBody) -> GrantReply:
-        """Add what was paid, which a credit limit lends again; repeating its id adds nothing."""
+        """Add a payment, which also pays back used credit limit; repeating an id adds nothing."""
         return await _write(await _new_entry(services, "payment", principal, body), by)
 
     @router.post("/credits/adjustments")
     async def adjust_credits(principal: Caller, by: By, body: AdjustmentBody) -> GrantReply:
-        """Add credit or take it back; repeating an adjustment's id changes nothing."""
+        """Add credit or take credit back; repeating an adjustment's id changes nothing."""
         if not body.amount:
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, "An adjustment is not zero.", param="amount"
+                ErrorCode.INVALID_REQUEST, "An adjustment must not be zero.", param="amount"
             )
         return await _write(await _new_entry(services, "adjustment", principal, body), by)
 
     @router.post("/credits/refunds")
     async def refund_generation(principal: Caller, by: By, body: RefundBody) -> GrantReply:
-        """Give back what a generation cost; each generation is refunded once."""
+        """Refund the cost of a generation; each generation is refunded once."""
         workspace_id = body.workspace_id or principal.workspace_id
         return await _write(await _refund(services, workspace_id, body), by)
 
@@ -174,17 +174,17 @@ async def _new_entry(
 ) -> CreditEntry:
     """Return the entry that a body describes.
 
-    Raises RequestError if another workspace than the caller's does not exist, or if the id is one
-    that the gateway makes, whose entry would be prevented.
+    Raises RequestError if the body names a workspace that does not exist, or an id that the gateway
+    reserves: such an entry would block the gateway's own.
     """
     workspace_id = body.workspace_id or principal.workspace_id
-    # The caller's own workspace may begin with this entry.
+    # The caller's own workspace may be created by this entry.
     if workspace_id != principal.workspace_id:
         await services.find_workspace(workspace_id)
     for prefix in _RESERVED:
         if body.id.startswith(prefix):
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"Ids with {prefix} are the gateway's.", param="id"
+                ErrorCode.INVALID_REQUEST, f"Ids that begin with {prefix} are reserved.", param="id"
             )
     return CreditEntry(
         id=body.id,
@@ -197,7 +197,7 @@ async def _new_entry(
 
 
 async def _check_expiry(services: Services, entry: CreditEntry) -> None:
-    """Raise RequestError for a new grant that has expired; a repeated one may have."""
+    """Raise RequestError if a new grant has already expired; a repeated one may have."""
     if entry.expires_s is None or entry.expires_s > services.now_s():
         return
     if await services.credits.entry(entry.workspace_id, entry.id) is None:
@@ -205,7 +205,7 @@ async def _check_expiry(services: Services, entry: CreditEntry) -> None:
 
 
 def _check_same(requested: CreditEntry, written: CreditEntry | None) -> None:
-    """Raise RequestError if an id that is used again names another entry.
+    """Raise RequestError if a repeated id names a different entry.
 
     Kind, amount and expiry must be the same; the note may differ.
     """
@@ -215,8 +215,8 @@ def _check_same(requested: CreditEntry, written: CreditEntry | None) -> None:
     if any(getattr(requested, name) != getattr(written, name) for name in same):
         raise RequestError(
             ErrorCode.IDEMPOTENCY_MISMATCH,
-            f"{requested.id} names a {written.kind} of ${usd_text(written.amount_nano_usd)}"
-            f"{_ends(written)} that was written before; nothing was added.",
+            f"{requested.id} is the id of a {written.kind} of ${usd_text(written.amount_nano_usd)}"
+            f"{_ends(written)} that exists already; nothing was added.",
             param="id",
         )
 
@@ -228,7 +228,7 @@ def _ends(entry: CreditEntry) -> str:
 async def _refund(services: Services, workspace_id: str, body: RefundBody) -> CreditEntry:
     """Return the entry that refunds a generation; its id prevents a second refund.
 
-    Raises RequestError if the workspace has no such generation or it cost less than `amount`.
+    Raises RequestError if the workspace has no such generation, or if it cost less than `amount`.
     """
     bare = without_prefix(body.generation_id)
     record = await services.generations.get(workspace_id, bare) if is_id(bare) else None
@@ -245,7 +245,7 @@ async def _refund(services: Services, workspace_id: str, body: RefundBody) -> Cr
     if not 0 < amount <= cost:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            "The refund is more than the generation cost.",
+            "The refund is higher than the cost of the generation.",
             param="amount",
         )
     return CreditEntry(

@@ -19,9 +19,9 @@ WorkspaceId = Annotated[
 class ExpiringObject(BaseModel):
     """The rest of a grant that expires."""
 
-    id: str = Field(description="of the grant")
+    id: str = Field(description="id of the grant")
     amount: Usd
-    left: Usd = Field(description="not spent; credit that is held is still in it")
+    left: Usd = Field(description="rest that is not spent, including held credit")
     expires_at: datetime
 
     @classmethod
@@ -36,17 +36,15 @@ class ExpiringObject(BaseModel):
 
 
 class CreditsObject(BaseModel):
-    """A workspace's money in USD: total_credits = available + held + total_usage."""
+    """A workspace's credit in USD: total_credits = available + held + total_usage."""
 
-    total_credits: Usd = Field(description="the credit limit included")
+    total_credits: Usd = Field(description="including the credit limit")
     total_usage: Usd
     available: Usd
     held: Usd
-    credit_limit: Usd = Field(description="lent by the operator; 0 if all is paid in advance")
-    owed: Usd = Field(description="used of the credit limit")
-    expiring: list[ExpiringObject] = Field(
-        description="grants that expire, in the order in which they are spent"
-    )
+    credit_limit: Usd = Field(description="lent by the operator; 0 if credit is prepaid")
+    owed: Usd = Field(description="used part of the credit limit")
+    expiring: list[ExpiringObject] = Field(description="expiring grants, in the order of spending")
 
     @classmethod
     def of(cls, balance: Balance) -> "CreditsObject":
@@ -63,6 +61,6 @@ class CreditsObject(BaseModel):
 
 
 class CreditsReply(BaseModel):
-    """A workspace's money."""
+    """A workspace's credit."""
 
     data: CreditsObject

@@ -1,4 +1,4 @@
-"""A statement as a page to print: no script, nothing from elsewhere, every text escaped."""
+"""A statement as a page to print: no script, no external resources, every text escaped."""
 
 import base64
 import hashlib
@@ -31,7 +31,7 @@ tr { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; padding: 0; } }
 """
 _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-# Nothing but the page's own style.
+# The page may load nothing; only its own style is allowed.
 STATEMENT_POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -49,14 +49,14 @@ _FIGURES: Final = ("Requests", "Tokens in", "Tokens out", "Cost", "Refunded", "N
 
 def statement_page(statement: Statement) -> str:
     """Return a statement as an HTML page."""
-    made = datetime.fromtimestamp(statement.made_s, UTC)
+    created = datetime.fromtimestamp(statement.made_s, UTC)
     title = f"Statement {statement.month}, {statement.workspace_id}"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
         f"<h1>{escape(title)}</h1>"
-        f"<p>UTC month, amounts in USD, made {made:%Y-%m-%d %H:%M} UTC.</p>"
+        f"<p>UTC month, amounts in USD, created {created:%Y-%m-%d %H:%M} UTC.</p>"
         f"{_remarks(statement)}{_balance_table(statement)}{_usage_table(statement)}</body></html>"
     )
 
@@ -66,11 +66,11 @@ def _remarks(statement: Statement) -> str:
     if not statement.final:
         remarks.append("This month is not closed: figures may still change.")
     if statement.partial_days:
-        remarks.append(f"Not every record is counted of {', '.join(statement.partial_days)}.")
+        remarks.append(f"Some records are not counted on {', '.join(statement.partial_days)}.")
     if statement.missing_days:
-        remarks.append(f"Nothing is known of {', '.join(statement.missing_days)}.")
+        remarks.append(f"No figures are available for {', '.join(statement.missing_days)}.")
     if statement.summed:
-        remarks.append(f"Summed over {', '.join(statement.summed)}, because of too many lines.")
+        remarks.append(f"Too many lines: summed over {', '.join(statement.summed)}.")
     return "".join(f'<p class="open">{escape(remark)}</p>' for remark in remarks)
 
 
@@ -130,6 +130,6 @@ def _row(texts: Iterable[str], figures: Iterable[str]) -> str:
 
 
 def _amount(amount_nano_usd: int) -> str:
-    """Return an exact amount with two decimals at least, as `1,234.50` or `0.000000001`."""
+    """Return an exact amount with at least two decimals, such as `1,234.50` or `0.000000001`."""
     whole, _, part = f"{usd(amount_nano_usd):,.9f}".partition(".")
     return f"{whole}.{part.rstrip('0').ljust(2, '0')}"

@@ -1,4 +1,4 @@
-"""Statements: the money of a workspace in a month, as JSON, CSV or a page to print."""
+"""Routes of statements: the money of a workspace in a month, as JSON, CSV or a page to print."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
@@ -33,7 +33,7 @@ async def statement_format(
     format_: Annotated[StatementFormat | None, Query(alias="format")] = None,
     accept: Annotated[str | None, Header()] = None,
 ) -> StatementFormat:
-    """Return the requested format: `format` of the query, else as `Accept` begins."""
+    """Return the requested format: `format` of the query, else by the start of `Accept`."""
     if format_ is not None:
         return format_
     wanted = accept or ""
@@ -43,7 +43,7 @@ async def statement_format(
 
 
 _Month = Annotated[
-    str | None, Query(description="UTC month as 2026-11; the current one by default")
+    str | None, Query(description="UTC month, such as 2026-11; by default the current month")
 ]
 _Wanted = Annotated[StatementFormat, Depends(statement_format)]
 
@@ -79,7 +79,8 @@ def statement_routes(services: Services) -> APIRouter:
     ) -> StatementReply | Response:
         """Show the money of a month: balances, entries, and usage net of refunds.
 
-        It adds up to the nano-dollar with the ledger; a month that is not closed says so.
+        The statement agrees with the ledger to the nano-dollar; its status says whether it is
+        final.
         """
         return await reply(principal.workspace_id, month, format_)
 
@@ -89,7 +90,7 @@ def statement_routes(services: Services) -> APIRouter:
     async def show_workspace_statement(
         workspace_id: str, format_: _Wanted, month: _Month = None
     ) -> StatementReply | Response:
-        """Show the money of a month of a workspace."""
+        """Show the money of a workspace in a month."""
         await services.find_workspace(workspace_id)
         return await reply(workspace_id, month, format_)
 

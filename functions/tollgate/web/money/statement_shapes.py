@@ -10,7 +10,8 @@ from tollgate.core.money.amounts import usd, usd_text
 from tollgate.core.money.statement import Statement, StatementLine
 from tollgate.web.shapes import Usd, moment
 
-# The amount of each row changes the balance by so much; all but the last add up to the last.
+# `amount` is the change of the balance by each row; the amounts of all rows but the last add up to
+# the amount of the last, the closing balance.
 STATEMENT_COLUMNS: Final = (
     "type",
     "team",
@@ -65,7 +66,8 @@ class StatementObject(BaseModel):
 
     closing_balance = opening_balance + grants + payments + refunds + adjustments + expiries -
     usage.
-    Lent credit is in no balance: below 0, a balance is owed.
+
+    Balances do not include the credit limit: a negative balance is owed.
     """
 
     workspace_id: str
@@ -73,7 +75,7 @@ class StatementObject(BaseModel):
     since: datetime
     until: datetime
     status: Literal["final", "open"] = Field(
-        description="open while the month, or a day of it, is not closed; figures may still change"
+        description="open while a day of the month is not closed: figures may still change"
     )
     made_at: datetime
     opening_balance: Usd
@@ -84,14 +86,12 @@ class StatementObject(BaseModel):
     expiries: Usd = Field(description="credit that expired; 0 or negative")
     usage: Usd = Field(description="cost of the generations that began in the month")
     closing_balance: Usd = Field(description="at the end of the month, or now")
-    credit_limit: Usd = Field(description="lent at the end of the month, or now")
+    credit_limit: Usd = Field(description="credit limit at the end of the month, or now")
     lines: list[StatementLineObject]
-    summed: list[str] = Field(
-        description="fields by which the lines are not told apart, because there were too many"
-    )
+    summed: list[str] = Field(description="fields over which too many lines were summed")
     live_days: list[str] = Field(description="days that are counted from their records")
-    partial_days: list[str] = Field(description="live days of which not every record is counted")
-    missing_days: list[str] = Field(description="days of which nothing is known")
+    partial_days: list[str] = Field(description="live days on which some records are not counted")
+    missing_days: list[str] = Field(description="days without any figures")
 
     @classmethod
     def of(cls, statement: Statement) -> "StatementObject":
@@ -128,7 +128,7 @@ class StatementReply(BaseModel):
 
 
 def statement_rows(statement: Statement) -> Iterator[Mapping[str, str]]:
-    """Yield the rows of a statement's CSV table, from its opening to its closing balance."""
+    """Yield the rows of a statement's CSV table, from the opening to the closing balance."""
 
     def amount(type_: str, amount_nano_usd: int) -> dict[str, str]:
         return dict.fromkeys(STATEMENT_COLUMNS, "") | {

@@ -1,4 +1,4 @@
-"""Workspaces: created, locked and budgeted by the operator."""
+"""Routes of workspaces: the operator creates, locks and budgets them."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -23,18 +23,18 @@ from tollgate.web.shapes import Body, PositiveUsd, Unreadable, Usd, moment
 class WorkspaceSettingsBody(Body):
     """Settings of a workspace; omitted fields keep their value."""
 
-    admission: Admission | None = Field(None, description="null applies the catalog's default")
-    budget: PositiveUsd | None = Field(None, description="USD per UTC month; null is no budget")
+    admission: Admission | None = Field(None, description="null applies the default of the catalog")
+    budget: PositiveUsd | None = Field(None, description="USD per UTC month; null means no budget")
     pause_at_budget: bool = Field(False, description="refuse requests once the budget is spent")
     response_days: ContentDays | None = Field(
-        None, description="days that responses of its keys are stored; null stores none"
+        None, description="days for which responses are stored; null stores none"
     )
     file_days: Annotated[int, Field(ge=1, le=EXPIRES_MAX_S // DAY_S)] | None = Field(
-        None, description="days after which its files expire by default; null keeps them"
+        None, description="days after which files expire by default; null keeps them"
     )
 
     def edit(self, settings: WorkspaceSettings) -> WorkspaceSettings:
-        """Return the settings with the sent fields replaced."""
+        """Return settings with the sent fields replaced."""
         sent = self.model_fields_set
         budget = None if self.budget is None else nano_usd(self.budget)
         return WorkspaceSettings(
@@ -59,7 +59,7 @@ class WorkspaceChangeBody(WorkspaceSettingsBody):
 
     locked: bool | None = Field(None, description="refuse every request")
     credit_limit: Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=9)] | None = Field(
-        None, description="USD that it may spend before it pays; null lends nothing"
+        None, description="USD that the workspace may spend before paying; null lends nothing"
     )
 
 
@@ -68,9 +68,9 @@ class WorkspaceObject(BaseModel):
 
     id: str
     created_at: datetime
-    locked: bool = Field(description="by the operator")
-    paused: bool = Field(description="by its budget")
-    shards: int = Field(description="parts of the wallet, which take holds side by side")
+    locked: bool = Field(description="locked by the operator")
+    paused: bool = Field(description="paused because the budget is spent")
+    shards: int = Field(description="parts of the wallet, for concurrent holds")
     admission: Admission | None
     budget: Usd | None
     pause_at_budget: bool
@@ -129,7 +129,7 @@ def workspace_routes(services: Services) -> APIRouter:
         workspace = await services.workspaces.create(body.id, body.edit(WorkspaceSettings()), by=by)
         if workspace is None:
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"There is a workspace {body.id} already.", param="id"
+                ErrorCode.INVALID_REQUEST, f"A workspace {body.id} exists already.", param="id"
             )
         return WorkspaceReply(data=WorkspaceObject.of(workspace))
 
@@ -155,9 +155,9 @@ def workspace_routes(services: Services) -> APIRouter:
     async def change_workspace(
         by: By, workspace_id: str, body: WorkspaceChangeBody
     ) -> WorkspaceReply:
-        """Change a workspace; a locked one is refused from its next request on.
+        """Change a workspace; a locked workspace is refused from its next request on.
 
-        A credit limit is lowered to what is used and held of it at most.
+        A credit limit cannot go below the part that is used or held; it is then set to that part.
         """
         services.check_days({"response_days": body.response_days})
         if "credit_limit" in body.model_fields_set:

@@ -1,4 +1,4 @@
-"""Pages that a person opens: the landing page and the console, static files without data."""
+"""Routes of the landing page and the console: static files without data."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -21,8 +21,8 @@ _TYPES: Final[Mapping[str, str]] = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# Everything comes from this host, no script or style stands in a page, no page is shown in a frame
-# of another, and a text never becomes markup: `trusted-types 'none'` refuses innerHTML.
+# Resources come only from this host, pages contain no inline script or style and cannot be framed,
+# and text never becomes markup: `trusted-types 'none'` blocks innerHTML.
 PAGE_HEADERS: Final[Mapping[str, str]] = {
     "cache-control": "no-cache",
     "content-security-policy": (
@@ -39,7 +39,7 @@ PAGE_HEADERS: Final[Mapping[str, str]] = {
 
 
 class PageFile(Struct, frozen=True):
-    """A static file as it is sent."""
+    """A static file, ready to send."""
 
     content: bytes
     media_type: str
@@ -56,7 +56,8 @@ def page_routes(services: Services) -> APIRouter:
 
     @router.get("/console", include_in_schema=False)
     async def show_console(request: Request) -> Response:
-        # The page's addresses are relative, because it does not know the stage that it lies under.
+        # The redirect is relative, because the page does not know the stage under which it is
+        # served.
         if not has_slash_at_end(request.scope):
             return Response(status_code=308, headers={"location": "console/"})
         return _reply(request, "index.html")
@@ -76,7 +77,7 @@ def _reply(request: Request, name: str) -> Response:
 
 
 def reply_page(request: Request, page: PageFile, headers: Mapping[str, str]) -> Response:
-    """Return a file, or 304 to a browser that has it."""
+    """Return a file, or 304 if the browser has the current version."""
     headers = {**headers, "etag": page.etag}
     if page.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
@@ -84,12 +85,12 @@ def reply_page(request: Request, page: PageFile, headers: Mapping[str, str]) -> 
 
 
 def read_page(file: Path) -> PageFile:
-    """Read a file, whose name states its type."""
+    """Return a file, with the media type of its suffix."""
     content = file.read_bytes()
     return PageFile(content, _TYPES[file.suffix], f'"{sha256(content).hexdigest()[:32]}"')
 
 
 @cache
 def _pages() -> Mapping[str, PageFile]:
-    """Return the files by name, read at the first request: other cold starts do not need them."""
+    """Return the files by name, read at the first request for one."""
     return {file.name: read_page(file) for file in FOLDER.iterdir()}

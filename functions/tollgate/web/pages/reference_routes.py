@@ -1,4 +1,4 @@
-"""The API reference: a viewer of the OpenAPI document, on hosts that have the viewer's package."""
+"""The API reference: a viewer of the OpenAPI document, on hosts where its package is installed."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,11 +14,11 @@ from tollgate.web.http.paths import has_slash_at_end
 from tollgate.web.pages.page_routes import FOLDER, PAGE_HEADERS, PageFile, read_page, reply_page
 from tollgate.web.services import Services
 
-# The viewer, without Redoc and without a page that loads from elsewhere.
+# Only the viewer of the package is used: neither Redoc nor the page that loads from a CDN.
 _VIEWER: Final = "fastapi_offline"
 _VIEWERS_FILES: Final = ("swagger-ui-bundle.js", "swagger-ui.css")
-# The viewer makes markup of descriptions, which are ours, through a sanitiser of its own, and its
-# symbols are addresses of data. It is given no key and sends no request but for the document.
+# The viewer renders descriptions, which are the gateway's own, through its own sanitiser, and its
+# icons are data URLs. It gets no key, and requests only the document.
 _HEADERS: Final = {
     **PAGE_HEADERS,
     "content-security-policy": (
@@ -31,7 +31,7 @@ _HEADERS: Final = {
 def reference_routes(services: Services) -> APIRouter:
     """Return the routes of the API reference.
 
-    Without the viewer, as in a function, they lead to the document itself.
+    Where the viewer is not installed, as in a function, they redirect to the document.
     """
     router = admitted_router(services, prefix="", tag="pages")
 
@@ -56,7 +56,7 @@ def reference_routes(services: Services) -> APIRouter:
 
 @cache
 def _files() -> Mapping[str, PageFile]:
-    """Return the files of the reference by name; none where the viewer is not installed."""
+    """Return the files of the reference by name; none if the viewer is not installed."""
     spec = find_spec(_VIEWER)
     if spec is None or spec.origin is None:
         return {}

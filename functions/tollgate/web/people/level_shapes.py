@@ -1,4 +1,4 @@
-"""The bodies and replies of limits: those of teams, members and keys, and which is nearest."""
+"""Bodies and replies about limits of teams, members and keys, and the search for the tightest."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -21,18 +21,20 @@ from tollgate.web.shapes import Body, Usd, moment_or_none
 
 _Level = TypeVar("_Level", bound=LevelSettings)
 _Model = TypeVar("_Model", bound=BaseModel)
-# Fields of a body that no setting has in this form.
+# Fields of a body that are not settings in the same form.
 _NO_SETTINGS: Final = frozenset({"id", "limits"})
 
 
-# Plain settings of keys that levels have too, where each may be absent.
+# Plain settings of keys that teams and members have as well, where each may be unset.
 _PLAIN: Final = {
-    name: it.offer for name, it in PLAIN_SETTINGS.items() if name in LevelSettings.__struct_fields__
+    name: setting.offer
+    for name, setting in PLAIN_SETTINGS.items()
+    if name in LevelSettings.__struct_fields__
 }
 
 
 def _take_plain(model: type[_Model]) -> type[_Model]:
-    """Add the plain settings to a request body, with the bounds that they have for keys."""
+    """Add the plain settings to a request body, with the same bounds as for keys."""
     fields: dict[str, Any] = {
         name: (
             _plain_type(name),
@@ -50,7 +52,7 @@ def _take_plain(model: type[_Model]) -> type[_Model]:
 
 
 def _show_plain(model: type[_Model]) -> type[_Model]:
-    """Add the plain settings to a reply, where none is left out."""
+    """Add the plain settings to a reply, where all settings are present."""
     fields: dict[str, Any] = {
         name: (_plain_type(name), Field(description=_describe(offer)))
         for name, offer in _PLAIN.items()
@@ -63,13 +65,13 @@ def _plain_type(name: str) -> Any:
 
 
 def _describe(offer: KeyOption) -> str:
-    """Return the first sentence of an offer; the others are about keys."""
+    """Return the first sentence of a description; further sentences are about keys."""
     return f"{offer.text.split('. ')[0].rstrip('.')}."
 
 
 @_take_plain
 class LevelBody(Body):
-    """Settings of a team or a member: fields that are left out stay, null takes a limit away."""
+    """Settings of a team or a member: fields that are left out stay, null removes a limit."""
 
     display_name: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(
         None, description="name that people see; null shows the id"
@@ -77,21 +79,21 @@ class LevelBody(Body):
     models: list[Annotated[str, Field(max_length=128)]] | None = Field(
         None, max_length=100, description="globs of model slugs; null allows all"
     )
-    limits: Limits | None = Field(None, description="periods that are left out stay")
+    limits: Limits | None = Field(None, description="periods that are left out stay the same")
 
     def check_tier(self, tiers: Mapping[str, KeyTierSection]) -> None:
         """Raise RequestError for a tier that the live catalog does not have."""
         refuse_unknown_tier(self.changes().get("tier"), tiers)
 
     def changes(self) -> dict[str, Any]:
-        """Return the settings that were sent, but for the limits."""
+        """Return the settings that were sent, except the limits."""
         sent = {name: getattr(self, name) for name in self.model_fields_set - _NO_SETTINGS}
         if self.models is not None:
             sent["models"] = tuple(self.models)
         return sent
 
     def edit(self, settings: _Level) -> _Level:
-        """Return the settings with these changes."""
+        """Return settings with the changes of the body."""
         limits = settings.limits_nano_usd
         if self.limits is not None:
             limits = self.limits.change(limits)
@@ -102,15 +104,15 @@ class LevelBody(Body):
 
 @_show_plain
 class SpendingObject(BaseModel):
-    """Limits in USD with what is left, spent and held of each; weeks begin on Monday, in UTC."""
+    """Limits in USD, with the remaining, spent and held amounts; weeks begin on Monday, in UTC."""
 
     limits: dict[Period, Usd]
-    limits_remaining: dict[Period, Usd] = Field(description="what is neither spent nor held")
+    limits_remaining: dict[Period, Usd] = Field(description="rest, neither spent nor held")
     limits_reset_at: dict[Period, datetime | None] = Field(
-        description="when each limit starts anew; null if it never does"
+        description="time at which each limit is renewed; null if it never is"
     )
     limits_usage: dict[Period, Usd] = Field(
-        description="spent in each running period; without limits nothing is counted"
+        description="spent in each current period; not counted without limits"
     )
     held: Usd
     models: list[str] | None
@@ -119,12 +121,14 @@ class SpendingObject(BaseModel):
 def spending_fields(settings: LevelSettings, spending: LevelSpending) -> dict[str, Any]:
     """Return the fields of a SpendingObject."""
     return {
-        "limits": {period: usd(it) for period, it in settings.limits_nano_usd.items()},
-        "limits_remaining": {period: usd(it) for period, it in spending.remaining_nano_usd.items()},
+        "limits": {period: usd(limit) for period, limit in settings.limits_nano_usd.items()},
+        "limits_remaining": {
+            period: usd(rest) for period, rest in spending.remaining_nano_usd.items()
+        },
         "limits_reset_at": {
             period: moment_or_none(resets_s) for period, resets_s in spending.resets_s.items()
         },
-        "limits_usage": {period: usd(it) for period, it in spending.used_nano_usd.items()},
+        "limits_usage": {period: usd(used) for period, used in spending.used_nano_usd.items()},
         "held": usd(spending.held_nano_usd),
         "models": None if settings.models is None else list(settings.models),
         **{name: getattr(settings, name) for name in _PLAIN},
@@ -132,7 +136,7 @@ def spending_fields(settings: LevelSettings, spending: LevelSpending) -> dict[st
 
 
 class LevelObject(SpendingObject):
-    """A level above the key that its requests are counted against too."""
+    """A team or member of the key, whose limits apply to the key's requests as well."""
 
     level: Level
     id: str
@@ -150,20 +154,20 @@ class LevelObject(SpendingObject):
 
 
 class TightestObject(BaseModel):
-    """The limit of which the least is left, in USD; credit is the limit of a workspace."""
+    """The limit with the smallest remaining amount, in USD; a workspace's limit is its credit."""
 
     level: Level
     id: str
-    kind: str = Field(description="day, week, month or total; of a workspace credit")
-    limit: Usd = Field(description="of a workspace what was granted")
+    kind: str = Field(description="day, week, month or total; credit for a workspace")
+    limit: Usd = Field(description="for a workspace, the credit that was granted")
     remaining: Usd
-    resets_at: datetime | None = Field(description="null for one that never starts anew")
+    resets_at: datetime | None = Field(description="null for a limit that is never renewed")
 
 
 class OwnKeyObject(KeyObject):
-    """A key, with the limits above it that its requests are counted against too."""
+    """A key, with the levels whose limits apply to its requests as well."""
 
-    levels: list[LevelObject] = Field(description="its member and its team, if it has them")
+    levels: list[LevelObject] = Field(description="the member and the team of the key, if any")
     tightest: TightestObject
 
 
@@ -197,11 +201,11 @@ class _Left(Struct, frozen=True, kw_only=True):
 def _find_tightest(
     key: KeySummary, levels: Sequence[Team | Member], balance: Balance
 ) -> TightestObject:
-    """Return the limit of a key, its levels and its workspace of which the least is left.
+    """Return the limit with the smallest remaining amount, of a key, its levels and its workspace.
 
-    Of equal ones it is the one that refuses first.
+    Of equal ones, the first to refuse is returned.
     """
-    left = min(_all_left(key, levels, balance), key=lambda it: it.nano_usd)
+    left = min(_all_left(key, levels, balance), key=lambda candidate: candidate.nano_usd)
     return TightestObject(
         level=left.level,
         id=left.id,
@@ -215,7 +219,7 @@ def _find_tightest(
 def _all_left(
     key: KeySummary, levels: Sequence[Team | Member], balance: Balance
 ) -> Iterator[_Left]:
-    """Yield what is left of each limit, in the order in which they refuse."""
+    """Yield the remaining amount of each limit, in the order in which limits refuse."""
     own = LevelSpending(remaining_nano_usd=key.remaining_nano_usd, resets_s=key.resets_s)
     yield from _each("key", key.id, key.limits_nano_usd, own)
     for level in levels:
@@ -241,7 +245,7 @@ def _each(
     spending: LevelSpending,
 ) -> Iterator[_Left]:
     for period, limit in limits.items():
-        # A limit that was set a moment ago may not be counted yet.
+        # The counts of a limit that was just set may be missing.
         if period not in spending.remaining_nano_usd:
             continue
         yield _Left(

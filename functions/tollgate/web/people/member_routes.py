@@ -1,4 +1,4 @@
-"""Members: people of a workspace, each with a role and with limits of their own."""
+"""Routes of members: people of a workspace, each with a role and limits."""
 
 from typing import Annotated
 
@@ -30,7 +30,7 @@ def member_routes(services: Services) -> APIRouter:
 
     @router.post("/members", status_code=201)
     async def create_member(principal: Caller, by: By, body: NewMemberBody) -> MemberReply:
-        """Add a member; its id never changes and is not used again."""
+        """Add a member; the id never changes and is never reused."""
         check_role(body.role, principal)
         return await _create(services, principal.workspace_id, body, by)
 
@@ -38,9 +38,9 @@ def member_routes(services: Services) -> APIRouter:
     async def list_members(
         own: OwnThings, wanted: Annotated[MembersQuery, Query()]
     ) -> MembersReply:
-        """List the members by id, with what is left of their limits.
+        """List the members by id, with the rest of their limits.
 
-        A page may have fewer members than its limit, or none, and still a next one.
+        A page may have fewer members than its limit, even none, while there is a next page.
         """
         return await _list(services, own, wanted)
 
@@ -58,9 +58,10 @@ def member_routes(services: Services) -> APIRouter:
     async def change_member(
         principal: Caller, by: By, member_id: str, body: MemberChangeBody
     ) -> MemberReply:
-        """Change a member; role and limits hold everywhere within five seconds.
+        """Change a member; role and limits apply everywhere within five seconds.
 
-        Only an owner changes owners. Others than owners do not change their own role and limits.
+        Only an owner may change owners. Members who are not owners may not change their own role
+        and limits.
         """
         return await _change(
             services, principal.workspace_id, member_id, body, by=by, principal=principal
@@ -80,7 +81,7 @@ def member_routes(services: Services) -> APIRouter:
 
 
 def workspace_member_routes(services: Services) -> APIRouter:
-    """Return the routes by which the operator reaches the members of every workspace."""
+    """Return the routes by which the operator administers the members of every workspace."""
     router = admitted_router(services, prefix="/v1", tag="workspaces")
 
     @router.post("/workspaces/{workspace_id}/members", status_code=201)
@@ -103,7 +104,7 @@ def workspace_member_routes(services: Services) -> APIRouter:
     async def change_workspace_member(
         by: By, workspace_id: str, member_id: str, body: MemberChangeBody
     ) -> MemberReply:
-        """Change a member of a workspace, as its owners may."""
+        """Change a member of a workspace, as the workspace's owners may."""
         await services.find_workspace(workspace_id)
         return await _change(services, workspace_id, member_id, body, by=by, principal=None)
 
@@ -117,7 +118,7 @@ async def _create(
     member = await services.members.create(workspace_id, body.id, body.settings(), by=by)
     if member is None:
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"There is, or was, a member {body.id}.", param="id"
+            ErrorCode.INVALID_REQUEST, f"A member {body.id} exists or existed.", param="id"
         )
     return MemberReply(data=MemberObject.of(member))
 
@@ -144,7 +145,7 @@ async def _change(
     by: Actor,
     principal: Principal | None,
 ) -> MemberReply:
-    """Change a member; without a `principal` it is the operator who does."""
+    """Change a member; `principal` is None for the operator."""
     body.check_tier(await services.key_tiers())
 
     def edit(settings: MemberSettings) -> MemberSettings:

@@ -1,4 +1,4 @@
-"""The bodies and replies of teams and members."""
+"""Bodies and replies of teams and members."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -18,13 +18,13 @@ MemberId = Annotated[
 
 
 class TeamChangeBody(LevelBody):
-    """Changes of a team: fields that are left out stay, null takes a limit away."""
+    """Changes of a team: fields that are left out stay, null removes a limit."""
 
 
 class NewTeamBody(LevelBody):
     """A team to create."""
 
-    id: TeamId = Field(description="never changes, and is not used again")
+    id: TeamId = Field(description="never changes, and is never reused")
 
     def settings(self) -> LevelSettings:
         """Return the settings of the team."""
@@ -32,21 +32,21 @@ class NewTeamBody(LevelBody):
 
 
 class MemberBody(LevelBody):
-    """Settings of a member beside those of a team."""
+    """Settings of a member in addition to those of a team."""
 
     role: MemberRole = "developer"
-    team_id: TeamId | None = Field(None, description="team of the member's keys that name none")
+    team_id: TeamId | None = Field(None, description="team of the member's keys without one")
     email: Annotated[str, Field(min_length=1, max_length=254)] | None = None
 
 
 class MemberChangeBody(MemberBody):
-    """Changes of a member: fields that are left out stay, null takes a limit away."""
+    """Changes of a member: fields that are left out stay, null removes a limit."""
 
 
 class NewMemberBody(MemberBody):
     """A member to add."""
 
-    id: MemberId = Field(description="never changes, and is not used again; may be an e-mail")
+    id: MemberId = Field(description="never changes, and is never reused; may be an e-mail address")
 
     def settings(self) -> MemberSettings:
         """Return the settings of the member."""
@@ -54,7 +54,7 @@ class NewMemberBody(MemberBody):
 
 
 class TeamObject(SpendingObject):
-    """A team with its limits, and what is left of them."""
+    """A team with its limits, and the rest of each."""
 
     id: str
     display_name: str | None
@@ -74,7 +74,7 @@ class TeamObject(SpendingObject):
 
 
 class MemberObject(SpendingObject):
-    """A member with its limits, and what is left of them."""
+    """A member with its limits, and the rest of each."""
 
     id: str
     display_name: str | None
@@ -82,7 +82,7 @@ class MemberObject(SpendingObject):
     team_id: str | None
     email: str | None
     created_at: datetime
-    removed_at: datetime | None = Field(description="null while the member belongs here")
+    removed_at: datetime | None = Field(description="null while the member exists")
     signs_in: bool = Field(description="whether an identity has signed in as this member")
 
     @classmethod
@@ -107,14 +107,14 @@ class MembersQuery(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     team: Annotated[str, Field(max_length=64)] | None = Field(None, description="id of a team")
-    removed: bool = Field(False, description="true lists removed members too")
+    removed: bool = Field(False, description="true lists removed members as well")
     cursor: Annotated[str, Field(max_length=128)] | None = Field(
         None, description="the `next_cursor` of the previous page"
     )
     limit: Annotated[int, Field(ge=1, le=PEOPLE_PAGE_MAX)] = PEOPLE_PAGE_MAX
 
     def accepts(self, member: Member) -> bool:
-        """Return whether the list has a member."""
+        """Return whether the filter admits a member."""
         return self.team in (None, member.team_id) and (self.removed or member.removed_s is None)
 
 

@@ -1,4 +1,4 @@
-"""Teams: groups of keys and members with limits of their own."""
+"""Routes of teams: groups of keys and members with shared limits."""
 
 from typing import Annotated
 
@@ -24,12 +24,12 @@ def team_routes(services: Services) -> APIRouter:
 
     @router.post("/teams", status_code=201)
     async def create_team(principal: Caller, by: By, body: NewTeamBody) -> TeamReply:
-        """Create a team; its id never changes and is not used again."""
+        """Create a team; the id never changes and is never reused."""
         body.check_tier(await services.key_tiers())
         team = await services.teams.create(principal.workspace_id, body.id, body.settings(), by=by)
         if team is None:
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"There is, or was, a team {body.id}.", param="id"
+                ErrorCode.INVALID_REQUEST, f"A team {body.id} exists or existed.", param="id"
             )
         return TeamReply(data=TeamObject.of(team))
 
@@ -37,13 +37,13 @@ def team_routes(services: Services) -> APIRouter:
     async def list_teams(
         own: OwnThings,
         *,
-        deleted: Annotated[bool, Query(description="true lists deleted teams too")] = False,
+        deleted: Annotated[bool, Query(description="true lists deleted teams as well")] = False,
         cursor: Annotated[str | None, Query(max_length=64)] = None,
         limit: Annotated[int, Query(ge=1, le=PEOPLE_PAGE_MAX)] = PEOPLE_PAGE_MAX,
     ) -> TeamsReply:
-        """List the teams by id, with what is left of their limits.
+        """List the teams by id, with the rest of their limits.
 
-        A page may have fewer teams than its limit, or none, and still a next one.
+        A page may have fewer teams than its limit, even none, while there is a next page.
         """
         page = await services.teams.list(own.workspace_id, after=cursor, limit=limit)
         found = [
@@ -67,7 +67,7 @@ def team_routes(services: Services) -> APIRouter:
     async def change_team(
         principal: Caller, by: By, team_id: str, body: TeamChangeBody
     ) -> TeamReply:
-        """Change a team; its limits hold everywhere within five seconds."""
+        """Change a team; its limits apply everywhere within five seconds."""
         body.check_tier(await services.key_tiers())
         team = await services.teams.change(principal.workspace_id, team_id, body.edit, by=by)
         if team is None:
@@ -76,7 +76,7 @@ def team_routes(services: Services) -> APIRouter:
 
     @router.delete("/teams/{team_id}")
     async def delete_team(principal: Caller, by: By, team_id: str) -> DeletedTeamReply:
-        """Delete a team without keys and members; 409 while it has any."""
+        """Delete a team without keys and members; 409 if it has any."""
         left = await services.teams.delete(principal.workspace_id, team_id, by=by)
         if left is None:
             raise _no_such_team()

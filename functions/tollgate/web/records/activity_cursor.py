@@ -1,4 +1,4 @@
-"""Cursors of activity: the place behind which a page begins."""
+"""Cursors of activity: the row or sum after which a page begins."""
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -10,25 +10,25 @@ from msgspec import MsgspecError, json
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.records.activity import day_of
 
-# A sort key of DynamoDB has 1,024.
+# A sort key of DynamoDB has at most 1,024 bytes.
 _PLACE_BYTES_MAX: Final = 1_000
 _DAY: Final = re.compile(r"[0-9]{8}", re.ASCII)
-# What the rows are summed by, and the place of the last one.
+# The names by which rows are summed, and the place of the last row or sum.
 _Cursor = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def write_activity_cursor(by: Sequence[str], place: Sequence[str]) -> str:
-    """Return the cursor of the page behind a place."""
+    """Return the cursor of the page after a place."""
     return urlsafe_b64encode(json.encode((by, place))).decode().rstrip("=")
 
 
 def read_activity_cursor(
     text: str | None, by: tuple[str, ...], days_s: Sequence[int]
 ) -> tuple[str, ...]:
-    """Return the place behind which a page begins, empty for the first page.
+    """Return the place after which a page begins, empty for the first page.
 
-    `days_s` are the first seconds of the requested days. Raises RequestError for a cursor
-    of another list.
+    `days_s` are the first seconds of the requested days. Raises RequestError for a cursor of
+    another list.
     """
     if text is None:
         return ()
@@ -44,9 +44,9 @@ def read_activity_cursor(
 
 
 def _is_row(place: str, days_s: Sequence[int]) -> bool:
-    """Return whether a text may be the place of a row of these days, or of a day before them.
+    """Return whether a text may be the place of a row of these days, or of an earlier day.
 
-    At midnight the period that is the default leaves a day behind, whose pages go on after it.
+    At midnight the default period drops its first day, but the pages of that day can still be read.
     """
     day = place.partition("#")[0]
     known = _DAY.fullmatch(day) is not None and len(place.encode()) <= _PLACE_BYTES_MAX
@@ -55,5 +55,5 @@ def _is_row(place: str, days_s: Sequence[int]) -> bool:
 
 def _no_such_cursor() -> RequestError:
     return RequestError(
-        ErrorCode.INVALID_REQUEST, "cursor: this list has no such cursor.", param="cursor"
+        ErrorCode.INVALID_REQUEST, "cursor: this is not a cursor of this list.", param="cursor"
     )

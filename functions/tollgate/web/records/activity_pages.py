@@ -1,4 +1,4 @@
-"""The rows and sums of activity that one reply has, read row by row."""
+"""The rows or sums of activity for one reply, read row by row."""
 
 from typing import Final
 
@@ -13,16 +13,16 @@ from tollgate.core.records.activity_groups import ActivityGroups
 from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
 from tollgate.web.records.activity_shapes import ActivityObject
 
-# Of a page.
+# Maximum number of rows in a page.
 ROWS_MAX: Final = 10_000
-# Of a reply, for all but its rows: four lists of 400 days, and a cursor.
+# Space in a reply for everything but the rows: four lists of 400 days, and a cursor.
 _REST_BYTES: Final = 50_000
-# In memory at a time, of half a kilobyte each.
+# Maximum number of sums in memory, of half a kilobyte each.
 GROUPS_MAX: Final = 50_000
 
 
 class ReplyPage:
-    """The rows of a reply, as many as it has room for."""
+    """The rows of a reply, up to the limit and the maximum size."""
 
     def __init__(self, by: tuple[str, ...], limit: int | None = None) -> None:
         self.by = by
@@ -30,13 +30,13 @@ class ReplyPage:
         self._room = REPLY_BYTES_MAX - _REST_BYTES
         self._last: tuple[str, ...] = ()
         self.shown: list[ActivityObject] = []
-        # The place of the last row, once a row is left for the next page.
+        # Place of the last row, set once a row had to be left for the next page.
         self.next: tuple[str, ...] | None = None
 
     def add(self, place: tuple[str, ...], row: ActivityRow) -> None:
-        """Add the next row; the first that has no room ends the page."""
+        """Add the next row; the first row that does not fit ends the page."""
         shown = ActivityObject.of(row, self.by) if self.by else ActivityObject.of(row)
-        # As JSON, with a comma; a row of CSV takes less.
+        # Size as JSON, with a comma; a row of CSV is shorter.
         self._room -= size_in_reply(shown.model_dump_json().encode()) + 1
         if self.shown and (self._room < 0 or len(self.shown) == self._limit):
             self.next = self._last
@@ -48,9 +48,9 @@ class ReplyPage:
 async def list_rows(
     found: ActivityStream, wanted: GenerationFilter, page: ReplyPage, *, is_first: bool
 ) -> int | None:
-    """Put the rows that are wanted on a page; return the sum of all, None for a later page.
+    """Add the wanted rows to a page; return the sum over all pages, None for a later page.
 
-    A later page has no sum, because it would read all rows before and behind it again.
+    A later page has no sum, because that would mean reading all rows before and after it again.
     """
     total = read = 0
     async for row in found.rows:
@@ -69,7 +69,7 @@ async def list_rows(
 async def sum_groups(
     found: ActivityStream, wanted: GenerationFilter, page: ReplyPage, after: tuple[str, ...]
 ) -> int:
-    """Put the groups behind a place on a page; return the sum of all groups."""
+    """Add the groups after a place to a page; return the sum of all groups."""
     groups = ActivityGroups(page.by)
     total = read = 0
     async for row in found.rows:
@@ -81,8 +81,8 @@ async def sum_groups(
             if len(groups) > GROUPS_MAX:
                 raise RequestError(
                     ErrorCode.INVALID_REQUEST,
-                    f"by: these are more than {GROUPS_MAX:,} sums. Name less, ask for fewer days, "
-                    "or with a filter; without `by`, all rows come in pages.",
+                    f"by: there are more than {GROUPS_MAX:,} sums. Name fewer fields, fewer days, "
+                    "or a filter; without `by`, all rows come in pages.",
                     param="by",
                 )
     for place, row in groups.rows(after):
@@ -96,7 +96,7 @@ def _check_read(rows: int) -> None:
     if rows > ROWS_READ_MAX:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"since: these days have more than {ROWS_READ_MAX:,} rows of activity, too many for a "
-            "request: ask for fewer days. The daily export has all.",
+            f"since: the days have more than {ROWS_READ_MAX:,} rows of activity, too many for one "
+            "request. Request fewer days, or read the daily export, which has all rows.",
             param="since",
         )

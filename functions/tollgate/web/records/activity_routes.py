@@ -1,4 +1,4 @@
-"""Usage and cost of a workspace by day, model, provider and key, or summed over some of them."""
+"""Routes of activity: usage and cost of a workspace by day, model, provider and key, or summed."""
 
 from contextlib import aclosing
 from datetime import datetime
@@ -29,17 +29,17 @@ _BY_MAX: Final = 5
 
 
 class ActivityQuery(Selection):
-    """Filter of activity, what it is summed by, and the page to return."""
+    """Filter of activity, the fields to sum by, and the page to return."""
 
     by: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=128)]], Field(max_length=_BY_MAX)
     ] = Field(
         [],
-        description="sum over all but these: day, model, provider, key, or the name of a label; "
+        description="fields to group by: day, model, provider, key, or the name of a label; "
         "may be repeated",
     )
     limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] | None = Field(
-        None, description="rows of a page at most; without it, as many as a reply has room for"
+        None, description="maximum rows of a page; without it, as many as fit into a reply"
     )
     cursor: Annotated[str, Field(max_length=4096)] | None = Field(
         None, description="the `next_cursor` of the previous page"
@@ -47,21 +47,17 @@ class ActivityQuery(Selection):
 
 
 class ActivityReply(BaseModel):
-    """Activity by day, oldest first, or sums in the order of their names."""
+    """Activity by day, oldest first, or sums ordered by their names."""
 
     data: list[ActivityObject]
-    total: Usd | None = Field(
-        description="the exact sum of the rows of all pages; null where a cursor asks for rows"
-    )
+    total: Usd | None = Field(description="exact sum over all pages; null on later pages of rows")
     next_cursor: str | None = Field(description="the `cursor` of the next page, null on the last")
     partial_days: list[str] = Field(
-        description="live days of which not every record is counted: too many, or corrupt ones"
+        description="live days on which some records are not counted: too many, or corrupt"
     )
     closed_days: list[str] = Field(description="days whose sums are final")
     live_days: list[str] = Field(description="days that are counted from their records")
-    missing_days: list[str] = Field(
-        description="days without final sums whose records have expired: nothing is known of them"
-    )
+    missing_days: list[str] = Field(description="days whose records expired before a final sum")
     last_record_at: datetime | None = Field(description="latest record of the live days")
 
 
@@ -101,7 +97,7 @@ def activity_routes(services: Services) -> APIRouter:
             missing_days=list(found.missing_days),
             last_record_at=None if found.last_record_s is None else moment(found.last_record_s),
         )
-        # Written once: a page may be as large as a reply can be.
+        # Serialized here, once: FastAPI would copy and validate the page, which can be large.
         return Response(shown.model_dump_json(), media_type="application/json")
 
     @router.get("/activity", response_model=ActivityReply, responses=OR_CSV)
@@ -110,7 +106,7 @@ def activity_routes(services: Services) -> APIRouter:
         query: Annotated[ActivityQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> Response:
-        """List activity of whole UTC days, by default of the last 30.
+        """List activity of whole UTC days, by default of the last 30 days.
 
         Figures of today are at most a minute old.
         """
@@ -124,7 +120,7 @@ def activity_routes(services: Services) -> APIRouter:
         query: Annotated[ActivityQuery, Query()],
         format_: Annotated[Format, Depends(wanted_format)],
     ) -> Response:
-        """List activity of whole UTC days of a workspace, by default of the last 30."""
+        """List activity of a workspace, of whole UTC days, by default of the last 30 days."""
         await services.find_workspace(workspace_id)
         return await reply(Own(workspace_id=workspace_id), query, format_)
 

@@ -1,4 +1,4 @@
-"""Activity as the api and the export show it."""
+"""Activity, as the api and the export show it."""
 
 from collections.abc import Collection
 
@@ -11,13 +11,13 @@ from tollgate.web.shapes import Usd
 
 
 class ActivityObject(BaseModel):
-    """Usage of one key, one model and one provider on one UTC day, or its sum over some of them.
+    """Usage of one key, one model and one provider on one UTC day, or a sum over several of these.
 
-    In a sum, what it is not grouped by is null.
+    In a sum, fields that it is not grouped by are null.
     """
 
     date: str | None
-    model: str | None = Field(description="null also where no model served")
+    model: str | None = Field(description="null as well if no model served")
     provider_name: str | None
     key_id: str | None
     key_name: str | None
@@ -33,17 +33,17 @@ class ActivityObject(BaseModel):
     audio_prompt_tokens: int
     audio_completion_tokens: int
     images: int
-    web_searches: int = Field(description="searches that a provider ran by itself")
-    search_units: int = Field(description="units of search that rerankers charged for")
+    web_searches: int = Field(description="searches that a provider ran itself")
+    search_units: int = Field(description="search units that rerankers charged for")
     image_prompt_tokens: int
     image_completion_tokens: int
-    audio_seconds: int = Field(description="seconds of sound that were read, where billed so")
-    characters: int = Field(description="characters of text that were spoken, where billed so")
-    text_units: int = Field(description="units of text that guardrails read, where billed so")
+    audio_seconds: int = Field(description="seconds of audio input, if billed by time")
+    characters: int = Field(description="characters of spoken text, if billed by characters")
+    text_units: int = Field(description="text units that guardrails read, if billed by them")
 
     @classmethod
     def of(cls, row: ActivityRow, by: Collection[str] = GROUP_FIELDS) -> "ActivityObject":
-        """Build the object from a stored row, or from a sum over all but `by`."""
+        """Build the object from a stored row, or from a sum grouped by `by`."""
         return cls(
             date=row.day if "day" in by else None,
             model=row.model if "model" in by else None,

@@ -1,4 +1,4 @@
-"""The audit log: a workspace reads its own entries, the operator reads all."""
+"""Routes of the audit log: a workspace reads its own entries, the operator reads all."""
 
 from datetime import datetime
 from typing import Annotated, Final
@@ -22,7 +22,7 @@ _Word = Annotated[str, Field(max_length=128)]
 
 
 class AuditQuery(BaseModel):
-    """Filter of entries made in [since, until), by default in the last 30 days."""
+    """Filter of entries written in [since, until), by default in the last 30 days."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -37,13 +37,13 @@ class AuditQuery(BaseModel):
         None,
         description="id or name of a key, id of a team, member, credit entry or workspace, or sha",
     )
-    workspace: _Word | None = Field(None, description="null is all, for the operator")
+    workspace: _Word | None = Field(None, description="null means all workspaces, for the operator")
     limit: Annotated[int, Field(ge=1, le=_LIMIT_MAX)] = 100
     cursor: _Word | None = Field(None, description="the `next_cursor` of the previous page")
 
     def filter(self, now_s: int) -> AuditFilter:
         """Return the filter for the store."""
-        # No entry is later than now, but clocks differ.
+        # No entry is later than now, except for differences between clocks.
         end_s = now_s + 60
         until_s = min(int(self.until.timestamp()), end_s) if self.until else end_s
         since_s = int(self.since.timestamp()) if self.since else until_s - _DEFAULT_S
@@ -51,7 +51,7 @@ class AuditQuery(BaseModel):
 
 
 class AuditObject(BaseModel):
-    """One change: its time, actor and target, and the fields that differ, as text."""
+    """One change: the time, the actor, the target, and the fields that changed, as text."""
 
     id: str
     created_at: datetime
@@ -60,14 +60,14 @@ class AuditObject(BaseModel):
     actor: str = Field(description="id of a key, ARN of an AWS identity, or name of a process")
     actor_name: str | None = Field(description="name of the key at that time")
     actor_member_id: str | None = Field(
-        description="member that the key or session belongs to; null for a key that stands alone"
+        description="member of the key or session; null for a key without a member"
     )
     actor_workspace_id: str | None
     origin: str | None = Field(
-        description="network address of the request; null for one from another workspace"
+        description="network address of the request; null if the actor is of another workspace"
     )
     request_id: str | None
-    workspace_id: str | None = Field(description="null for a catalog")
+    workspace_id: str | None = Field(description="null for a change of the catalog")
     target: str = Field(
         description="id of a key, team, member, credit entry or workspace, or sha of a catalog"
     )
@@ -120,7 +120,7 @@ def audit_routes(services: Services) -> APIRouter:
     ) -> AuditReply | Response:
         """List changes of keys, people, credit, workspaces and catalogs, latest first.
 
-        The operator sees all of them, others those of their own workspace.
+        The operator sees all changes, other callers those of their own workspace.
         """
         page = await services.audit_log.page(
             _scope(services, principal, query.workspace),
@@ -142,9 +142,9 @@ def audit_routes(services: Services) -> APIRouter:
 
 
 def _scope(services: Services, principal: Principal, named: str | None) -> str | None:
-    """Return the workspace whose entries a caller sees, None for those of all.
+    """Return the workspace whose entries a caller sees, None for all workspaces.
 
-    Raises AccessError where it names one that it may not see.
+    Raises AccessError if `named` is a workspace that the caller may not see.
     """
     if named not in (None, principal.workspace_id):
         services.check_operator(principal)

@@ -1,7 +1,7 @@
 """Export of closed days as tables: gzipped CSV files, by workspace and day.
 
-A file has the columns of the same table of the api. Files of a day have the same names each time,
-so that a day that is exported again replaces itself.
+A file has the columns of the same table of the api. Repeated exports of a day write files with the
+same names, so they replace earlier ones.
 """
 
 import csv
@@ -25,7 +25,8 @@ from tollgate.web.records.generation_shapes import GenerationObject
 
 _log = logging.getLogger(__name__)
 
-# Of one file, some megabytes of which are in memory; a day of a million generations has twenty.
+# Rows of one file, which takes some megabytes of memory; a day of a million generations has 20
+# files.
 FILE_ROWS: Final = 50_000
 
 
@@ -39,22 +40,22 @@ class ExportedDay(Struct, frozen=True, kw_only=True):
 
 
 class DaysToExport(Protocol):
-    """The closed days of all workspaces, and the place of their files."""
+    """The closed days of all workspaces, and the store of their files."""
 
     async def workspaces(self) -> Sequence[str]:
         """Return the ids of all workspaces."""
 
     async def find_due(self, workspace_id: str) -> Sequence[ClosedDay]:
-        """Return the closed days of the last three weeks that are not exported, oldest first."""
+        """Return the closed days of the last three weeks without an export, oldest first."""
 
     def records(self, day: ClosedDay) -> AsyncIterator[GenerationRecord]:
-        """Yield the records of a day, a page in memory at a time."""
+        """Yield the records of a day, with one page in memory at a time."""
 
     async def put(self, name: str, content: bytes) -> None:
-        """Keep a file of an export, in place of one with that name."""
+        """Store a file of an export, replacing any file with that name."""
 
     async def note_exported(self, day: ClosedDay) -> None:
-        """Note that a day is exported."""
+        """Record that a day is exported."""
 
 
 class DayExport:
@@ -72,9 +73,9 @@ class DayExport:
         self._file_rows = file_rows
 
     async def export_due(self) -> int:
-        """Export the closed days that are not exported; return their number.
+        """Export the closed days that are not exported yet; return how many were exported.
 
-        A day that cannot be exported stays due; after the others, LedgerError names it.
+        A day that fails stays due; after all other days, LedgerError names it.
         """
         count, left = 0, list[str]()
         for workspace_id in await self._days.workspaces():
@@ -82,21 +83,22 @@ class DayExport:
                 try:
                     await self.export(day)
                 except LedgerError as failed:
-                    _log.error("a day is not exported: %s", failed.message)
+                    _log.error("a day could not be exported: %s", failed.message)
                     left.append(f"{workspace_id} {day.day}")
                 else:
                     count += 1
         if left:
             raise LedgerError(
-                ErrorCode.SERVICE_UNAVAILABLE, f"Days are not exported: {', '.join(left)}."
+                ErrorCode.SERVICE_UNAVAILABLE,
+                f"Days that could not be exported: {', '.join(left)}.",
             )
         return count
 
     async def export(self, day: ClosedDay) -> ExportedDay:
-        """Write the files of a day, and note that it is exported.
+        """Write the files of a day, and record that the day is exported.
 
-        Raises LedgerError if they cannot be written, or if records of the day are missing by now;
-        the files of an earlier export then stay as they are.
+        Raises LedgerError if they cannot be written, or if records of the day have expired; files
+        of an earlier export are then kept.
         """
         if day.exported:
             left = 0
@@ -122,7 +124,7 @@ class DayExport:
             raise LedgerError(
                 ErrorCode.SERVICE_UNAVAILABLE,
                 f"{day.workspace_id} {day.day} had {day.requests} generations, of which {number}"
-                " are left.",
+                "  are left.",
             )
 
     async def _generations(self, day: ClosedDay) -> AsyncIterator[BaseModel]:
@@ -141,11 +143,11 @@ class DayExport:
         shape: type[BaseModel],
         shown: AsyncIterable[BaseModel],
     ) -> AsyncIterator[tuple[str, int]]:
-        """Write a table, and yield the name and the number of rows of each file."""
+        """Write a table; yield the name and the number of rows of each file."""
         columns, number = csv_columns(shape), 0
         file = _TableFile(columns)
-        async for each in shown:
-            file.add(csv_cells(each))
+        async for row in shown:
+            file.add(csv_cells(row))
             if file.rows == self._file_rows:
                 yield await self._put(table, day, number, file)
                 number, file = number + 1, _TableFile(columns)
@@ -161,7 +163,7 @@ class DayExport:
 
 
 class _TableFile:
-    """A gzipped CSV file in memory; the same rows are the same bytes."""
+    """A gzipped CSV file in memory; equal rows give equal bytes."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.rows = 0
@@ -183,5 +185,5 @@ class _TableFile:
 
 
 def folder_of(table: str, day: ClosedDay) -> str:
-    """Return the folder of a day's files of a table."""
+    """Return the folder for a day's files of a table."""
     return f"exports/{table}/workspace={day.workspace_id}/day={day.day}"

@@ -1,4 +1,4 @@
-"""Records of generations, one by one and in lists."""
+"""Routes of the records of generations, one by one and in lists."""
 
 from datetime import datetime
 from typing import Annotated
@@ -33,19 +33,20 @@ GenerationId = Annotated[str, Query(alias="id", description="with or without its
 
 
 class Selection(BaseModel):
-    """Filter of records made in [since, until), by default in the latest period."""
+    """Filter of records created in [since, until), by default in the latest period."""
 
     model_config = ConfigDict(extra="ignore")
 
     since: Moment | None = None
     until: Moment | None = None
     model: _Word | None = Field(
-        None, description="that served; of generations also the requested model, alias or route"
+        None,
+        description="model that served; for generations also the requested model, alias or route",
     )
     provider: _Word | None = None
-    key: _Word | None = Field(None, description="the name or id of a key")
-    team: _Word | None = Field(None, description="id of the team of the key at that time")
-    member: _Word | None = Field(None, description="id of the member of the key at that time")
+    key: _Word | None = Field(None, description="name or id of a key")
+    team: _Word | None = Field(None, description="id of the key's team at that time")
+    member: _Word | None = Field(None, description="id of the key's member at that time")
     label: list[_Word] = Field([], max_length=10, description="name:value; every label must match")
 
     def filter(
@@ -58,10 +59,11 @@ class Selection(BaseModel):
         outcome: Outcome | None = None,
         cost_min: PositiveUsd | None = None,
     ) -> GenerationFilter:
-        """Return the filter for the store; `days` is the period if `since` is not given.
+        """Return the filter for the store; `days` is the length of the period if `since` is
+        missing.
 
         `key_id` is the id of the key that `key` names. Raises RequestError for a label that is not
-        `name:value`, and for one that is named twice.
+        `name:value`, and for two values of one label.
         """
         until_s = _second(self.until) if self.until else now_s + 1
         return GenerationFilter(
@@ -83,7 +85,9 @@ class Selection(BaseModel):
                 continue
             if labels.setdefault(name, wanted) != wanted:
                 raise RequestError(
-                    ErrorCode.INVALID_REQUEST, f"{name}: the label {name} is another.", param=name
+                    ErrorCode.INVALID_REQUEST,
+                    f"{name}: the label {name} has another value.",
+                    param=name,
                 )
         return labels
 
@@ -113,14 +117,14 @@ def generation_routes(services: Services) -> APIRouter:
 
     @router.get("/generation/content")
     async def show_content(own: OwnThings, id_: GenerationId) -> ContentReply:
-        """Show the request and the answer, for the days that the key keeps content."""
+        """Show the request and the answer, for as many days as the key stores content."""
         bare, content = without_prefix(id_), None
         is_reached = own.is_all or await find_record(services, own, bare) is not None
         if is_reached and is_id(bare) and services.contents is not None:
             content = await services.contents.get(own.workspace_id, bare)
         if content is None:
             raise RequestError(
-                ErrorCode.NOT_FOUND, "No content is stored for such a generation.", param="id"
+                ErrorCode.NOT_FOUND, "No content is stored for this generation.", param="id"
             )
         try:
             return ContentReply(data=ContentObject.model_validate_json(content))
@@ -166,7 +170,7 @@ def generation_routes(services: Services) -> APIRouter:
 
 
 async def find_record(services: Services, own: Own, generation_id: str) -> GenerationRecord | None:
-    """Return the record of a generation that the caller reaches, None if there is none."""
+    """Return the record of a generation that the caller may reach, None if there is none."""
     if not is_id(generation_id):
         return None
     record = await services.generations.get(own.workspace_id, generation_id)
@@ -179,7 +183,7 @@ def _cursor(text: str | None) -> str | None:
     bare = without_prefix(text)
     if not is_id(bare):
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, "cursor: this list has no such cursor.", param="cursor"
+            ErrorCode.INVALID_REQUEST, "cursor: this is not a cursor of this list.", param="cursor"
         )
     return bare
 
@@ -187,9 +191,7 @@ def _cursor(text: str | None) -> str | None:
 def _label(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
-        raise RequestError(
-            ErrorCode.INVALID_REQUEST, "label: write it as name:value.", param="label"
-        )
+        raise RequestError(ErrorCode.INVALID_REQUEST, "label: must be name:value.", param="label")
     return name, value
 
 

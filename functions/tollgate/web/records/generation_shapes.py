@@ -28,7 +28,7 @@ class BillLineObject(BaseModel):
     quantity: int
     usd_per_million: Usd
     cost: Usd
-    round: int | None = Field(description="of several requests to the model, from 1")
+    round: int | None = Field(description="number of the request to the model, if several")
 
     @classmethod
     def of(cls, line: BillLine) -> "BillLineObject":
@@ -43,15 +43,15 @@ class BillLineObject(BaseModel):
 
 
 class RunObject(BaseModel):
-    """One run of a tool within the request, without its query and its result."""
+    """One run of a tool within the request, without query and result."""
 
     tool: str
-    engine: str = Field(description="empty if none was reached")
-    round: int = Field(description="the request to the model whose answer called it, from 1")
-    query_hash: str = Field(description="start of the SHA-256 of its arguments")
-    began: int = Field(description="milliseconds from the beginning of the first request")
+    engine: str = Field(description="empty if no engine was reached")
+    round: int = Field(description="number of the request to the model, from 1")
+    query_hash: str = Field(description="start of the SHA-256 of the arguments")
+    began: int = Field(description="milliseconds after the start of the first request")
     latency: int = Field(description="milliseconds")
-    error: str | None = Field(description="the code that the model got")
+    error: str | None = Field(description="error code that the model got")
     cost: Usd
 
     @classmethod
@@ -76,13 +76,9 @@ class AttemptObject(BaseModel):
     provider_name: str
     error: str | None
     status: int | None
-    provider_words: str = Field(
-        description="what the provider answered to a failure, without secrets and prompt"
-    )
+    provider_words: str = Field(description="the provider's error text, without secrets and prompt")
     latency: int = Field(description="milliseconds")
-    operator_cost: Usd = Field(
-        description="cost of a failed attempt: the operator pays it, not the caller"
-    )
+    operator_cost: Usd = Field(description="cost of a failed attempt, which the operator pays")
 
     @classmethod
     def of(cls, attempt: AttemptRecord) -> "AttemptObject":
@@ -122,10 +118,8 @@ class GenerationObject(BaseModel):
     error_code: str | None
     finish_reason: str | None
     native_finish_reason: str | None
-    withheld_tool_calls: int = Field(
-        description="calls that parallel_tool_calls: false kept from the reply"
-    )
-    service_tier: str | None = Field(description="the tier that served, as the provider names it")
+    withheld_tool_calls: int = Field(description="calls withheld by parallel_tool_calls: false")
+    service_tier: str | None = Field(description="tier that served, by the provider's name")
     tokens_prompt: int
     tokens_completion: int
     tokens_reasoning: int | None
@@ -138,19 +132,19 @@ class GenerationObject(BaseModel):
     usage_source: UsageSource
     native_usage: object
     total_cost: Usd
-    usage: Usd = Field(description="the same as total_cost")
+    usage: Usd = Field(description="same as total_cost")
     held: Usd
     cost_micro_usd: str
     tool_costs_micro_usd: dict[str, str]
     cost_lines: list[BillLineObject]
     server_tool_runs: list[RunObject]
     rounds: list[TokensObject] = Field(
-        description="tokens of each request to the model, where there were several"
+        description="tokens of each request to the model, if several"
     )
     latency_ms: int
     first_token_ms: int | None
     latency: int | None = Field(description="milliseconds to the first token")
-    generation_time: int = Field(description="milliseconds in all")
+    generation_time: int = Field(description="milliseconds in total")
     provider_responses: list[AttemptObject]
     catalog_sha: str
     client_request_id: str | None
@@ -161,9 +155,9 @@ class GenerationObject(BaseModel):
         description="Lambda's id, as in the function's log; null outside AWS"
     )
     external_user: str | None
-    adapted: list[str] = Field(description="names of what had no effect, or another one")
+    adapted: list[str] = Field(description="parameters that had no effect or a changed one")
     tokens: TokensObject = Field(description="tokens by price class")
-    trace: TraceObject = Field(description="input of the planner, which `tollgate plan` replays")
+    trace: TraceObject = Field(description="input of the planner, for `tollgate plan` to replay")
 
     @classmethod
     def of(cls, record: GenerationRecord) -> "GenerationObject":
@@ -227,7 +221,7 @@ class GenerationObject(BaseModel):
 
 
 class ContentObject(BaseModel):
-    """The request of a generation, as the caller sent it, and the answer of each choice."""
+    """The request of a generation as the caller sent it, and the answer of each choice."""
 
     id: str
     request: dict[str, JsonValue]
@@ -249,8 +243,8 @@ class GenerationReply(BaseModel):
 class GenerationsReply(BaseModel):
     """Generations, newest first; `next_cursor` requests the next page and is null on the last.
 
-    A page may be shorter than `limit`, or empty, and still have a next page: a page reads a bounded
-    number of stored items.
+    A page may be shorter than `limit`, or empty, even if there is a next page, because a page reads
+    a bounded number of stored items.
     """
 
     data: list[GenerationObject]
@@ -259,7 +253,7 @@ class GenerationsReply(BaseModel):
 
 
 def _tool_costs(lines: Sequence[BillLine]) -> dict[str, str]:
-    """Add up the lines of each item that is not the model's: each run has a line of its own."""
+    """Return the costs by item, without items of the model; each run of a tool has its own line."""
     costs: dict[str, int] = {}
     for line in lines:
         if line.item not in MODEL_ITEMS:

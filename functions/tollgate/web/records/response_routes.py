@@ -1,4 +1,4 @@
-"""Stored responses: read, listed and deleted by the keys of their workspace."""
+"""Routes of stored responses: shown, listed and deleted by the keys of their workspace."""
 
 import logging
 from typing import Annotated, Any, Final, Literal
@@ -34,7 +34,11 @@ _SHOWN: Final[dict[int | str, dict[str, Any]]] = {
 }
 _Include = Annotated[
     list[Annotated[str, Field(max_length=128)]] | None,
-    Query(alias="include[]", max_length=32, description="accepted; all that is stored is shown"),
+    Query(
+        alias="include[]",
+        max_length=32,
+        description="accepted, but everything stored is shown anyway",
+    ),
 ]
 
 
@@ -47,7 +51,7 @@ class DeletedResponse(BaseModel):
 
 
 class InputItems(BaseModel):
-    """A page of the items of an input, earlier turns included."""
+    """A page of the items of an input, including earlier turns."""
 
     object: Literal["list"] = "list"
     data: list[dict[str, Any]]
@@ -57,7 +61,7 @@ class InputItems(BaseModel):
 
 
 async def _read_id(request: Request, response_id: str) -> str:
-    """Return the id of a path, which is not the name of another route that is served elsewhere."""
+    """Return the id in a path, unless the path belongs to a route that is not served here."""
     if request.scope["path"] in STREAMING_PATHS | UNSERVED:
         raise HTTPException(405)
     return response_id
@@ -77,13 +81,13 @@ def response_routes(services: Services) -> APIRouter:
         response_id: _ResponseId,
         *,
         include: _Include = None,
-        stream: Annotated[bool | None, Query(description="true is not served")] = None,
+        stream: Annotated[bool | None, Query(description="true is not supported")] = None,
     ) -> Response:
         """Show a stored response of this workspace."""
         if stream:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                "stream: a stored response is shown whole; leave it out.",
+                "stream: stored responses cannot be streamed; leave it out.",
                 param="stream",
             )
         stored = await _find(services, principal, own, response_id)
@@ -93,7 +97,7 @@ def response_routes(services: Services) -> APIRouter:
     async def delete_response(
         principal: Caller, own: OwnThings, by: By, response_id: _ResponseId
     ) -> DeletedResponse:
-        """Delete a stored response; a later one that continued it has its items too."""
+        """Delete a stored response; a later response that continued it keeps its items."""
         generation_id = response_generation(response_id)
         if generation_id is None or services.responses is None:
             raise _not_found(principal)
@@ -113,7 +117,7 @@ def response_routes(services: Services) -> APIRouter:
         order: Literal["asc", "desc"] = "desc",
         include: _Include = None,
     ) -> InputItems:
-        """List the items of a stored response's input, earlier turns included."""
+        """List the items of a stored response's input, including earlier turns."""
         stored = await _find(services, principal, own, response_id)
         items = _after(list(stored.input if order == "asc" else reversed(stored.input)), after)
         page = _first(items, limit)
@@ -129,16 +133,16 @@ def response_routes(services: Services) -> APIRouter:
 
 
 def _add_cancel(router: APIRouter, services: Services) -> None:
-    """Add the route that cancels a response in the background, which none is."""
+    """Add the route that cancels background responses, which the gateway does not support."""
 
     @router.post("/{response_id}/cancel")
     async def cancel_response(principal: Caller, own: OwnThings, response_id: str) -> None:
-        """Refuse with 400: only a response in the background could be cancelled."""
+        """Refuse with 400, since only a background response could be cancelled."""
         await _find(services, principal, own, response_id)
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            "Cannot cancel a synchronous response: only one with `background: true` could be, "
-            "which is not served.",
+            "Cannot cancel a synchronous response. Only `background: true` could be cancelled, "
+            "which is not supported.",
             param=_PARAM,
         )
 
@@ -146,7 +150,7 @@ def _add_cancel(router: APIRouter, services: Services) -> None:
 async def _find(
     services: Services, principal: Principal, own: Own, response_id: str
 ) -> StoredResponse:
-    """Return a stored response that the caller reaches; raise RequestError if there is none."""
+    """Return a stored response that the caller may reach; raise RequestError if there is none."""
     generation_id = response_generation(response_id)
     if generation_id is None or services.responses is None:
         raise _not_found(principal)
@@ -164,9 +168,10 @@ async def _find(
 async def _check_own(
     services: Services, principal: Principal, own: Own, generation_id: str
 ) -> None:
-    """Raise RequestError for the response of a generation that the caller does not reach.
+    """Raise RequestError for a response whose generation the caller may not reach.
 
-    A response whose record has expired is the workspace's alone.
+    Once the record of a generation has expired, only callers of the whole workspace reach its
+    response.
     """
     if own.is_all:
         return
@@ -175,7 +180,7 @@ async def _check_own(
 
 
 def _not_found(principal: Principal) -> RequestError:
-    """Return the refusal of an id; it is the same for one that another workspace has."""
+    """Return the refusal of an unknown id, the same as for an id of another workspace."""
     if principal.role == "inference" and principal.response_days is None:
         return RequestError(ErrorCode.INVALID_REQUEST, HOW_TO_STORE, param=_PARAM)
     return RequestError(
@@ -195,7 +200,7 @@ def _after(items: list[JsonObject], after: str | None) -> list[JsonObject]:
 
 
 def _first(items: list[JsonObject], limit: int) -> list[JsonObject]:
-    """Return so many items, or fewer that a reply of the platform has room for; at least one."""
+    """Return up to `limit` items, at least one, that fit into a reply of the platform."""
     size = 0
     for place, item in enumerate(items[:limit]):
         size += size_in_reply(to_json(item))

@@ -1,4 +1,4 @@
-"""Stored responses around a generation: the turns before a request, and the response after it."""
+"""Stored responses around a generation: earlier turns before it, and the response after it."""
 
 import asyncio
 import logging
@@ -36,14 +36,14 @@ from tollgate.web.http.reply_size import REPLY_BYTES_MAX, size_in_reply
 
 _log: Final = logging.getLogger(__name__)
 
-# With the input behind it. A conversation that is longer is answered, and not stored.
+# Maximum size of a response with its input. Longer conversations are answered but not stored.
 RESPONSE_BYTES_MAX: Final = 8 * 1024 * 1024
-# The latest response of a conversation has all of its items, so that one read is the rule.
+# The latest response of a conversation has all items, so one read is usually enough.
 _READS_MAX: Final = 8
 _READ_BYTES_MAX: Final = 2 * RESPONSE_BYTES_MAX
-# The answer waits for its store no longer than this.
+# The end of a reply waits for the store no longer than this.
 _STORE_BUDGET_S: Final = 4.0
-# What is left for the last bytes, before the platform ends the invocation.
+# Time left to send the last bytes before the platform ends the invocation.
 _LAST_BYTES_S: Final = 1.0
 
 
@@ -55,17 +55,17 @@ async def parse_with_turns(
     workspace_id: str,
     days: int,
 ) -> ParsedCall:
-    """Parse a request of a key whose responses are stored, with the stored turns that it takes.
+    """Parse a request of a key that stores responses, together with the stored turns that it names.
 
-    Raises RequestError with the field at fault.
+    Raises RequestError with the invalid field.
     """
-    asked = decode_object(body)
-    turns = await _Reader(responses, workspace_id, days).read(asked)
-    return parse_response_object(asked, headers, size_bytes=len(body), turns=turns)
+    request = decode_object(body)
+    turns = await _Reader(responses, workspace_id, days).read(request)
+    return parse_response_object(request, headers, size_bytes=len(body), turns=turns)
 
 
 class _Reader:
-    """Reads the stored responses of one request."""
+    """Reads the stored responses that one request names."""
 
     def __init__(self, responses: ContentLog, workspace_id: str, days: int) -> None:
         self._responses = responses
@@ -73,10 +73,10 @@ class _Reader:
         self._days = days
         self._bytes = 0
 
-    async def read(self, asked: JsonObject) -> StoredTurns:
-        """Return the turns that a request names; it is not validated yet."""
+    async def read(self, request: JsonObject) -> StoredTurns:
+        """Return the turns that a request names; the request has not been validated yet."""
         earlier: tuple[JsonObject, ...] = ()
-        previous = asked.get(PREVIOUS)
+        previous = request.get(PREVIOUS)
         if isinstance(previous, str):
             generation_id = response_generation(previous)
             stored = await self._get(generation_id) if generation_id else None
@@ -84,16 +84,16 @@ class _Reader:
                 raise _unknown_previous(previous if generation_id else "")
             earlier = stored.conversation
         known = {str(item["id"]): item for item in earlier if "id" in item}
-        wanted = dict(references_of(asked.get("input")))
+        wanted = dict(references_of(request.get("input")))
         named = {generation for generation in wanted.values() if generation}
-        # Ids sort by time.
+        # Ids are ordered by time: newer responses, which have most items, are read first.
         for generation in sorted(named, reverse=True)[:_READS_MAX]:
             found_all = all(id_ in known for id_, of in wanted.items() if of is not None)
             if found_all or self._bytes > _READ_BYTES_MAX:
                 break
             stored = await self._get(generation)
             if stored is not None:
-                found = {str(it["id"]): it for it in stored.conversation if "id" in it}
+                found = {str(item["id"]): item for item in stored.conversation if "id" in item}
                 known = found | known
         return StoredTurns(earlier=earlier, referenced=known)
 
@@ -110,7 +110,7 @@ class _Reader:
 
 
 def _unknown_previous(id_: str) -> RequestError:
-    """Return the refusal by whose code, as OpenAI's, clients send the whole conversation again."""
+    """Return the refusal whose code, OpenAI's, makes clients send the whole conversation again."""
     named = f"Previous response with id '{id_}'" if id_ else "Previous response"
     return RequestError(
         ErrorCode.PREVIOUS_RESPONSE_NOT_FOUND,
@@ -123,7 +123,7 @@ def _unknown_previous(id_: str) -> RequestError:
 class StoringSink:
     """Passes a generation on, and stores its response once it is complete.
 
-    A response that cannot be stored is answered and billed all the same; it says `store: false`.
+    A response that cannot be stored is sent and billed all the same, marked `store: false`.
     """
 
     def __init__(
@@ -162,8 +162,8 @@ class StoringSink:
         await self._sink.send(events)
 
     async def finish(self, record: GenerationRecord) -> None:
-        # Before the last bytes: a client that has seen the end reads the response at once, and
-        # the platform may freeze the process.
+        # Stored before the last bytes are sent: a client that has seen the end may read the
+        # response at once, and the platform may freeze the process.
         try:
             await self._keep(record)
         except (GatewayError, TimeoutError) as failure:
@@ -185,7 +185,7 @@ class StoringSink:
             renderer.whole([self._fold.response()], record),
             numbered(self._input, record.id),
         )
-        # Settlement has its budget behind the deadline, and may have taken all of it.
+        # Settlement has a budget after the deadline, and may have used all of it.
         end_s = call.deadline.at_s + SETTLE_BUDGET_S - _LAST_BYTES_S
         left_s = Deadline(call.deadline.clock, end_s).remaining_s()
         async with asyncio.timeout(min(_STORE_BUDGET_S, left_s)):
@@ -195,28 +195,27 @@ class StoringSink:
 
 
 def _encode_readable(response: bytes, items: Sequence[JsonObject]) -> bytes:
-    """Encode what is stored; raise LedgerError if it could not be read or shown again.
+    """Encode a response and its items; raise LedgerError if they could not be read or shown again.
 
-    An item of the answer is an item of the next input.
+    The items of a response become items of the next input.
     """
     content = encode_stored(response, items)
     if len(content) > RESPONSE_BYTES_MAX:
         raise LedgerError(
             ErrorCode.PAYLOAD_TOO_LARGE, f"it has more than {RESPONSE_BYTES_MAX:,} bytes"
         )
-    # A number beyond any (`1e999`) is read as infinite, which JSON has no word for. Text may have.
+    # Numbers like `1e999` are read as infinity, which JSON cannot express. Text may contain the
+    # word.
     if b"Infinity" in content:
         try:
             StoredResponse.from_bytes(content)
         except ValueError as unreadable:
             raise LedgerError(
-                ErrorCode.INVALID_REQUEST, "it has a number beyond any"
+                ErrorCode.INVALID_REQUEST, "it has an infinite number"
             ) from unreadable
-    # In a reply it is at most twice as long.
+    # Escaping in a reply at most doubles the size.
     if len(content) > REPLY_BYTES_MAX // 2:
         shown = (response, *map(to_json, items))
         if max(map(size_in_reply, shown)) > REPLY_BYTES_MAX:
-            raise LedgerError(
-                ErrorCode.PAYLOAD_TOO_LARGE, "it would not fit in the reply that shows it"
-            )
+            raise LedgerError(ErrorCode.PAYLOAD_TOO_LARGE, "it would not fit into a reply")
     return content

@@ -1,38 +1,37 @@
-"""Tokens and routing trace of a generation in the api. `tollgate plan` reads both back."""
+"""Tokens and routing trace of a generation in the api; `tollgate plan` reads both back."""
 
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from msgspec import Struct
+from msgspec.structs import fields as struct_fields
+from pydantic import BaseModel, ConfigDict, create_model
 
-from tollgate.core.request import Capability, Modality, Need, ProviderSort, WorkKind
+from tollgate.core.request import Capability, Modality, Need, ProviderSort
+from tollgate.core.usage import Units, Usage
+from tollgate.core.work.kinds import WorkKind
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class _Mirror(BaseModel):
-    """A copy of a core value, field by field."""
+    """A copy of a core struct, field by field."""
 
     model_config = ConfigDict(from_attributes=True)
 
 
-class TokensObject(_Mirror):
-    """Tokens by price class, and pieces; null where the provider reported nothing."""
+def _with_fields_of(struct: type[Struct]) -> Callable[[type[_Model]], type[_Model]]:
+    """Return a decorator that adds a required field to a model for each field of a struct."""
+    fields: dict[str, Any] = {each.name: (each.type, ...) for each in struct_fields(struct)}
+    return lambda model: create_model(
+        model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **fields
+    )
 
-    uncached_input_tokens: int | None
-    cache_read_input_tokens: int | None
-    cache_write_5m_input_tokens: int | None
-    cache_write_1h_input_tokens: int | None
-    output_tokens: int | None
-    reasoning_tokens: int | None
-    audio_input_tokens: int | None
-    cache_read_audio_input_tokens: int | None
-    audio_output_tokens: int | None
-    image_input_tokens: int | None
-    image_output_tokens: int | None
-    images: int | None
-    web_searches: int | None
-    search_units: int | None
-    audio_seconds: int | None
-    characters: int | None
-    text_units: int | None
+
+@_with_fields_of(Usage)
+class TokensObject(_Mirror):
+    """Tokens by price class, and counts of other units; null if the provider reported nothing."""
 
 
 class PriceCeilingObject(_Mirror):
@@ -64,27 +63,20 @@ class PromptObject(_Mirror):
     most: int
 
 
+@_with_fields_of(Units)
 class UnitsObject(_Mirror):
-    """The size of work on inputs beside its text."""
-
-    media_tokens: int
-    output_tokens: int
-    images: int
-    search_units: int
-    audio_seconds: int
-    characters: int
-    text_units: int
+    """The size of work on inputs, in units other than text tokens."""
 
 
 class PictureObject(_Mirror):
-    """The form of requested pictures; null is the provider's own choice."""
+    """The form of requested pictures; null leaves the choice to the provider."""
 
     size: str | None
     quality: str | None
 
 
 class RoundsObject(_Mirror):
-    """The most that the rounds of a generation can be, for which the gateway runs tools."""
+    """Upper bounds of the rounds of a generation with tools that the gateway runs."""
 
     rounds_max: int
     result_tokens: int
@@ -93,7 +85,7 @@ class RoundsObject(_Mirror):
 
 
 class DocumentsObject(_Mirror):
-    """The documents that the gateway read for endpoints which do not read them."""
+    """The documents that the gateway read for endpoints that cannot read them."""
 
     types: tuple[str, ...]
     tokens_min: int
@@ -102,7 +94,7 @@ class DocumentsObject(_Mirror):
 
 
 class TraceObject(_Mirror):
-    """The planner's view of a request, without any of its text."""
+    """The planner's view of a request, without any of the request's text."""
 
     requested_model: str
     route: str | None

@@ -1,4 +1,4 @@
-"""The live catalog and its history; catalogs are published with the command line alone."""
+"""The route of the live catalog and its history; catalogs are published by command line only."""
 
 from datetime import datetime
 
@@ -12,15 +12,15 @@ from tollgate.web.shapes import moment
 
 
 class PublicationObject(BaseModel):
-    """One publication: the catalog that it made live, and the candidate that it began to try."""
+    """One publication: the live catalog that it set, and the candidate that it began to test."""
 
     revision: int = Field(description="number of the publication, from 1")
-    live: str = Field(description="sha of the catalog that serves every other key")
-    candidate: str | None = Field(description="sha of the catalog that a share of the keys tries")
-    percent: int = Field(description="that share")
+    live: str = Field(description="sha of the catalog that serves keys outside the test")
+    candidate: str | None = Field(description="sha of the catalog tested on a share of the keys")
+    percent: int = Field(description="share of keys that the candidate serves")
     published_at: datetime
-    published_by: str | None = Field(description="for keys of the operator's workspace")
-    commit: str | None = Field(description="for keys of the operator's workspace")
+    published_by: str | None = Field(description="shown to keys of the operator's workspace")
+    commit: str | None = Field(description="shown to keys of the operator's workspace")
 
     @classmethod
     def of(cls, publication: Publication, *, shows_author: bool) -> "PublicationObject":
@@ -37,11 +37,9 @@ class PublicationObject(BaseModel):
 
 
 class CatalogObject(BaseModel):
-    """The catalog that serves, and up to 100 publications, latest first."""
+    """The live catalog, and up to 100 publications, latest first."""
 
-    sha: str = Field(
-        description="of the live catalog, which no publication has where none was made"
-    )
+    sha: str = Field(description="sha of the live catalog: the latest published or the bundled one")
     models: int
     routes: list[str]
     history: list[PublicationObject]
@@ -68,8 +66,8 @@ def catalog_routes(services: Services) -> APIRouter:
                 models=len(catalog.models),
                 routes=sorted(catalog.routes),
                 history=[
-                    PublicationObject.of(each, shows_author=shows_author)
-                    for each in await services.publications.history()
+                    PublicationObject.of(publication, shows_author=shows_author)
+                    for publication in await services.publications.history()
                 ],
             )
         )

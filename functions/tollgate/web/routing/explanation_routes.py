@@ -1,4 +1,4 @@
-"""The route that explains the routing of a request before it is sent."""
+"""The route that explains the routing of a request without sending it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -26,14 +26,14 @@ from tollgate.web.routing.explanation_shapes import ExplanationObject, answer_ti
 from tollgate.web.services import Services
 
 _FAULTS_MAX: Final = 16
-# The schema of the body is filled in by `web/openapi.py`.
+# `web/openapi.py` fills in the schema of the body.
 _ANY_FORMAT: Final = {ANY_FORMAT: True}
 _NAMES: Final = {"enum": [each.name for each in FORMATS]}
 _Fault = Annotated[str, Query(max_length=256)]
 
 
 def explanation_routes(services: Services) -> APIRouter:
-    """Build the router of `/v1/route/explain`."""
+    """Return the router of `/v1/route/explain`."""
     router = admitted_router(services, prefix="/v1", tag="models")
 
     @router.post("/route/explain", openapi_extra=_ANY_FORMAT)
@@ -44,11 +44,11 @@ def explanation_routes(services: Services) -> APIRouter:
             list[_Fault],
             Query(max_length=_FAULTS_MAX, description="failures to simulate: `429@openai`"),
         ] = [],  # noqa: B006 - FastAPI copies it
-        format: Annotated[  # noqa: A002 - the name of the parameter
+        format: Annotated[  # noqa: A002 - name of the query parameter
             str, Query(description="the client format of the body", json_schema_extra=_NAMES)
         ] = CHAT_COMPLETIONS.name,
     ) -> ExplanationObject:
-        """Explain the candidates of a request, their exclusions and draws, at no cost."""
+        """Explain the candidates of a request, their exclusions and draws, free of charge."""
         faults = [Fault.parse(fault) for fault in simulate]
         parsed = _ingress(services, format).parse(await request.body(), request.headers)
         work = await _with_files(services, principal, parsed.request)
@@ -85,19 +85,19 @@ def explanation_routes(services: Services) -> APIRouter:
     return router
 
 
-async def _with_files(services: Services, principal: Principal, asked: Work) -> Work:
-    """Return a request whose uploaded files are found: their kinds decide what can serve it."""
-    if not isinstance(asked, GenerationRequest) or not asked.names_files:
-        return asked
-    return await find_named_files(services.named_files, principal.workspace_id, asked)
+async def _with_files(services: Services, principal: Principal, work: Work) -> Work:
+    """Return a request with its uploaded files found: their types decide what can serve it."""
+    if not isinstance(work, GenerationRequest) or not work.names_files:
+        return work
+    return await find_named_files(services.named_files, principal.workspace_id, work)
 
 
 def _ingress(services: Services, name: str) -> Ingress:
     if all(name != each.name for each in FORMATS):
-        *others, last = (f"'{each.name}'" for each in FORMATS)
+        *first, last = (f"'{format_.name}'" for format_ in FORMATS)
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"format must be {', '.join(others)} or {last}.",
+            f"format must be {', '.join(first)} or {last}.",
             param="format",
         )
     return services.formats[name]

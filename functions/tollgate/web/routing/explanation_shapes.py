@@ -39,25 +39,27 @@ class SkippedRuleObject(BaseModel):
 
 
 class CandidateObject(BaseModel):
-    """An endpoint that was considered, in the order of trying."""
+    """An endpoint that was considered, in the order in which endpoints are tried."""
 
-    attempt: int | None = Field(description="its place in the plan, from 1; null if it is excluded")
+    attempt: int | None = Field(description="place in the plan, from 1; null if it is excluded")
     model: str
     provider: str
-    upstream: str = Field(description="the provider's own name of the model")
-    model_weight: int | None = Field(description="percent, where models are drawn")
+    upstream: str = Field(description="the provider's name of the model")
+    model_weight: int | None = Field(description="percent, if models are drawn by weight")
     model_draw: float | None = Field(description="score of the model's draw; the highest is first")
-    weight: int | None = Field(description="percent, where endpoints of the model are drawn")
+    weight: int | None = Field(description="percent, if the model's endpoints are drawn by weight")
     draw: float | None = Field(description="score of the endpoint's draw")
-    cost_max: Usd = Field(description="highest cost of the request here")
+    cost_max: Usd = Field(description="highest cost of the request at this endpoint")
     reads: bool = Field(
-        description="whether the gateway reads the request's documents for it, which it does not "
-        "to explain: their text, pictures and fees are not in `cost_max` and `hold`"
+        description="whether the gateway would read the request's documents for this endpoint; an "
+        "explanation leaves their text, pictures and fees out of `cost_max` and `hold`"
     )
-    removed: str | None = Field(description="the reason for which it is excluded")
-    resting_until: datetime | None = Field(description="it failed; until then it is tried last")
-    latency_ms: int | None = Field(description="measured here, to the first token")
-    tokens_per_s: float | None = Field(description="measured here, of whole answers")
+    removed: str | None = Field(description="reason for the exclusion")
+    resting_until: datetime | None = Field(
+        description="end of a cooldown after failures, until which the endpoint is tried last"
+    )
+    latency_ms: int | None = Field(description="time to the first token, as measured here")
+    tokens_per_s: float | None = Field(description="speed of whole answers, as measured here")
 
 
 class ExplainedError(BaseModel):
@@ -74,31 +76,31 @@ class ExplainedError(BaseModel):
 
 
 class SimulatedAttemptObject(BaseModel):
-    """One simulated attempt; `error` is null for the one that serves."""
+    """One simulated attempt; `error` is null for the attempt that serves."""
 
     model: str
     provider: str
     upstream: str
     error: str | None
     took_s: float
-    pause_s: float = Field(description="before the next attempt")
+    pause_s: float = Field(description="pause before the next attempt, in seconds")
 
     @classmethod
-    def of(cls, made: SimulatedAttempt) -> Self:
+    def of(cls, simulated: SimulatedAttempt) -> Self:
         """Convert a simulated attempt to its JSON."""
-        target = made.attempt.target
+        target = simulated.attempt.target
         return cls(
             model=target.model,
             provider=target.provider,
             upstream=target.upstream_model,
-            error=made.error.value if made.error else None,
-            took_s=round(made.took_s, 3),
-            pause_s=round(made.pause_s, 3),
+            error=simulated.error.value if simulated.error else None,
+            took_s=round(simulated.took_s, 3),
+            pause_s=round(simulated.pause_s, 3),
         )
 
 
 class SimulationObject(BaseModel):
-    """The attempts if endpoints failed as stated; `error` is null if one serves."""
+    """The attempts if endpoints fail as stated; `error` is null if an attempt serves."""
 
     faults: list[str]
     attempts: list[SimulatedAttemptObject]
@@ -106,23 +108,23 @@ class SimulationObject(BaseModel):
 
     @classmethod
     def of(cls, plan: Plan, faults: Sequence[Fault], time_s: float) -> Self:
-        """Simulate the engine's attempts within `time_s`."""
-        made = simulate(plan, faults, time_s=time_s)
+        """Simulate the engine's attempts within `time_s` seconds."""
+        simulated = simulate(plan, faults, time_s=time_s)
         return cls(
             faults=[f"{fault.kind}@{fault.where}" for fault in faults],
-            attempts=[SimulatedAttemptObject.of(each) for each in made.attempts],
-            error=made.error.value if made.error else None,
+            attempts=[SimulatedAttemptObject.of(attempt) for attempt in simulated.attempts],
+            error=simulated.error.value if simulated.error else None,
         )
 
 
 class ExplainedTool(BaseModel):
-    """A tool that the gateway runs for a model, and the engine behind it."""
+    """A tool that the gateway runs for a model, and the engine that serves the tool."""
 
     id: ServerToolId
     engine: str
-    by_provider: bool = Field(description="whether a provider that can runs it by itself")
+    by_provider: bool = Field(description="whether a provider runs the tool, if able")
     uses_max: int
-    fees: Usd = Field(description="of all its runs, by the engine")
+    fees: Usd = Field(description="fees of all runs by the engine")
 
     @classmethod
     def of(cls, injected: Injected, tools: RequestTools) -> Self:
@@ -137,11 +139,11 @@ class ExplainedTool(BaseModel):
 
 
 class ExplainedRounds(BaseModel):
-    """The most that rounds can be: every later prompt may have all results."""
+    """Upper bounds of the rounds, since each prompt may contain all earlier results."""
 
     rounds_max: int
-    result_tokens: int = Field(description="of all runs together")
-    fees: Usd = Field(description="of all runs together")
+    result_tokens: int = Field(description="tokens of the results of all runs")
+    fees: Usd = Field(description="fees of all runs")
     tools: list[ExplainedTool]
 
     @classmethod
@@ -162,27 +164,25 @@ class ExplanationObject(BaseModel):
 
     requested: str
     route: str | None
-    rule: int | None = Field(description="the one that applies, from 1; null if there are no rules")
+    rule: int | None = Field(description="number of the applied rule, from 1; null without rules")
     skipped: list[SkippedRuleObject]
     catalog_sha: str
-    drawn_by: str = Field(description="the hash of the session's id, else of the request's")
-    prompt_tokens: int = Field(description="as estimated for rules")
-    prompt_tokens_max: int = Field(description="as costs are bounded by")
+    drawn_by: str = Field(description="hash of the session id, or else of the request id")
+    prompt_tokens: int = Field(description="estimate that rules use")
+    prompt_tokens_max: int = Field(description="upper bound that costs use")
     candidates: list[CandidateObject]
-    hold: Usd | None = Field(description="dollars that would be held; null if it is refused")
+    hold: Usd | None = Field(description="amount that would be held; null for a refusal")
     rounds: ExplainedRounds | None = Field(
-        description="bounds of the rounds in which the gateway runs tools; null without such tools"
+        description="bounds of the rounds with tools that the gateway runs; null without such tools"
     )
-    next_on: list[str] = Field(description="the errors on which the next attempt is made")
-    unmet: list[str] = Field(
-        description="preferences that have no effect, for want of measurements"
-    )
-    error: ExplainedError | None = Field(description="the refusal; null if the request is planned")
+    next_on: list[str] = Field(description="errors after which the next attempt is made")
+    unmet: list[str] = Field(description="preferences without effect, for lack of measurements")
+    error: ExplainedError | None = Field(description="the refusal; null if the request has a plan")
     simulation: SimulationObject | None
 
     @property
     def serves(self) -> bool:
-        """True if some endpoint would serve it."""
+        """True if an endpoint would serve the request."""
         return self.error is None and not (self.simulation and self.simulation.error)
 
 
@@ -199,9 +199,9 @@ def explain_plan(
 ) -> ExplanationObject:
     """Explain a survey. `resting` endpoints are tried last, each until its Unix second.
 
-    A request that sorts by speed goes by `speeds`. `time_s` is the time for the whole answer.
-    Raises the refusal of a request whose name leads nowhere, and RequestError for a fault that
-    matches nothing in the plan.
+    Requests that sort by speed use `speeds`. `time_s` is the time for the whole answer. Raises the
+    refusal of a request whose model name is unknown, and RequestError for a fault that matches
+    nothing in the plan.
     """
     if survey.trace is None and survey.refusal is not None:
         raise survey.refusal
@@ -254,7 +254,7 @@ def _candidate(
 ) -> CandidateObject:
     attempt, excluded = candidate.attempt, candidate.exclusion
     if place is None and excluded is None:
-        # The plan keeps the fastest one alone.
+        # Without fallbacks, the plan has only the fastest endpoint.
         excluded = Exclusion(Cause.FALLBACKS_OFF)
     tokens_per_s = None if speed is None else speed.tokens_per_s
     return CandidateObject(

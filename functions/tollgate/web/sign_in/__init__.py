@@ -1,1 +1,1 @@
-"""The application that signs people in."""
+"""The sign-in application."""

@@ -1,4 +1,4 @@
-"""Discovery, and the endpoints of OAuth 2.0 by which programs and pages sign people in."""
+"""Discovery, and the OAuth 2.0 endpoints by which programs and pages sign people in."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -39,7 +39,7 @@ class OAuthRoutes:
         self._services = services
 
     async def discover(self, _: Request) -> Response:
-        """Describe the endpoints (RFC 8414), as Claude Code's Cloud gateway reads them."""
+        """Describe the endpoints (RFC 8414), as Claude Code's Cloud gateway expects."""
         base = self._services.configured().sign_in.public_url
         return JSONResponse(
             {
@@ -58,7 +58,7 @@ class OAuthRoutes:
         )
 
     async def authorize_device(self, request: Request) -> Response:
-        """Give a program that has no browser its codes (RFC 8628, 3.1)."""
+        """Issue codes to a program without a browser (RFC 8628, 3.1)."""
         login = self._services.configured()
         await self._services.read_body(request, _FORM_BYTES_MAX)
         if not await self._counts(login, request, "device", _DEVICES_MAX):
@@ -81,13 +81,13 @@ class OAuthRoutes:
         )
 
     async def show_device(self, request: Request) -> Response:
-        """Show the code of a program for a person to confirm; nothing is sent by itself."""
+        """Show a program's code for a person to confirm; the form is never sent automatically."""
         login = self._services.configured()
         shown = request.query_params.get("user_code", "")[:20]
         return code_page(shown, action=login.sign_in.public_url + DEVICE_PAGE)
 
     async def confirm_device(self, request: Request) -> Response:
-        """Send a person who has confirmed a code to the issuer."""
+        """Redirect a person who has confirmed a code to the issuer."""
         login = self._services.configured()
         form = await self._read_form(request)
         here = urlsplit(login.sign_in.public_url)
@@ -108,7 +108,7 @@ class OAuthRoutes:
         return _depart(login, departure)
 
     async def authorize(self, request: Request) -> Response:
-        """Send a browser to the issuer, for a page of the console or a program that listens."""
+        """Redirect a browser to the issuer, for a page of the console or a local program."""
         login = self._services.configured()
         query = request.query_params
         if query.get("response_type") != "code" or query.get("code_challenge_method") != "S256":
@@ -127,7 +127,7 @@ class OAuthRoutes:
         return _depart(login, departure)
 
     async def return_from_issuer(self, request: Request) -> Response:
-        """End a sign-in that the issuer sends back."""
+        """Complete a sign-in when the issuer redirects the browser back."""
         login = self._services.configured()
         query, cookie = request.query_params, request.cookies.get(_COOKIE, "")
         state, code = query.get("state", ""), query.get("code")
@@ -154,7 +154,7 @@ class OAuthRoutes:
         return reply
 
     async def give_tokens(self, request: Request) -> Response:
-        """Give a session for a device code, a code or a refresh token."""
+        """Return a session for a device code, a code or a refresh token."""
         login = self._services.configured()
         form = await self._read_form(request)
         try:
@@ -173,7 +173,7 @@ class OAuthRoutes:
         return JSONResponse(body, headers=_NO_STORE)
 
     async def revoke(self, request: Request) -> Response:
-        """End the sign-in of a refresh token; any other token is answered alike (RFC 7009)."""
+        """End the sign-in of a refresh token; other tokens get the same reply (RFC 7009)."""
         form = await self._read_form(request)
         await self._services.configured().grants.revoke(form.get("token", ""))
         return Response(status_code=200, headers=_NO_STORE)
@@ -181,9 +181,9 @@ class OAuthRoutes:
     async def _read_form(self, request: Request) -> dict[str, str]:
         return _parse_form(await self._services.read_body(request, _FORM_BYTES_MAX))
 
-    async def _counts(self, login: Login, request: Request, what: str, most: int) -> bool:
+    async def _counts(self, login: Login, request: Request, purpose: str, most: int) -> bool:
         origin = address_of(request) or "unknown"
-        return await login.codes.count(what, origin, window_s=_WINDOW_S, most=most)
+        return await login.codes.count(purpose, origin, window_s=_WINDOW_S, most=most)
 
 
 async def _redeem(login: Login, form: Mapping[str, str], request: Request) -> TokenPair:
@@ -201,7 +201,7 @@ async def _redeem(login: Login, form: Mapping[str, str], request: Request) -> To
         case grant if grant == _DEVICE_GRANT:
             return await login.grants.redeem_device(_needed(form, "device_code"), by=by)
         case _:
-            raise OAuthRefusal("unsupported_grant_type", "grant_type is none of those served.")
+            raise OAuthRefusal("unsupported_grant_type", "This grant_type is not supported.")
 
 
 def _needed(form: Mapping[str, str], name: str) -> str:
@@ -212,23 +212,23 @@ def _needed(form: Mapping[str, str], name: str) -> str:
 
 
 def _parse_form(body: bytes) -> dict[str, str]:
-    """Return a form's fields; raise RequestError for one that is not readable."""
+    """Return the fields of a form; raise RequestError if the form cannot be read."""
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20)
     except ValueError as malformed:
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, "The body is no form of at most 20 fields."
+            ErrorCode.INVALID_REQUEST, "The body is not a form of at most 20 fields."
         ) from malformed
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise RequestError(ErrorCode.INVALID_REQUEST, "The form has a field twice.")
+        raise RequestError(ErrorCode.INVALID_REQUEST, "The form repeats a field.")
     if any(len(value) > _FIELD_LENGTH_MAX for value in fields.values()):
-        raise RequestError(ErrorCode.INVALID_REQUEST, "The form has a field that is too long.")
+        raise RequestError(ErrorCode.INVALID_REQUEST, "A field of the form is too long.")
     return fields
 
 
 def _depart(login: Login, departure: Departure) -> Response:
-    """Send a browser to the issuer with a cookie that only the way back gets."""
+    """Redirect a browser to the issuer, with a cookie that is sent only to the callback."""
     reply = RedirectResponse(departure.url, 303, headers=dict(SIGN_IN_HEADERS))
     reply.set_cookie(
         _COOKIE,
@@ -270,6 +270,6 @@ def _status(error: GatewayError) -> int:
 def _too_often() -> GatewayError:
     return AccessError(
         ErrorCode.RATE_LIMIT_EXCEEDED,
-        "Too many sign-ins began at your network address within ten minutes.",
+        "Too many sign-ins from your network address within ten minutes.",
         retry_after_s=_WINDOW_S,
     )

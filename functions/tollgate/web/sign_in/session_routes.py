@@ -1,4 +1,4 @@
-"""Sessions for identity tokens, and what Claude Code asks of a gateway that signs people in."""
+"""Sessions for identity tokens, and the routes that Claude Code expects of a sign-in gateway."""
 
 import hashlib
 import logging
@@ -66,7 +66,7 @@ class SessionRoutes:
         return Response(to_json(reply), 201, _NO_STORE, _JSON)
 
     async def show(self, request: Request) -> Response:
-        """Show as whom the caller is signed in."""
+        """Show the member as whom the caller is signed in."""
         shown = _session_of(await self._services.admit(request))
         return Response(to_json(SessionReply(data=shown)), 200, _NO_STORE, _JSON)
 
@@ -78,7 +78,7 @@ class SessionRoutes:
         return Response(to_json(ClosedSessionReply(closed=closed)), 200, _NO_STORE, _JSON)
 
     async def show_settings(self, request: Request) -> Response:
-        """Show Claude Code's settings of the caller's team and role; 404 without any."""
+        """Show Claude Code's settings for the caller's team and role; 404 if there are none."""
         login = self._services.configured()
         session = _session_of(await self._services.admit(request))
         settings = login.sign_in.settings_of(session.role, session.team_id)
@@ -87,7 +87,7 @@ class SessionRoutes:
         return _settings_reply(settings, request.headers.get("if-none-match"))
 
     async def take_telemetry(self, request: Request) -> Response:
-        """Take what Claude Code measures (OTLP), count it, and keep nothing of it."""
+        """Receive telemetry of Claude Code (OTLP), log its size, and discard the content."""
         self._services.configured()
         principal = await self._services.admit(request)
         content = await read_body(request.receive, _TELEMETRY_BYTES_MAX)
@@ -98,18 +98,18 @@ class SessionRoutes:
             "member_id": principal.member_id,
             "team_id": principal.team_id,
         }
-        _LOGGER.info("telemetry was taken", extra={"fields": fields})
+        _LOGGER.info("telemetry was received", extra={"fields": fields})
         if content[:1] == b"{":
             return JSONResponse({})
-        # Of protobuf, in which an empty message has no bytes.
+        # An empty protobuf message has no bytes.
         return Response(b"", 200, media_type="application/x-protobuf")
 
     async def is_alive(self, _: Request) -> Response:
-        """Answer without the store: the process runs."""
+        """Reply without the store: the process runs."""
         return PlainTextResponse("ok")
 
     async def is_ready(self, _: Request) -> Response:
-        """Answer after a read of the store."""
+        """Reply after a read of the store: the process can serve."""
         await self._services.configured().codes.read("attempt", "-")
         return PlainTextResponse("ok")
 
@@ -120,14 +120,17 @@ def _parse(content: bytes) -> IdentityTokenBody:
     except ValidationError as invalid:
         first = invalid.errors()[0]
         if not first["loc"]:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "The body is no JSON object.") from None
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST, "The body is not a JSON object."
+            ) from None
         raise field_error(first, first["loc"]) from None
 
 
 def _lifetime_s(identity: Identity, most_s: int, clock: Clock) -> int:
     """Return the seconds that a session for a token may last.
 
-    It ends an hour after the issuer last vouched for the person: a longer token opens none later.
+    It ends an hour after the token was issued at the latest, however long the token is valid, since
+    the issuer vouches for the person only at that time.
     """
     ends_s = min(identity.issued_s + SESSION_S_MAX, identity.expires_s)
     left_s = min(most_s, ends_s - int(clock.now_s()))
@@ -138,7 +141,7 @@ def _lifetime_s(identity: Identity, most_s: int, clock: Clock) -> int:
 
 def _session_of(principal: Principal) -> SessionObject:
     if principal.member_id is None:
-        raise RequestError(ErrorCode.NOT_FOUND, "This key belongs to no member.")
+        raise RequestError(ErrorCode.NOT_FOUND, "This key does not belong to a member.")
     return SessionObject.model_validate(
         {
             "workspace_id": principal.workspace_id,
@@ -151,14 +154,14 @@ def _session_of(principal: Principal) -> SessionObject:
 
 def _settings_reply(settings: dict[str, Any], known: str | None) -> Response:
     content = msgspec.json.encode(settings, order="deterministic")
-    # As Claude Code makes it of the settings that it has, and sends it (measured with 2.1.197).
+    # Claude Code computes the same checksum of its settings, and sends it (measured with 2.1.197).
     checksum = f"sha256:{hashlib.sha256(content).hexdigest()}"
     etag = f'"{checksum}"'
     headers = {"etag": etag, "cache-control": "private, no-cache"}
     if known is not None and etag in (each.strip().removeprefix("W/") for each in known.split(",")):
         return Response(status_code=304, headers=headers)
     body = {
-        # The same settings have the same id, on every instance.
+        # Equal settings have the same id on every instance.
         "uuid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"tollgate:settings:{checksum}")),
         "checksum": checksum,
         "settings": settings,

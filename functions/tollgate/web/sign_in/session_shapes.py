@@ -1,4 +1,4 @@
-"""The bodies of `/v1/session`, apart from what verifies tokens: the api describes them."""
+"""Bodies of `/v1/session`, apart from token verification: the api documents them without it."""
 
 from pydantic import BaseModel, Field
 
@@ -8,7 +8,7 @@ from tollgate.web.shapes import Body
 
 
 class IdentityTokenBody(Body):
-    """An identity to open a session for."""
+    """An identity token for which to open a session."""
 
     token: str = Field(
         min_length=1,
@@ -27,7 +27,7 @@ class SessionObject(BaseModel):
 
 
 class NewSessionReply(BaseModel):
-    """A session with its secret, which is shown this once."""
+    """A session with its secret, which is shown only once."""
 
     data: SessionObject
     key: str
@@ -41,6 +41,6 @@ class SessionReply(BaseModel):
 
 
 class ClosedSessionReply(BaseModel):
-    """The end of a session; false if it had ended before."""
+    """The end of a session; `closed` is false if it had ended before."""
 
     closed: bool

@@ -1,4 +1,4 @@
-"""The application that signs people in."""
+"""The sign-in application."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -37,7 +37,7 @@ _METHODS: Final = ("DELETE", "GET", "POST")
 
 
 def login_app(services: LoginServices, limits: WebLimits) -> Starlette:
-    """Return the app of `web.sign_in.sign_in_paths`."""
+    """Return the app that serves the paths of `web.sign_in.sign_in_paths`."""
     oauth, sessions = OAuthRoutes(services), SessionRoutes(services)
     handlers: dict[tuple[str, str], _Handler] = {
         ("GET", DISCOVERY): oauth.discover,
@@ -76,14 +76,14 @@ def login_app(services: LoginServices, limits: WebLimits) -> Starlette:
 
     def _routing_error(request: Request, error: Exception) -> GatewayError:
         method, path = request.method, request.url.path
-        allowed = tuple(each for each in _METHODS if (each, request.scope["path"]) in handlers)
+        allowed = tuple(name for name in _METHODS if (name, request.scope["path"]) in handlers)
         match error:
             case HTTPException(status_code=405):
                 return MethodNotAllowed(f"{method} {path} is not served.", ("OPTIONS", *allowed))
             case HTTPException(status_code=404):
                 return no_route(method, path)
             case _:
-                return RequestError(ErrorCode.INVALID_REQUEST, "The request is not readable.")
+                return RequestError(ErrorCode.INVALID_REQUEST, "The request cannot be read.")
 
     app.add_exception_handler(GatewayError, reply_error)
     app.add_exception_handler(HTTPException, reply_error)

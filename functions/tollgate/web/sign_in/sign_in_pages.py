@@ -1,4 +1,4 @@
-"""The pages of a sign-in: a code to confirm, and how it ended."""
+"""The pages of a sign-in: the form to confirm a code, and the result."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -23,7 +23,8 @@ button:focus-visible,input:focus-visible{outline:3px solid #76a9fa;outline-offse
 """
 _HASH: Final = b64encode(sha256(_STYLE.encode()).digest()).decode("ascii")
 SIGN_IN_HEADERS: Final[Mapping[str, str]] = {
-    # No form-action: browsers hold it against the issuer, too, to which the form's answer leads.
+    # Without form-action: browsers apply it to redirects as well, and the form redirects to the
+    # issuer.
     "content-security-policy": f"default-src 'none'; style-src 'sha256-{_HASH}'; "
     "frame-ancestors 'none'; base-uri 'none'",
     "cache-control": "no-store",
@@ -35,11 +36,11 @@ SIGN_IN_HEADERS: Final[Mapping[str, str]] = {
 
 def code_page(user_code: str, *, action: str, problem: str | None = None) -> HTMLResponse:
     """Return the page on which a person confirms the code of a program that waits."""
-    said = f'<p role="alert">{escape(problem)}</p>' if problem else ""
+    alert = f'<p role="alert">{escape(problem)}</p>' if problem else ""
     return _page(
         "Sign in a program",
-        f"<p>Continue only if your own terminal shows this very code, and you began the sign-in "
-        f"there yourself.</p>{said}"
+        f"<p>Continue only if your own terminal shows this code and you began the sign-in "
+        f"there yourself.</p>{alert}"
         f'<form method="post" action="{escape(action)}">'
         '<label for="code">Code</label>'
         f'<input id="code" name="user_code" value="{escape(user_code)}" autocomplete="off" '
@@ -50,7 +51,7 @@ def code_page(user_code: str, *, action: str, problem: str | None = None) -> HTM
 
 
 def done_page(name: str) -> HTMLResponse:
-    """Return the page of a sign-in that succeeded."""
+    """Return the page after a successful sign-in."""
     return _page(
         "You are signed in",
         f"<p>You are signed in as <strong>{escape(name)}</strong>.</p>"
@@ -59,7 +60,7 @@ def done_page(name: str) -> HTMLResponse:
 
 
 def failed_page(reason: str, *, status: int) -> HTMLResponse:
-    """Return the page of a sign-in that was refused."""
+    """Return the page after a refused sign-in."""
     return _page("You are not signed in", f'<p role="alert">{escape(reason)}</p>', status=status)
 
 

@@ -1,4 +1,4 @@
-"""The paths of the app that signs people in."""
+"""The paths of the sign-in app."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The services behind the routes that sign people in."""
+"""The services of the sign-in routes."""
 
 import asyncio
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from tollgate.web.http.request_id import request_id_of
 
 
 class Login(Struct, frozen=True, kw_only=True):
-    """The parts that sign people in by the configured issuer."""
+    """The parts of sign-in through the configured issuer."""
 
     sign_in: SignIn
     issuer: Issuer
@@ -39,19 +39,19 @@ class Login(Struct, frozen=True, kw_only=True):
 
 
 class LoginServices(Struct, frozen=True, kw_only=True):
-    """The services of the app that signs people in."""
+    """The services of the sign-in app."""
 
-    # None where no issuer is configured.
     login: Login | None
+    """None if no issuer is configured."""
     keys: KeyDirectory
     ids: IdSource
     journal: Journal
     clock: Clock
-    # Seconds for a body that is read before its sender is known: it holds a connection meanwhile.
     body_s: float = 10.0
+    """Seconds for a body to arrive, since unauthenticated callers hold the connection."""
 
     def configured(self) -> Login:
-        """Return what signs people in; raise RequestError(not_found) where no issuer is."""
+        """Return the parts of sign-in; raise RequestError(not_found) if no issuer is configured."""
         if self.login is None:
             raise RequestError(
                 ErrorCode.NOT_FOUND,
@@ -61,12 +61,12 @@ class LoginServices(Struct, frozen=True, kw_only=True):
         return self.login
 
     async def admit(self, request: Request) -> Principal:
-        """Return the caller of a route, as the table of access says; raise AccessError."""
+        """Return the caller of a route; raise AccessError unless the access table allows it."""
         access = ACCESS[request.method, request.scope["path"]]
         return await authenticate(self.keys, request.headers, access.roles)
 
     async def read_body(self, request: Request, bytes_max: int) -> bytes:
-        """Return the body of any caller; raise RequestError if it is too large, or too slow."""
+        """Return a body of an unknown caller; raise RequestError if it is too large or too slow."""
         try:
             async with asyncio.timeout(self.body_s):
                 return await read_body(request.receive, bytes_max)
@@ -77,7 +77,7 @@ class LoginServices(Struct, frozen=True, kw_only=True):
 
 
 def person(request: Request) -> Actor:
-    """Return the actor of what a sign-in changes, before the member is known."""
+    """Return the actor of changes by a sign-in, before the member is known."""
     return Actor(
         kind="process",
         id="sign-in",
@@ -92,5 +92,5 @@ def address_of(request: Request) -> str | None:
 
 
 def presented_secret(headers: Mapping[str, str]) -> str:
-    """Return the secret of a request that was authenticated."""
+    """Return the secret of an authenticated request."""
     return headers.get("authorization", "").partition(" ")[2].strip() or headers["x-api-key"]

@@ -1,4 +1,4 @@
-"""The webhooks of a workspace: endpoints that get its events, and their deliveries."""
+"""Routes of a workspace's webhooks: endpoints that receive events, and their deliveries."""
 
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
@@ -31,7 +31,7 @@ _Address = Annotated[
         min_length=9,
         max_length=2_000,
         pattern=r"^https://[!-~]+$",
-        description="https, with a public name, without a user in it",
+        description="https URL with a public host name and without a user name",
     ),
 ]
 _Glob = Annotated[str, Field(max_length=64, pattern=r"^[a-z*][a-z_.*]*$")]
@@ -53,7 +53,7 @@ class WebhookBody(Body):
     @field_validator("url")
     @classmethod
     def check_url(cls, url: str) -> str:
-        """Return the address, if it may be a webhook's."""
+        """Return the URL if it may be a webhook's; raise ValueError otherwise."""
         return _public(url)
 
 
@@ -63,18 +63,16 @@ class WebhookChangeBody(Body):
     url: _Address | None = None
     events: _Globs | None = None
     description: _Words | None = None
-    enabled: bool | None = Field(
-        None, description="an endpoint that is enabled again gets what happens from then on"
-    )
+    enabled: bool | None = Field(None, description="once enabled again, it gets later events only")
 
     @field_validator("url")
     @classmethod
     def check_url(cls, url: str | None) -> str | None:
-        """Return the address, if it may be a webhook's."""
+        """Return the URL if it may be a webhook's; raise ValueError otherwise."""
         return None if url is None else _public(url)
 
     def edit(self, settings: WebhookSettings) -> WebhookSettings:
-        """Return settings with the changes."""
+        """Return settings with the changes of the body."""
         return replace(
             settings,
             url=settings.url if self.url is None else self.url,
@@ -88,7 +86,7 @@ class SecretRotationBody(Body):
     """The rotation of a webhook's secret."""
 
     grace_hours: Annotated[int, Field(ge=0, le=168)] = Field(
-        24, description="hours for which the old secret signs too"
+        24, description="hours for which the old secret signs as well"
     )
 
 
@@ -102,30 +100,32 @@ class WebhookObject(BaseModel):
     enabled: bool
     disabled_reason: str | None = Field(description="null if the gateway did not disable it")
     created_at: datetime
-    delivered_at: datetime | None = Field(description="when it last took an event")
-    failing_since: datetime | None = Field(description="null if it took the last event")
+    delivered_at: datetime | None = Field(description="time at which it last accepted an event")
+    failing_since: datetime | None = Field(
+        description="time since which it accepts no event; null if it accepted the last"
+    )
     old_secret_expires_at: datetime | None
 
     @classmethod
     def of(cls, shown: ShownWebhook) -> "WebhookObject":
-        """Build the object, which lacks the secret."""
+        """Build the object of a webhook, without the secret."""
         return cls(**_fields(shown))
 
 
 class NewSecretObject(WebhookObject):
-    """A webhook and its secret, which is shown once."""
+    """A webhook and its secret, which is shown only once."""
 
-    secret: str = Field(description="`whsec_` and a key in base64, which signs each event")
+    secret: str = Field(description="`whsec_` and the base64 of the key that signs each event")
 
     @classmethod
-    def made(cls, webhook: Webhook) -> "NewSecretObject":
-        """Build the object of a webhook whose secret is new."""
+    def with_secret(cls, webhook: Webhook) -> "NewSecretObject":
+        """Build the object of a webhook with its new secret."""
         shown = ShownWebhook(webhook=webhook, health=WebhookHealth())
         return cls(**_fields(shown), secret=webhook.secret)
 
 
 class DeliveryObject(BaseModel):
-    """One event on its way to one endpoint."""
+    """The delivery of one event to one endpoint."""
 
     event_id: str
     type: str
@@ -183,9 +183,9 @@ class DeliveryReply(BaseModel):
 
 
 class DeliveriesReply(BaseModel):
-    """The latest deliveries, latest first."""
+    """The latest deliveries, newest first."""
 
-    data: list[DeliveryObject] = Field(description=f"at most {DELIVERIES_MAX}, of 30 days")
+    data: list[DeliveryObject] = Field(description=f"at most {DELIVERIES_MAX}, of the last 30 days")
 
 
 def webhook_routes(services: Services) -> APIRouter:
@@ -209,7 +209,7 @@ def _declare_settings(router: APIRouter, services: Services) -> None:
             enabled=body.enabled,
         )
         webhook = await store.create(principal.workspace_id, settings, by=by)
-        return NewSecretReply(data=NewSecretObject.made(webhook))
+        return NewSecretReply(data=NewSecretObject.with_secret(webhook))
 
     @router.get("")
     async def list_webhooks(principal: Caller) -> WebhooksReply:
@@ -231,7 +231,7 @@ def _declare_settings(router: APIRouter, services: Services) -> None:
 
     @router.delete("/{webhook_id}")
     async def delete_webhook(principal: Caller, by: By, webhook_id: str) -> DeletedWebhookReply:
-        """Delete a webhook; what is pending is not sent any more."""
+        """Delete a webhook and its pending deliveries."""
         if not await store.delete(principal.workspace_id, webhook_id, by=by):
             raise _not_found()
         return DeletedWebhookReply(id=webhook_id)
@@ -240,12 +240,12 @@ def _declare_settings(router: APIRouter, services: Services) -> None:
     async def rotate_webhook_secret(
         principal: Caller, by: By, webhook_id: str, body: SecretRotationBody
     ) -> NewSecretReply:
-        """Make a new secret; for a while both secrets sign each event."""
+        """Create a new secret; for a while both secrets sign each event."""
         grace_s = body.grace_hours * _HOUR_S
         webhook = await store.rotate(principal.workspace_id, webhook_id, grace_s=grace_s, by=by)
         if webhook is None:
             raise _not_found()
-        return NewSecretReply(data=NewSecretObject.made(webhook))
+        return NewSecretReply(data=NewSecretObject.with_secret(webhook))
 
 
 def _declare_deliveries(router: APIRouter, services: Services) -> None:
@@ -253,12 +253,12 @@ def _declare_deliveries(router: APIRouter, services: Services) -> None:
 
     @router.post("/{webhook_id}/test")
     async def test_webhook(principal: Caller, webhook_id: str) -> DeliveryReply:
-        """Send an event of the type `webhook.test` now, once, and return how it ended."""
+        """Send an event of the type `webhook.test` now, without retries, and return the result."""
         return _delivery(await store.send_test(principal.workspace_id, webhook_id))
 
     @router.get("/{webhook_id}/deliveries")
     async def list_deliveries(principal: Caller, webhook_id: str) -> DeliveriesReply:
-        """List the latest deliveries, latest first."""
+        """List the latest deliveries, newest first."""
         found = await store.deliveries(principal.workspace_id, webhook_id)
         if found is None:
             raise _not_found()
@@ -266,18 +266,18 @@ def _declare_deliveries(router: APIRouter, services: Services) -> None:
 
     @router.post("/{webhook_id}/deliveries/{event_id}/redeliver", status_code=202)
     async def redeliver_event(principal: Caller, webhook_id: str, event_id: str) -> DeliveryReply:
-        """Send an event again, with the same id, within the next minutes."""
+        """Send an event again, with the same id, within a few minutes."""
         return _delivery(await store.redeliver(principal.workspace_id, webhook_id, event_id))
 
 
 def _public(url: str) -> str:
-    """Return an address; raise ValueError unless its host is a public name without a user."""
+    """Return a URL; raise ValueError unless its host is a public name without a user."""
     parts = urlsplit(url)
     host = parts.hostname
     if not host or parts.username or parts.password or parts.port == 0 or is_address(host):
-        raise ValueError("must have a name for its host, no address, and no user")
+        raise ValueError("must have a host name, not an IP address, and no user name")
     if find_reach(host) != "public":
-        raise ValueError("must lead to a name of the public internet")
+        raise ValueError("must have a host name of the public internet")
     return url
 
 

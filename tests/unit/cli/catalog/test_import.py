@@ -87,8 +87,8 @@ def test_models_of_several_kinds_are_kept_apart(tmp_path: Path) -> None:
     assert [each.kind for each in routing.models.values()] == ["chat", "embedding"]
     tried = routing.routes["vec"].model_dump(mode="json", by_alias=True)["try"]
     assert str(tried).count("openai/text-embedding-3-small") == len(tried) == 1
-    assert "is of the kind embedding, and the first of that name is not" in said
-    assert "anthropic/claude-haiku-4.5 is of another kind" in said
+    assert "is of the kind embedding, unlike the first deployment of that name" in said
+    assert "anthropic/claude-haiku-4.5 is of another kind of work" in said
 
 
 def test_a_file_larger_than_any_config_is_not_read(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_another_key_is_another_row_and_a_written_key_is_not_copied(tmp_path: Pa
     assert row.key is not None
     assert row.key.env == "TEAM_B_API_KEY"
     assert row.dialect == routing.providers["openai"].dialect
-    assert "its key is written out and was not copied: give it in OPENAI_API_KEY" in said
+    assert "its key is written in the config and was not copied: give it in OPENAI_API_KEY" in said
     assert "sk-pasted" not in said + (tmp_path / "new.yaml").read_text()
 
 
@@ -194,7 +194,7 @@ def test_budgets_of_keys_become_tiers_and_retries_defaults(tmp_path: Path) -> No
         60,
         ("gpt",),
     )
-    assert "a budget of 12d became one of a month" in said
+    assert "a budget of 12d became a monthly budget" in said
     assert routing.defaults.retry.retries_max == 2
     assert routing.defaults.timeouts.non_streamed_total_s == 900
     assert (routing.defaults.cooldown.after_failures, routing.defaults.cooldown.rest_s) == (4, 20)
@@ -237,16 +237,24 @@ def test_a_server_of_ones_own_becomes_a_row_at_its_address(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("params", "facts", "reason"),
     [
-        ({"model": "openai/*"}, {}, "there are no wildcards: name the models, such as openai/"),
-        ({"model": "openai/nobody-knows"}, {}, "no price of it is published"),
+        (
+            {"model": "openai/*"},
+            {},
+            "wildcards do not exist here: name the models, such as openai/",
+        ),
+        ({"model": "openai/nobody-knows"}, {}, "no price is published for it"),
         (
             {"model": "openai/x", "api_base": "os.environ/BASE"},
             {},
             "its api_base is in the environment",
         ),
-        ({"model": "openai/x", "api_base": "http://a b"}, {}, "cannot be an address here"),
+        (
+            {"model": "openai/x", "api_base": "http://a b"},
+            {},
+            "cannot be the address of a provider",
+        ),
         ({"model": "ollama/x"}, {}, "it has no api_base"),
-        ({"model": "petals/x"}, {}, "there is no row for petals"),
+        ({"model": "petals/x"}, {}, "the base file has no row for petals"),
         ({"model": "nobody"}, {}, "write it as provider/model"),
         ({"model": "openai/dall-e-3"}, {"mode": "image_generation"}, "only chat models"),
     ],
@@ -276,7 +284,7 @@ def test_every_other_setting_is_listed_by_its_place(tmp_path: Path) -> None:
     assert "litellm_settings.callbacks: spans go to a collector" in said
     assert "guardrails: a guardrail of Bedrock" in said
     assert "mcp_servers: it has no counterpart" in said
-    assert "stands twice with one key, which is one endpoint here" in said
+    assert "appears twice with the same endpoint; one is enough here" in said
     assert "model_list two words: a name here is one word" in said
     assert "sk-1" not in said
 
@@ -342,12 +350,12 @@ def test_values_of_another_kind_are_listed_or_left_out(tmp_path: Path) -> None:
         },
     )
     assert list(routing.models) == ["anthropic/claude-haiku-4.5"]
-    assert said.count("its price is no number of dollars") == 2
-    assert "its api_base is no address" in said
+    assert said.count("its price is not a number of dollars") == 2
+    assert "its api_base is not an address" in said
     assert "model_group_alias quick: it names no model" in said
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "new.yaml").write_text("mine")
-    assert "is there already" in run(tmp_path, {"model_list": [entry("gpt", OPENAI)]}).output
+    assert "exists already" in run(tmp_path, {"model_list": [entry("gpt", OPENAI)]}).output
     assert (tmp_path / "new.yaml").read_text() == "mine"

@@ -13,7 +13,7 @@ import pytest
 from tests.unit.cli.catalog.published import price_map
 from tollgate.cli.catalog.price_map import read_price_map
 from tollgate.cli.routing.published_prices import find_published_price
-from tollgate.core.request import WorkKind
+from tollgate.core.work.kinds import WorkKind
 from tollgate.routing.schema import ProviderSection
 
 TODAY = date(2026, 11, 22)

@@ -94,7 +94,7 @@ def test_c65_rates_by_size_are_added_and_replaced_unless_a_comment_would_be_lost
     commented = old.replace("5 }", "5 } # since May")
     file = write(model("m", block("1", "2"), more=commented))
     shown = refresh(tmp_path, "--write", m=entry(1, 2, **tier))
-    assert "! acme/m @ together: to be edited by hand" in shown.output
+    assert "! acme/m @ together: edit by hand" in shown.output
     assert commented in file.read_text()
 
 
@@ -103,7 +103,9 @@ def test_a_page_that_a_person_named_is_kept_and_what_differs_is_noted(
 ) -> None:
     file = write(model("m", block("1", "2", "https://acme.example/prices")))
     shown = refresh(tmp_path, "--write", m=entry(1, 3))
-    assert "publishers disagree; ours is that of https://acme.example/prices" in shown.output
+    assert (
+        "publishers disagree; the file has the price of https://acme.example/prices" in shown.output
+    )
     text = file.read_text()
     assert 'source: "https://acme.example/prices; litellm 9.8.7 has output 3"' in text
     assert "output: 2\n" in text
@@ -205,7 +207,7 @@ def test_a_file_with_errors_and_evidence_of_another_kind_are_refused(
     assert "must not be used" in refresh(tmp_path, m=entry(1, 2)).output
     write(model("m", block("1", "2")))
     (tmp_path / "seen.json").write_text("{}")
-    assert "holds no evidence" in refresh(tmp_path, m=entry(1, 2)).output
+    assert "has no evidence" in refresh(tmp_path, m=entry(1, 2)).output
 
 
 def test_only_the_endpoints_that_are_asked_for_are_judged(tmp_path: Path, write: Any) -> None:
@@ -218,4 +220,4 @@ def test_only_the_endpoints_that_are_asked_for_are_judged(tmp_path: Path, write:
     assert "output: 3.00" in changed
     nobody = refresh(tmp_path, "--provider", "nobody", **published)
     assert nobody.exit_code == 2
-    assert "no endpoint of the file is of that model and provider" in nobody.output
+    assert "the file has no endpoint of that model and provider" in nobody.output

@@ -57,7 +57,7 @@ def test_q8_q10_leading_instructions_are_the_systems_and_later_ones_keep_their_p
 
 
 def test_a_request_needs_more_than_instructions() -> None:
-    assert "at least one message" in refusal(system("A"), assistant())
+    assert "at least one user message" in refusal(system("A"), assistant())
 
 
 def test_q13_results_are_one_user_turn_in_the_order_of_the_calls_with_names_and_objects() -> None:

@@ -325,4 +325,4 @@ def test_a_shown_message_is_one_short_printable_line(message: str) -> None:
 
 def test_a_refusal_without_words_still_says_what_happened() -> None:
     error = error_of_refusal(ProviderRefusal(provider="acme", status=400))
-    assert error.message == "The provider acme refused it (HTTP 400)."
+    assert error.message == "The provider acme refused the request (HTTP 400)."

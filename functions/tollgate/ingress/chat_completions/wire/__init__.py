@@ -1,1 +1,1 @@
-"""Bodies of chat completions as clients send and receive them."""
+"""Models of the bodies of chat completions, as clients send and receive them."""

@@ -25,7 +25,7 @@ IMAGES_MAX: Final = 64
 
 
 _ContentShape = by_shape("a string or an array of parts")
-# A message of a user or an operator is never empty; one of a tool or a model may be.
+# Messages of users and operators must not be empty; messages of tools and models may be.
 SystemContent = Annotated[
     String | Annotated[list[TextPart], Field(min_length=1, max_length=PARTS_MAX), Tag("<array>")],
     _ContentShape,
@@ -64,7 +64,7 @@ class ExtraContent(Wire):
 
 
 _EXTRA_CONTENT: Final = Field(
-    default=None, description="What a provider attached to the call; send it back untouched."
+    default=None, description="Data that a provider attached to the call; send it back untouched."
 )
 
 
@@ -94,7 +94,7 @@ class CustomToolCall(Wire):
 
 
 def _call_type(value: object) -> str | None:
-    # Some clients leave the type out.
+    # Some clients omit the type.
     if isinstance(value, dict) and "type" not in value:
         return "<function>"
     return tag_of(value, "type", "<function>")
@@ -111,7 +111,7 @@ ToolCall = Annotated[
 
 
 class Position(Wire):
-    """The place of a part of the reasoning: the text, the calls and the runs before it."""
+    """The position of a piece of reasoning: the text, calls and runs that precede it."""
 
     text: Annotated[int, Field(ge=0)] = 0
     calls: Annotated[int, Field(ge=0)] = 0
@@ -119,7 +119,7 @@ class Position(Wire):
 
 
 class ReasoningDetail(Wire):
-    """A part of a model's reasoning, as an answer had it; send it back untouched.
+    """A piece of a model's reasoning from an earlier answer, unchanged.
 
     https://openrouter.ai/docs/use-cases/reasoning-tokens (2026-11-21)
     """
@@ -127,7 +127,7 @@ class ReasoningDetail(Wire):
     type: str = "reasoning.text"
     index: int | None = None
     id: str | None = None
-    format: str | None = Field(default=None, description="The signer.")
+    format: str | None = Field(default=None, description="The signer of the reasoning.")
     text: str | None = None
     summary: str | None = None
     signature: str | None = None
@@ -137,13 +137,13 @@ class ReasoningDetail(Wire):
 
 
 class RunPosition(Wire):
-    """The place of a run: the text before it."""
+    """The position of a run: the text that precedes it."""
 
     text: Annotated[int, Field(ge=0)] = 0
 
 
 class ReturnedRun(Wire):
-    """A run of one of the gateway's tools, as an answer had it."""
+    """A run of one of the gateway's tools from an earlier answer, unchanged."""
 
     id: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
     type: Literal["server_tool"] = "server_tool"
@@ -151,7 +151,7 @@ class ReturnedRun(Wire):
     name: ServerToolId
     arguments: str = Field(description="JSON text, as the model wrote it.")
     status: Literal["completed", "failed"] = "completed"
-    result: str = Field(default="", description="The text that the model was given.")
+    result: str = Field(default="", description="The text that the model got.")
     error: str | None = None
     sources: list[Any] | None = Field(default=None, description="Has no effect.")
     after: RunPosition | None = None
@@ -217,7 +217,7 @@ class ReturnedFile(Wire):
     """A document that was read for an earlier answer."""
 
     hash: Annotated[str, Field(max_length=NAME_LENGTH_MAX)] = Field(
-        description="SHA-256 of its bytes; it stands for a file of this request with that hash."
+        description="SHA-256 of the file's bytes, by which this request's file is recognized."
     )
     name: Annotated[str, Field(max_length=NAME_LENGTH_MAX)] | None = None
     pages: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
@@ -225,7 +225,7 @@ class ReturnedFile(Wire):
 
 
 class ReturnedAnnotation(Wire):
-    """An annotation, as an answer had it; those on files spare a second reading."""
+    """An annotation from an earlier answer; an annotation on a file avoids reading it again."""
 
     type: str = ""
     index: int | None = None
@@ -244,16 +244,16 @@ class AssistantMessage(Wire):
     reasoning: str | None = None
     reasoning_content: str | None = Field(default=None, description="Alias of `reasoning`.")
     reasoning_details: Annotated[list[ReasoningDetail], Field(max_length=PARTS_MAX)] | None = Field(
-        default=None, description="Wins over `reasoning`: it carries the signatures."
+        default=None, description="Takes precedence over `reasoning`: it has the signatures."
     )
     images: Annotated[list[MadeImage], Field(max_length=IMAGES_MAX)] | None = Field(
-        default=None, description="Pictures of the answer, as the answer had them."
+        default=None, description="Pictures of the answer, unchanged."
     )
     annotations: Annotated[list[ReturnedAnnotation], Field(max_length=PARTS_MAX)] | None = Field(
-        default=None, description="Annotations of the answer, as the answer had them."
+        default=None, description="Annotations of the answer, unchanged."
     )
     server_tool_calls: Annotated[list[ReturnedRun], Field(max_length=CALLS_MAX)] | None = Field(
-        default=None, description="Runs of the gateway's tools, as the answer had them."
+        default=None, description="Runs of the gateway's tools, unchanged."
     )
     function_call: None = Field(default=None, description="Not supported: use `tool_calls`.")
     audio: None = Field(default=None, description="Not supported.")

@@ -20,14 +20,14 @@ class TextFormat(Wire):
 
 
 class JsonObjectFormat(Wire):
-    """An answer that is a JSON object; Together and Fireworks take a schema here, too."""
+    """An answer that is a JSON object; Together and Fireworks accept a schema here, too."""
 
     type: Literal["json_object"]
     json_schema: Json | None = Field(default=None, alias="schema")
 
 
 class JsonSchema(Wire):
-    """A schema, and whether it is enforced."""
+    """A JSON Schema, and whether the answer must follow the schema strictly."""
 
     name: Name | None = None
     description: str | None = None
@@ -36,7 +36,7 @@ class JsonSchema(Wire):
 
 
 class JsonSchemaFormat(Wire):
-    """An answer that a JSON Schema describes: under `json_schema.schema`, or bare."""
+    """An answer that follows a JSON Schema, sent as `json_schema.schema` or as `schema`."""
 
     type: Literal["json_schema"]
     json_schema: JsonSchema | None = None

@@ -1,7 +1,7 @@
-"""The parts that messages of a chat completion request are made of.
+"""The content parts of messages in a chat completion request.
 
-https://platform.openai.com/docs/api-reference/chat/create (2026-08-21); the flat spelling of files
-and `file_url` are what other gateways accept.
+https://platform.openai.com/docs/api-reference/chat/create (2026-08-21). The flat form of files and
+`file_url` come from other gateways.
 """
 
 from typing import Annotated, Final, Literal
@@ -29,16 +29,16 @@ class TextPart(Wire):
 
 
 class RefusalPart(Wire):
-    """A refusal of an earlier answer."""
+    """A refusal from an earlier answer."""
 
     type: Literal["refusal"]
     refusal: str
 
 
 class ImageUrl(Wire):
-    """The address or the content of a picture."""
+    """The URL of a picture, which may be a data URL with the content."""
 
-    url: Annotated[str, Field(min_length=1)] = Field(description="http(s), or a data URL.")
+    url: Annotated[str, Field(min_length=1)] = Field(description="An http(s) URL, or a data URL.")
     detail: Literal["auto", "low", "high"] | None = None
 
 
@@ -65,19 +65,19 @@ class AudioPart(Wire):
 
 
 class FileSource(Wire):
-    """A file: exactly one of its bytes, its address and its id."""
+    """A file, given by exactly one of bytes, URL and id."""
 
     file_data: Bytes | None = Field(default=None, description="A data URL, or base64.")
     file_url: FetchedUrl | None = None
     file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
     filename: Filename | None = None
     mime_type: MediaType | None = Field(
-        default=None, description="The type of base64 content that cannot be detected."
+        default=None, description="The media type, used if it cannot be detected from the content."
     )
 
 
 class NestedFilePart(Wire):
-    """A file as OpenAI writes it."""
+    """A file in OpenAI's form, with the fields inside `file`."""
 
     type: Literal["file"]
     file: FileSource
@@ -85,7 +85,7 @@ class NestedFilePart(Wire):
 
 
 class FlatFilePart(Wire):
-    """A file with its fields beside `type`."""
+    """A file in the flat form, with the fields next to `type`."""
 
     type: Literal["file"]
     data: Bytes | None = None

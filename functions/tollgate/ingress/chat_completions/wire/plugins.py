@@ -1,7 +1,7 @@
-"""The tools of the gateway's that a chat completion request switches on.
+"""Models of the fields with which a chat completion request switches on the gateway's tools.
 
-`plugins` is OpenRouter's list (https://openrouter.ai/docs/features/web-search, 2026-11-22),
-`web_search_options` OpenAI's (https://platform.openai.com/docs/guides/tools-web-search,
+`plugins` is OpenRouter's field (https://openrouter.ai/docs/features/web-search, 2026-11-22),
+`web_search_options` is OpenAI's (https://platform.openai.com/docs/guides/tools-web-search,
 2026-11-22).
 """
 
@@ -25,13 +25,13 @@ class Plugin(Wire):
     """A tool that the gateway runs, with its options."""
 
     id: Name = Field(
-        description="web_search, web_fetch, datetime, image or pdf; `web` is search and fetch."
+        description="web_search, web_fetch, datetime, image or pdf; `web` means search and fetch."
     )
-    enabled: bool | None = Field(default=None, description="False leaves the plugin out.")
+    enabled: bool | None = Field(default=None, description="False switches the plugin off.")
     events: bool | None = Field(
         default=None, description="True adds frames of the tool's progress to a stream."
     )
-    max_results: ResultsMax | None = Field(default=None, description="Of one search.")
+    max_results: ResultsMax | None = Field(default=None, description="Results of one search.")
     max_uses: UsesMax | None = None
     allowed_domains: Domains | None = None
     include_domains: Domains | None = Field(default=None, description="Alias of `allowed_domains`.")
@@ -40,20 +40,21 @@ class Plugin(Wire):
     user_location: ApproximateLocation | None = None
     engine: Name | None = Field(
         default=None,
-        description="Of `pdf`: text, images, or native to leave files to models that read them.",
+        description="For `pdf`: text, images, ocr, or native, which leaves files to models that "
+        "can read them.",
     )
-    pages_max: PagesMax | None = Field(default=None, description="Of `pdf`, of each document.")
+    pages_max: PagesMax | None = Field(default=None, description="For `pdf`: pages a document.")
 
 
 class SearchLocation(Wire):
-    """The place of the user."""
+    """The location of the user."""
 
     type: Literal["approximate"]
     approximate: ApproximateLocation
 
 
 class WebSearchOptions(Wire):
-    """A search of the web, as OpenAI's search models have it."""
+    """The options of a web search, in the form of OpenAI's search models."""
 
     search_context_size: SearchContextSize | None = None
     user_location: SearchLocation | None = None
@@ -63,7 +64,7 @@ class PluginFields(Wire):
     """The fields of a request that switch tools on."""
 
     plugins: Annotated[list[Plugin], Field(max_length=PLUGINS_MAX)] | None = Field(
-        default=None, description="Tools that the gateway runs, where routing.yaml has them."
+        default=None, description="Tools that the gateway runs, if routing.yaml configures them."
     )
     web_search_options: WebSearchOptions | None = Field(
         default=None, description="OpenAI's way to switch `web_search` on."

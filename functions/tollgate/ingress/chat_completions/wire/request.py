@@ -1,9 +1,9 @@
-"""The OpenAI chat completion request as clients send it.
+"""The model of an OpenAI chat completion request.
 
-Fields that are declared are checked; a field that is not declared has no effect and is reported as
-ignored. `Unserved` declares the fields that must not be ignored, because the answer would not be
-the requested one: each accepts only the value that requests nothing. To serve one, give it its
-real type in `ChatFields` and read it in the parser.
+Declared fields are checked; a field that is not declared has no effect and is reported as ignored.
+`Unserved` declares the unsupported fields that must not be ignored, because they would change the
+answer: each accepts only null. To support such a field, declare it with its real type in
+`ChatFields` and read it in the parser.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 """
@@ -26,7 +26,7 @@ from tollgate.ingress.shared.wire.request_fields import (
 )
 from tollgate.ingress.shared.wire.request_model import Wire
 
-# OpenAI refuses more than 2,048 messages; other providers take more.
+# OpenAI refuses more than 2,048 messages; other providers accept more.
 MESSAGES_MAX: Final = 4_096
 PLUGINS_MAX: Final = 16
 
@@ -34,7 +34,7 @@ _NOTHING: Final = Field(default=None, description="Not supported.")
 
 
 class Unserved(Wire):
-    """Fields that would change the answer and are not supported: a value is an error."""
+    """Unsupported fields that would change the answer; any value but null is an error."""
 
     audio: None = _NOTHING
     functions: None = Field(default=None, description="Not supported: use `tools`.")
@@ -43,7 +43,7 @@ class Unserved(Wire):
 
 
 class ChatFields(GuidedDecoding, Unserved, ReplyFields, SamplingFields, RoutingFields):
-    """The fields of a chat request, without the models of those that most requests leave out."""
+    """The fields of a chat request; `plugins` and `web_search_options` are validated later."""
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX, fail_fast=True)]
     modalities: Annotated[list[Literal["text", "image"]], Field(max_length=8)] | None = Field(
@@ -56,17 +56,18 @@ class ChatFields(GuidedDecoding, Unserved, ReplyFields, SamplingFields, RoutingF
     parallel_tool_calls: bool | None = None
     max_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)] | None = Field(
-        default=None, description="Alias of `max_tokens`; the smaller one holds."
+        default=None, description="Alias of `max_tokens`; the smaller value applies."
     )
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = Field(
         default=None, description="Needs `logprobs`."
     )
-    # Their models, in `plugins`, are imported with the first request that has one of them.
+    # The models of these two fields, in `wire.plugins`, are imported with the first request that
+    # has one of the fields.
     plugins: Annotated[list[Any], Field(max_length=PLUGINS_MAX)] | None = None
     web_search_options: Any = None
     hi_tool_events: bool | None = Field(
-        default=None, description="True means `events` of every plugin."
+        default=None, description="True sets `events` of every plugin."
     )
     response_format: ResponseFormat | None = None
     reasoning_effort: Effort | None = None

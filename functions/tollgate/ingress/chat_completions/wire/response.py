@@ -1,7 +1,7 @@
-"""The chat completion answer and its stream chunks, as they are published.
+"""Models of the chat completion and its stream chunks, for the published schema.
 
-The published schema is built from these models; answers themselves are written by
-`ingress.chat_completions.render`, and tests hold the two together.
+`ingress.chat_completions.render` writes the answers without these models; tests check that both
+agree.
 https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
 """
 
@@ -22,7 +22,7 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
 class CalledFunction(Answer):
-    """The function to run."""
+    """The function that the caller is to run."""
 
     name: str
     arguments: str = Field(description="JSON text.")
@@ -40,7 +40,7 @@ class CalledTool(Answer):
 
 
 class CustomInput(Answer):
-    """The tool to run, and its free text."""
+    """The tool that the caller is to run, and its free text."""
 
     name: str
     input: str
@@ -58,7 +58,7 @@ class CalledCustomTool(Answer):
 
 
 class Position(Answer):
-    """The place of a part of the reasoning: the text, the calls and the runs before it."""
+    """The position of a piece of reasoning: the text, calls and runs that precede it."""
 
     text: int = Field(description="Characters of `content`.")
     calls: int = Field(description="Entries of `tool_calls`.")
@@ -66,18 +66,18 @@ class Position(Answer):
 
 
 class ReasoningDetail(Answer):
-    """A part of the model's reasoning, in OpenRouter's form; send it back untouched."""
+    """A piece of the model's reasoning, in OpenRouter's form; send it back untouched."""
 
     type: Literal["reasoning.text", "reasoning.summary", "reasoning.encrypted"]
     index: int
     text: str = ""
     summary: str | None = None
-    format: str | None = Field(default=None, description="The signer.")
+    format: str | None = Field(default=None, description="The signer of the reasoning.")
     id: str | None = None
     signature: str | None = None
-    data: str | None = Field(default=None, description="Content that only the signer reads.")
+    data: str | None = Field(default=None, description="Content that only the signer can read.")
     model: str | None = Field(
-        default=None, description="The only model that takes the reasoning back, if there is one."
+        default=None, description="The model that must get the reasoning, if only one may."
     )
     after: Position | None = Field(default=None, description="Null at the beginning.")
 
@@ -85,7 +85,7 @@ class ReasoningDetail(Answer):
 class UrlCitation(Answer):
     """A source, and the characters of `content` that cite it."""
 
-    url: str = Field(description="Empty where the source has no address.")
+    url: str = Field(description="Empty if the source has no address.")
     title: str
     start_index: int
     end_index: int
@@ -99,13 +99,13 @@ class Annotation(Answer):
 
 
 class AnswerImageUrl(Answer):
-    """The address of a picture, most often a data: URL with its bytes."""
+    """The URL of a picture, usually a data: URL with the picture's bytes."""
 
     url: str
 
 
 class PageText(Answer):
-    """The text of a page, which begins with its number."""
+    """The text of a page, which begins with the page's number."""
 
     type: Literal["text"]
     text: str
@@ -119,23 +119,23 @@ class PagePicture(Answer):
 
 
 class AnnotatedFile(Answer):
-    """A document as it was read."""
+    """A document with the content that was read."""
 
-    hash: str = Field(description="SHA-256 of its bytes.")
+    hash: str = Field(description="SHA-256 of the document's bytes.")
     name: str
-    pages: int = Field(description="The pages that it has.")
+    pages: int = Field(description="The number of pages of the document.")
     content: list[PageText | PagePicture]
 
 
 class FileAnnotation(Answer):
-    """A document that was read for the answer; sent back, it is not read again."""
+    """A document that was read for the answer; send it back so that it is not read again."""
 
     type: Literal["file"]
     file: AnnotatedFile
 
 
 class TopLogProb(BaseModel):
-    """A token that might have come instead; providers add fields of their own."""
+    """A likely alternative token; providers may add fields."""
 
     token: str
     logprob: float | None
@@ -170,7 +170,7 @@ class AnswerImage(Answer):
 
 
 class RunPosition(Answer):
-    """The place of a run: the text before it."""
+    """The position of a run: the text that precedes it."""
 
     text: int = Field(description="Characters of `content`.")
 
@@ -184,7 +184,7 @@ class RunSource(Answer):
 
 
 class ServerToolCall(Answer):
-    """A run of one of the gateway's tools; sent back, the model has its result again."""
+    """A run of one of the gateway's tools; send it back so that the model sees its result again."""
 
     index: int
     id: str
@@ -192,21 +192,21 @@ class ServerToolCall(Answer):
     name: ServerToolId
     arguments: str = Field(description="JSON text, as the model wrote it.")
     status: Literal["completed", "failed"]
-    result: str = Field(description="The text that the model was given.")
+    result: str = Field(description="The text that the model got.")
     sources: list[RunSource] | None = None
-    error: str | None = Field(default=None, description="The code of a run that failed.")
+    error: str | None = Field(default=None, description="The error code of a failed run.")
     after: RunPosition | None = Field(default=None, description="Null at the beginning.")
 
 
 class ServerToolEvent(Answer):
-    """The progress of a run, for callers who request it."""
+    """The progress of a run, for callers who request events."""
 
     index: int
     id: str
     type: Literal["server_tool"]
     tool: ServerToolId
     status: Literal["started", "completed", "failed"]
-    arguments: str | None = Field(default=None, description="Of a run that started: JSON text.")
+    arguments: str | None = Field(default=None, description="JSON text, when a run starts.")
     sources: list[RunSource] | None = None
     error: str | None = None
 
@@ -231,9 +231,9 @@ class Choice(Answer):
 
     index: int
     message: ChoiceMessage
-    logprobs: LogProbs | None = Field(description="Null where they are not known.")
+    logprobs: LogProbs | None = Field(description="Null if not known.")
     finish_reason: FinishReason
-    native_finish_reason: str | None = Field(description="The provider's own word.")
+    native_finish_reason: str | None = Field(description="The reason as the provider names it.")
 
 
 class ChatCompletion(Accounts):
@@ -243,7 +243,7 @@ class ChatCompletion(Accounts):
     object: Literal["chat.completion"]
     created: int = Field(description="Unix time in seconds.")
     model: str = Field(description="The slug of the model that served.")
-    provider: str = Field(description="The name of the provider that served, as OpenRouter has it.")
+    provider: str = Field(description="The display name of the provider that served.")
     system_fingerprint: str | None = None
     service_tier: str | None = None
     episode_id: str
@@ -252,21 +252,21 @@ class ChatCompletion(Accounts):
 
 
 class CalledFunctionDelta(Answer):
-    """More of a call's arguments."""
+    """The next piece of a call's arguments."""
 
     name: str | None = None
     arguments: str
 
 
 class CustomInputDelta(Answer):
-    """More of a call's free text."""
+    """The next piece of a call's free text."""
 
     name: str | None = None
     input: str
 
 
 class CalledToolDelta(Answer):
-    """More of a call, by `function` or by `custom`; id, type and name come once."""
+    """The next piece of a call, in `function` or `custom`; id, type and name come once."""
 
     index: int
     id: str | None = None
@@ -277,19 +277,19 @@ class CalledToolDelta(Answer):
 
 
 class AnnotationDelta(Annotation):
-    """An annotation, and its place among them."""
+    """An annotation, and its index in the list."""
 
     index: int
 
 
 class FileAnnotationDelta(FileAnnotation):
-    """An annotation on a document, and its place among them."""
+    """An annotation on a document, and its index in the list."""
 
     index: int
 
 
 class Delta(Answer):
-    """The text and the calls since the last chunk."""
+    """The text and the calls since the previous chunk."""
 
     role: Literal["assistant"] | None = None
     content: str | None = None
@@ -304,7 +304,7 @@ class Delta(Answer):
 
 
 class ChunkChoice(Answer):
-    """More of one answer."""
+    """The next piece of one answer."""
 
     index: int
     delta: Delta
@@ -314,7 +314,7 @@ class ChunkChoice(Answer):
 
 
 class ChatCompletionChunk(PartialAccounts):
-    """One frame of a stream; the last one has usage and the accounts, and no choices."""
+    """One frame of a stream; the last frame has usage and accounts, and no choices."""
 
     id: str
     object: Literal["chat.completion.chunk"]
@@ -329,7 +329,7 @@ class ChatCompletionChunk(PartialAccounts):
 
 
 class ChatCompletionFailure(Accounts):
-    """The last frame of a stream that failed: an error and the partial usage, without choices."""
+    """The last frame of a failed stream: an error and the usage so far, without choices."""
 
     id: str
     object: Literal["chat.completion.chunk"]

@@ -1,4 +1,4 @@
-"""The tools of a chat completion request, and the rule on their calls.
+"""The models of tools and of the tool choice in a chat completion request.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-11-22)
 """
@@ -22,7 +22,7 @@ class FunctionDefinition(Wire):
 
 
 class FunctionTool(Wire):
-    """A tool of the caller that takes JSON."""
+    """A tool of the caller that takes JSON arguments."""
 
     type: Literal["function"]
     function: FunctionDefinition
@@ -71,14 +71,14 @@ class NamedTool(Wire):
 
 
 class FunctionChoice(Wire):
-    """One function."""
+    """The choice of one function."""
 
     type: Literal["function"]
     function: NamedTool
 
 
 class CustomChoice(Wire):
-    """One tool of free text."""
+    """The choice of one tool that takes free text."""
 
     type: Literal["custom"]
     custom: NamedTool
@@ -91,14 +91,14 @@ ChosenTool = Annotated[
 
 
 class Allowance(Wire):
-    """The tools that may be called, and whether one of them must be."""
+    """The tools that may be called, and whether one of them must be called."""
 
     mode: Literal["auto", "required"]
     tools: Annotated[list[ChosenTool], Field(min_length=1, max_length=TOOLS_MAX, fail_fast=True)]
 
 
 class AllowedTools(Wire):
-    """Some of the tools."""
+    """The choice of some of the tools."""
 
     type: Literal["allowed_tools"]
     allowed_tools: Allowance

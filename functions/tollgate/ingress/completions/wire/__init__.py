@@ -1,1 +1,1 @@
-"""Bodies of legacy completions as clients send and receive them."""
+"""Models of the bodies of legacy completions, as clients send and receive them."""

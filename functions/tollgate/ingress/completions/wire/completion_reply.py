@@ -1,7 +1,6 @@
-"""The legacy completion and its stream chunks, as they are published.
+"""Models of the legacy completion and its stream chunks, for the published schema.
 
-The published schema is built from these models; replies themselves are written by
-`ingress.completions.render`, and tests hold the two together.
+`ingress.completions.render` writes the replies without these models; tests check that both agree.
 https://platform.openai.com/docs/api-reference/completions/object (2026-11-22)
 """
 
@@ -21,22 +20,22 @@ CompletionFinish = Literal["stop", "length", "content_filter"]
 
 
 class CompletionLogProbs(Answer):
-    """Log probabilities of the tokens of a text: four lists of one length."""
+    """Log probabilities of the tokens of a text, as four lists of equal length."""
 
     tokens: list[str]
     token_logprobs: list[float | None]
-    top_logprobs: list[dict[str, float | None]] = Field(description="Alternatives by their text.")
-    text_offset: list[int] = Field(description="The first character of each token in `text`.")
+    top_logprobs: list[dict[str, float | None]] = Field(description="Alternatives, by text.")
+    text_offset: list[int] = Field(description="Where each token begins in `text`.")
 
 
 class CompletionChoice(Answer):
     """One answer."""
 
     text: str
-    index: int = Field(description="Of its prompt's first answer, `n` times the prompt's place.")
-    logprobs: CompletionLogProbs | None = Field(description="Null where they are not known.")
+    index: int = Field(description="The answers of prompt p, from 0, begin at index `n` times p.")
+    logprobs: CompletionLogProbs | None = Field(description="Null if not known.")
     finish_reason: CompletionFinish
-    native_finish_reason: str | None = Field(description="The provider's own word.")
+    native_finish_reason: str | None = Field(description="The reason as the provider names it.")
 
 
 class Completion(Accounts):
@@ -53,7 +52,7 @@ class Completion(Accounts):
 
 
 class CompletionChunkChoice(Answer):
-    """More of one answer."""
+    """The next piece of one answer."""
 
     text: str
     index: int
@@ -63,7 +62,7 @@ class CompletionChunkChoice(Answer):
 
 
 class CompletionChunk(PartialAccounts):
-    """One frame of a stream; the last one has usage and the accounts, and no choices."""
+    """One frame of a stream; the last frame has usage and accounts, and no choices."""
 
     id: str
     object: Literal["text_completion"]
@@ -76,7 +75,7 @@ class CompletionChunk(PartialAccounts):
 
 
 class CompletionFailure(Accounts):
-    """The last frame of a stream that failed: an error and the partial usage, without choices."""
+    """The last frame of a failed stream: an error and the usage so far, without choices."""
 
     id: str
     object: Literal["text_completion"]

@@ -1,4 +1,4 @@
-"""The legacy completion request as clients send it.
+"""The model of a legacy completion request.
 
 https://platform.openai.com/docs/api-reference/completions/create, as the types of OpenAI's SDK for
 Python state it (`openai.types.completion_create_params`, seen 2026-11-22)
@@ -19,18 +19,18 @@ from tollgate.ingress.shared.wire.request_fields import (
 )
 from tollgate.ingress.shared.wire.request_model import by_shape
 
-# All answers of a request are generated at once, each by a connection of its own.
+# All answers of a request are generated at the same time, each over its own connection.
 ANSWERS_MAX: Final = 32
 OUTPUT_TOKENS_DEFAULT: Final = 16
 LOG_PROBS_MAX: Final = 5
 
 
 def _refuse_tokens(value: object) -> object:
-    """Raise if a prompt, or one of several, is a list of token ids."""
-    if isinstance(value, list) and any(isinstance(each, int | list) for each in value):
+    """Raise if a prompt, or one of several prompts, is a list of token ids."""
+    if isinstance(value, list) and any(isinstance(entry, int | list) for entry in value):
         raise PydanticCustomError(
             "token_prompt",
-            "must be text: token ids are not served, because every model has its own",
+            "must be text: token ids are not supported, because they differ between models",
         )
     return value
 
@@ -51,22 +51,22 @@ class CompletionRequest(GuidedDecoding, ReplyFields, SamplingFields, RoutingFiel
     """The body of POST /v1/completions. Null means the same as leaving a field out."""
 
     prompt: Annotated[Prompt, BeforeValidator(_refuse_tokens)] = Field(
-        description="A text, or several that are answered each by itself."
+        description="One text, or several that are answered independently."
     )
     max_tokens: Annotated[int, Field(ge=1, le=TOKENS_MAX)] | None = Field(
-        default=None, description=f"{OUTPUT_TOKENS_DEFAULT} if it is left out, as OpenAI's."
+        default=None, description=f"{OUTPUT_TOKENS_DEFAULT} by default, as at OpenAI."
     )
     best_of: Annotated[int, Field(ge=1, le=CHOICES_MAX)] | None = Field(
-        default=None, description="No other value than that of `n`."
+        default=None, description="Only the value of `n` is accepted."
     )
     echo: bool | None = Field(
         default=None,
-        description="Puts the prompt before its answer. Beside `logprobs` only models of servers "
-        "that know the log probabilities of a prompt take it.",
+        description="Repeats the prompt before the answer. Together with `logprobs`, only models "
+        "whose servers return log probabilities of prompts accept this field.",
     )
     suffix: str | None = Field(
         default=None,
-        description="The text after the gap to fill; only models that fill gaps take it.",
+        description="The text after the gap to fill; only models that fill gaps accept this field.",
     )
     logprobs: Annotated[int, Field(ge=0, le=LOG_PROBS_MAX)] | None = Field(
         default=None, description="The number of alternatives for each token."

@@ -1,1 +1,1 @@
-"""Shapes of Anthropic's Messages."""
+"""Models of the bodies of Anthropic's Messages."""

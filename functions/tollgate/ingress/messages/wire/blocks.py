@@ -1,4 +1,4 @@
-"""The content blocks of a Messages request.
+"""The models of content blocks in a Messages request.
 
 https://platform.claude.com/docs/en/api/messages (2026-11-22) and Anthropic's published schema.
 """
@@ -21,7 +21,7 @@ from tollgate.ingress.shared.wire.request_model import (
 
 BLOCKS_MAX: Final = 4_096
 _TITLE_LENGTH_MAX: Final = 500
-# Blocks of tools that Anthropic runs; only its own models read them again.
+# Types of blocks of tools that Anthropic runs; only Anthropic's own models accept such blocks.
 _OWN: Final = r"^(server_tool_use|container_upload|mcp_tool_use|compaction|[a-z_]+_tool_result)$"
 
 _Type = Annotated[str, Field(max_length=255)]
@@ -36,21 +36,21 @@ class Base64Source(Wire):
 
 
 class UrlSource(Wire):
-    """Content behind an http(s) address."""
+    """Content at an http(s) URL."""
 
     type: Literal["url"]
     url: Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX)]
 
 
 class FileSource(Wire):
-    """Content that was uploaded before."""
+    """Content in a previously uploaded file."""
 
     type: Literal["file"]
     file_id: Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class PlainTextSource(Wire):
-    """Plain text as a document."""
+    """A document given as plain text."""
 
     type: Literal["text"]
     media_type: Literal["text/plain"] = "text/plain"
@@ -58,7 +58,7 @@ class PlainTextSource(Wire):
 
 
 class Block(Wire):
-    """Base of the blocks that may have a cache mark."""
+    """The base of blocks that may have a cache mark."""
 
     cache_control: CacheControl | None = None
 
@@ -94,7 +94,7 @@ _Shape: Final = by_shape("a string or an array of blocks")
 
 
 class ContentSource(Wire):
-    """Blocks as a document."""
+    """A document given as blocks."""
 
     type: Literal["content"]
     content: Annotated[
@@ -117,7 +117,7 @@ DocumentSource = Annotated[
 
 
 class DocumentBlock(Block):
-    """A file to read."""
+    """A document for the model to read."""
 
     type: Literal["document"]
     source: DocumentSource
@@ -127,7 +127,7 @@ class DocumentBlock(Block):
 
 
 class SearchResultBlock(Block):
-    """A passage that a search of the caller found."""
+    """A passage that the caller's own search found."""
 
     type: Literal["search_result"]
     source: str
@@ -137,29 +137,29 @@ class SearchResultBlock(Block):
 
 
 class ThinkingBlock(Wire):
-    """A thought of an earlier answer, with its signature."""
+    """Reasoning from an earlier answer, with its signature."""
 
     type: Literal["thinking"]
     thinking: str
     signature: str = ""
     format: Name | None = Field(
         default=None,
-        description="The signer of a thought that came in another format, as chat's "
-        "`reasoning_details` name it, with `signature`, `data` and `id` as they have them.",
+        description="The signer of reasoning from chat completions, as `reasoning_details` name "
+        "it; `signature`, `data` and `id` are then also those of the detail.",
     )
     data: str | None = None
     id: str | None = None
 
 
 class RedactedThinkingBlock(Wire):
-    """A thought that only its model reads."""
+    """Encrypted reasoning that only the model can read."""
 
     type: Literal["redacted_thinking"]
     data: Annotated[str, Field(min_length=1)]
 
 
 class ToolUseBlock(Block):
-    """A call of an earlier answer."""
+    """A call from an earlier answer."""
 
     type: Literal["tool_use"]
     id: Annotated[str, Field(min_length=1)]
@@ -168,7 +168,7 @@ class ToolUseBlock(Block):
 
 
 class ToolReferenceBlock(Block):
-    """The name of a tool that a search among tools found."""
+    """The name of a tool that a tool search found."""
 
     type: Literal["tool_reference"]
     tool_name: Name
@@ -206,7 +206,7 @@ class OwnBlock(Wire):
 
 
 def _assistant_type(value: object) -> str | None:
-    """Return the tag of a block, one tag for all blocks of Anthropic's own."""
+    """Return the tag of a block; all blocks of Anthropic's own tools have the same tag."""
     tag = tag_of(value, "type", "<text>")
     return "<own>" if tag is not None and re.match(_OWN, tag[1:-1]) else tag
 

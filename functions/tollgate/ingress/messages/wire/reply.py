@@ -1,7 +1,6 @@
-"""Anthropic's message, its stream events and its error envelope, as they are published.
+"""Models of Anthropic's message, stream events and errors, for the published schema.
 
-The published schema is built from these models; answers themselves are written by
-`ingress.messages.render`, and tests hold the two together.
+`ingress.messages.render` writes the answers without these models; tests check that both agree.
 https://platform.claude.com/docs/en/api/messages (2026-11-22)
 """
 
@@ -28,7 +27,7 @@ StopReason = Literal[
 
 
 class SaidText(Answer):
-    """A piece of text, with its sources."""
+    """A piece of text with its citations."""
 
     type: Literal["text"]
     text: str
@@ -36,15 +35,15 @@ class SaidText(Answer):
 
 
 class SaidThinking(Answer):
-    """A thought; send it back untouched."""
+    """Reasoning of the model; send it back untouched."""
 
     type: Literal["thinking"]
     thinking: str
-    signature: str = Field(description="Empty where nobody signed the thought.")
+    signature: str = Field(description="Empty if the reasoning is unsigned.")
 
 
 class SaidRedactedThinking(Answer):
-    """A thought that only its model reads; send it back untouched."""
+    """Encrypted reasoning that only the model can read; send it back untouched."""
 
     type: Literal["redacted_thinking"]
     data: str
@@ -63,7 +62,7 @@ SaidBlock = SaidText | SaidThinking | SaidRedactedThinking | SaidToolUse | dict[
 
 
 class CacheCreation(Answer):
-    """Tokens written to the cache, by their lifetime."""
+    """Tokens written to the cache, by lifetime."""
 
     ephemeral_5m_input_tokens: int
     ephemeral_1h_input_tokens: int
@@ -76,14 +75,14 @@ class OutputDetails(Answer):
 
 
 class ServerToolUse(Answer):
-    """Uses of tools that the provider or the gateway ran, without those that failed."""
+    """Successful uses of tools that the provider or the gateway ran."""
 
     web_search_requests: int
     web_fetch_requests: int
 
 
 class MessageUsage(Answer):
-    """Usage by classes that do not overlap, and the cost."""
+    """Usage in classes that do not overlap, and the cost."""
 
     input_tokens: int
     cache_creation_input_tokens: int
@@ -94,12 +93,12 @@ class MessageUsage(Answer):
     server_tool_use: ServerToolUse | None = None
     service_tier: Literal["standard", "priority", "batch"] | None = None
     cost: float | None = Field(
-        default=None, description="US dollars, exact to a billionth; absent where an answer begins."
+        default=None, description="US dollars, exact to a billionth; absent in `message_start`."
     )
 
 
 class MessageReply(PartialAccounts):
-    """A whole answer, or the head of a streamed one."""
+    """A whole answer, or the beginning of a streamed answer."""
 
     id: str
     type: Literal["message"]
@@ -112,14 +111,14 @@ class MessageReply(PartialAccounts):
 
 
 class MessageStart(Answer):
-    """An answer begins."""
+    """The event with which an answer begins."""
 
     type: Literal["message_start"]
     message: MessageReply
 
 
 class ContentBlockStart(Answer):
-    """A block begins."""
+    """The event with which a block begins."""
 
     type: Literal["content_block_start"]
     index: int
@@ -127,7 +126,7 @@ class ContentBlockStart(Answer):
 
 
 class ContentBlockDelta(Answer):
-    """More of a block: text, thinking, a signature, JSON of an input, or a source."""
+    """The next piece of a block: text, thinking, a signature, input JSON or a citation."""
 
     type: Literal["content_block_delta"]
     index: int
@@ -135,21 +134,21 @@ class ContentBlockDelta(Answer):
 
 
 class ContentBlockStop(Answer):
-    """A block is complete."""
+    """The event with which a block ends."""
 
     type: Literal["content_block_stop"]
     index: int
 
 
 class MessageEnd(Answer):
-    """The reason of the end."""
+    """The reason why the answer ended."""
 
     stop_reason: StopReason | None
     stop_sequence: str | None
 
 
 class MessageDelta(PartialAccounts):
-    """The answer is complete; its usage is final."""
+    """The event with the stop reason and the final usage of the answer."""
 
     type: Literal["message_delta"]
     delta: MessageEnd
@@ -157,19 +156,19 @@ class MessageDelta(PartialAccounts):
 
 
 class MessageStop(Answer):
-    """The last event."""
+    """The last event of a stream."""
 
     type: Literal["message_stop"]
 
 
 class Ping(Answer):
-    """A sign of life."""
+    """A keep-alive event."""
 
     type: Literal["ping"]
 
 
 class MessagesErrorDetails(Answer):
-    """The cause of an error, for client libraries."""
+    """The cause of an error in a form that client libraries read."""
 
     error_code: str
     unsupported: list[str]
@@ -178,13 +177,13 @@ class MessagesErrorDetails(Answer):
 class MessagesError(Answer):
     """One error."""
 
-    type: str = Field(description="Anthropic's class of errors.")
+    type: str = Field(description="Anthropic's type of errors.")
     message: str
     code: str
     param: str | None
     details: MessagesErrorDetails | None = None
     limit: LimitObject | None = Field(
-        default=None, description="The limit of a key, a member or a team, if one refuses."
+        default=None, description="The limit of a key, a member or a team that was reached."
     )
 
 
@@ -198,7 +197,7 @@ class MessagesErrorEnvelope(Answer):
 
 
 class ErrorEvent(PartialAccounts):
-    """The event that ends a stream which failed, with the usage so far."""
+    """The last event of a failed stream, with the usage so far."""
 
     type: Literal["error"]
     error: MessagesError
@@ -224,6 +223,6 @@ class MessageStreamEvent(RootModel[_Event]):
 
 
 class MessageTokensCount(BaseModel):
-    """The tokens of a prompt."""
+    """The number of tokens of a prompt."""
 
     input_tokens: Annotated[int, Field(ge=0)]

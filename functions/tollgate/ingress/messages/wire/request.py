@@ -1,7 +1,7 @@
-"""Anthropic's Messages request as clients send it.
+"""The model of an Anthropic Messages request.
 
-Fields that are declared are checked; a field that is not declared has no effect and is reported as
-ignored. https://platform.claude.com/docs/en/api/messages (2026-11-22)
+Declared fields are checked; a field that is not declared has no effect and is reported as ignored.
+https://platform.claude.com/docs/en/api/messages (2026-11-22)
 """
 
 import re
@@ -59,7 +59,7 @@ class AssistantMessage(Wire):
 
 
 class SystemMessage(Wire):
-    """Instructions of the operator between other messages."""
+    """Instructions of the operator, placed between other messages."""
 
     role: Literal["system"]
     content: SystemContent
@@ -73,7 +73,7 @@ Message = Annotated[
 ]
 
 
-_OF_CLAUDE: Final = "Reaches Claude, where its host takes it; named elsewhere."
+_OF_CLAUDE: Final = "Sent to Claude if its host accepts the field; elsewhere reported as ignored."
 
 
 class CustomTool(Wire):
@@ -91,14 +91,14 @@ class CustomTool(Wire):
     allowed_callers: list[str] | None = Field(default=None, description=_OF_CLAUDE)
 
 
-# A type is named in a header where it has no effect.
+# Types of tools that the caller runs; a header reports a type that has no effect.
 _RUN_BY_CALLERS: Final = (
     r"^(bash|browser_toolset|computer|computer_toolset|memory|text_editor)_[A-Za-z0-9_.-]{1,64}$"
 )
 
 
 class TypedTool(Wire):
-    """A tool with a type of Anthropic's own, which the caller runs."""
+    """A tool that the caller runs and whose type Anthropic defines."""
 
     type: Annotated[str, Field(pattern=_RUN_BY_CALLERS)]
     name: Name | None = None
@@ -123,16 +123,16 @@ Tool = Annotated[
         _tool_tag,
         custom_error_type="unknown_type",
         custom_error_message="must be 'custom', the type of a tool that the caller runs, such as "
-        "'bash_20250124', or of one that runs here, such as 'web_search_20250305'",
+        "'bash_20250124', or that the gateway runs, such as 'web_search_20250305'",
     ),
 ]
 
 
 class ToolChoice(Wire):
-    """The rule on tool calls."""
+    """The tool choice."""
 
     type: Literal["auto", "any", "tool", "none"]
-    name: Name | None = Field(default=None, description="Of the type `tool`.")
+    name: Name | None = Field(default=None, description="The tool to call, for type `tool`.")
     disable_parallel_tool_use: bool | None = None
 
 
@@ -141,7 +141,7 @@ class Thinking(Wire):
 
     type: Literal["enabled", "adaptive", "disabled", "between_tools"]
     budget_tokens: Annotated[int, Field(ge=1_024, le=TOKENS_MAX)] | None = Field(
-        default=None, description="Required of the type `enabled`."
+        default=None, description="Required for type `enabled`."
     )
     display: Literal["summarized", "omitted"] | None = None
 
@@ -154,7 +154,7 @@ class OutputSchema(Wire):
 
 
 class OutputConfig(Wire):
-    """The effort, and the form of the answer."""
+    """The effort, and the format of the answer."""
 
     effort: _EFFORTS | None = None
     format: OutputSchema | None = None
@@ -162,7 +162,7 @@ class OutputConfig(Wire):
 
 
 class Metadata(Wire):
-    """The end user behind the request, as the caller names them."""
+    """The caller's name for the end user behind the request."""
 
     user_id: Annotated[str, Field(max_length=512)] | None = None
 
@@ -171,7 +171,7 @@ _NOTHING: Final = Field(default=None, description="Not supported.")
 
 
 class Unserved(Wire):
-    """Fields that would change who runs or where it runs: a value is an error."""
+    """Unsupported fields that decide what runs or where; any value but null is an error."""
 
     container: None = _NOTHING
     mcp_servers: Annotated[list[Any], Field(max_length=0)] | None = _NOTHING
@@ -180,7 +180,7 @@ class Unserved(Wire):
 
 
 class PromptFields(RoutingFields, Unserved):
-    """The fields of a request beside the limit of its answer."""
+    """The fields of a request, without `max_tokens`."""
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX, fail_fast=True)]
     system: SystemContent | None = None
@@ -196,7 +196,7 @@ class PromptFields(RoutingFields, Unserved):
     top_k: Annotated[int, Field(ge=0, le=TOKENS_MAX)] | None = None
     service_tier: Literal["auto", "standard_only"] | None = None
     cache_control: CacheControl | None = Field(
-        default=None, description="Marks the last block of the request."
+        default=None, description="A cache mark on the last block of the request."
     )
     stream: bool | None = None
 

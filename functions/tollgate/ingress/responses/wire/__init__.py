@@ -1,1 +1,1 @@
-"""The shapes of OpenAI's Responses."""
+"""Models of the bodies of OpenAI's Responses."""

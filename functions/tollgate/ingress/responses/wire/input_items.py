@@ -1,6 +1,6 @@
-"""Input items of a Responses request, as clients send them.
+"""Models of the input items of a Responses request.
 
-https://platform.openai.com/docs/api-reference/responses/create (2026-11-22) and what Codex sends.
+https://platform.openai.com/docs/api-reference/responses/create (2026-11-22), and Codex's requests.
 """
 
 from typing import Annotated, Any, Final, Literal, get_args
@@ -21,7 +21,8 @@ from tollgate.ingress.shared.wire.request_model import (
 
 PARTS_MAX: Final = 10_000
 
-# Hosted calls of earlier answers, of which a model without that tool can make nothing.
+# Calls of hosted tools in earlier answers, which are left out, because they mean nothing to a model
+# without the tool.
 LeftOutType = Literal[
     "code_interpreter_call",
     "file_search_call",
@@ -33,23 +34,23 @@ LEFT_OUT: Final = frozenset(get_args(LeftOutType))
 
 
 class InputText(Wire):
-    """Text."""
+    """A piece of text."""
 
     type: Literal["input_text", "output_text", "text"]
     text: str
-    annotations: list[Any] | None = Field(default=None, description="Of an earlier answer.")
-    logprobs: list[Any] | None = Field(default=None, description="Of an earlier answer.")
+    annotations: list[Any] | None = Field(default=None, description="Has no effect.")
+    logprobs: list[Any] | None = Field(default=None, description="Has no effect.")
 
 
 class InputRefusal(Wire):
-    """The words with which a model declined."""
+    """A model's refusal."""
 
     type: Literal["refusal"]
     refusal: str
 
 
 class InputImage(Wire):
-    """A picture, by its address or as a data URL."""
+    """A picture, by URL, as a data URL or by file id."""
 
     type: Literal["input_image"]
     image_url: str | None = None
@@ -58,7 +59,7 @@ class InputImage(Wire):
 
 
 class InputFile(Wire):
-    """A file, by its address or with its content."""
+    """A file, by content, URL or file id."""
 
     type: Literal["input_file"]
     file_data: str | None = None
@@ -95,14 +96,14 @@ Content = Annotated[
 
 
 class Returned(Wire):
-    """Base of items that an answer had: its id and status say nothing new."""
+    """The base of items from earlier answers; `id` and `status` have no effect."""
 
     id: str | None = None
     status: str | None = None
 
 
 class MessageItem(Returned):
-    """A message; one without `type` is OpenAI's short form."""
+    """A message; `type` may be left out, as in OpenAI's short form."""
 
     type: Literal["message"] | None = None
     role: Literal["user", "assistant", "system", "developer"]
@@ -140,14 +141,14 @@ class CallOutputItem(Returned):
 
 
 class ThoughtText(Wire):
-    """A summary of a thought, or the thought itself."""
+    """A summary of reasoning, or the text of reasoning."""
 
     type: Literal["summary_text", "reasoning_text", "text"]
     text: str
 
 
 class ReasoningItem(Returned):
-    """A thought of an earlier answer."""
+    """Reasoning from an earlier answer."""
 
     type: Literal["reasoning"]
     summary: Annotated[list[ThoughtText], Field(max_length=PARTS_MAX)] | None = None
@@ -155,14 +156,14 @@ class ReasoningItem(Returned):
     encrypted_content: str | None = None
     format: Name | None = Field(
         default=None,
-        description="The signer of a thought that came in another format, as chat's "
-        "`reasoning_details` name it, with its `signature` or `encrypted_content`.",
+        description="The signer of reasoning from chat completions, as `reasoning_details` name "
+        "it; `signature` or `encrypted_content` then come from the detail.",
     )
     signature: str | None = None
 
 
 class AddedToolsItem(Returned):
-    """Tools that are declared within the input."""
+    """Tools that the input declares, in addition to the field `tools`."""
 
     type: Literal["additional_tools", "tool_search_output"]
     role: Literal["developer"] | None = None
@@ -172,19 +173,19 @@ class AddedToolsItem(Returned):
 
 
 class ItemReference(Wire):
-    """An item of a stored response, which needs storage."""
+    """A reference to an item of a stored response."""
 
     type: Literal["item_reference"] | None = None
     id: str
 
     @property
     def is_reasoning(self) -> bool:
-        """True for a thought, without which an answer still has its texts and calls."""
+        """True if the item is reasoning, which can be left out of a conversation."""
         return self.id.startswith("rs_")
 
 
 class SearchItem(Wire):
-    """A search of an earlier answer; one that was not run here is left out."""
+    """A search in an earlier answer; a search that the gateway did not run is left out."""
 
     type: Literal["web_search_call"]
     id: Any = None
@@ -192,7 +193,7 @@ class SearchItem(Wire):
 
 
 class ToolRunItem(Returned):
-    """A run of another of the gateway's tools in an earlier answer."""
+    """A run of one of the gateway's other tools in an earlier answer."""
 
     type: Literal["mcp_call"]
     id: Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
@@ -203,7 +204,7 @@ class ToolRunItem(Returned):
 
 
 class LeftOutItem(Wire):
-    """A call of a hosted tool in an earlier answer; it is left out."""
+    """A call of a hosted tool in an earlier answer, which is left out."""
 
     type: LeftOutType
 
@@ -249,6 +250,6 @@ Item = Annotated[
     Discriminator(
         _item_tag,
         custom_error_type="unknown_type",
-        custom_error_message="must be the type of an item that is served",
+        custom_error_message="must be a supported type of items",
     ),
 ]

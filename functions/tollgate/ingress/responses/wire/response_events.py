@@ -1,4 +1,4 @@
-"""The events of a streamed response, as they are published.
+"""Models of the events of a streamed response, for the published schema.
 
 https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
 """
@@ -21,11 +21,11 @@ from tollgate.ingress.shared.wire.reply_models import Answer
 
 
 class _Numbered(Answer):
-    sequence_number: int = Field(description="Dense from 0.")
+    sequence_number: int = Field(description="Consecutive numbers from 0.")
 
 
 class ResponseState(_Numbered):
-    """The response begins, or has ended."""
+    """The event with which a response begins or ends."""
 
     type: Literal[
         "response.created", "response.in_progress", "response.completed", "response.incomplete"
@@ -34,14 +34,14 @@ class ResponseState(_Numbered):
 
 
 class ResponseFailed(_Numbered):
-    """The response failed; the last event."""
+    """The last event of a failed response."""
 
     type: Literal["response.failed"]
     response: ResponseObject
 
 
 class ItemEvent(_Numbered):
-    """An item begins, or is complete."""
+    """The event with which an item begins or ends."""
 
     type: Literal["response.output_item.added", "response.output_item.done"]
     output_index: int
@@ -54,7 +54,7 @@ class _OfItem(_Numbered):
 
 
 class ContentEvent(_OfItem):
-    """A piece of a message or of a thought begins, or is complete."""
+    """The event with which a piece of a message or of reasoning begins or ends."""
 
     type: Literal["response.content_part.added", "response.content_part.done"]
     content_index: int
@@ -62,7 +62,7 @@ class ContentEvent(_OfItem):
 
 
 class OutputTextDelta(_OfItem):
-    """More text."""
+    """The next piece of a text."""
 
     type: Literal["response.output_text.delta"]
     content_index: int
@@ -71,7 +71,7 @@ class OutputTextDelta(_OfItem):
 
 
 class OutputTextDone(_OfItem):
-    """The text is complete."""
+    """The event with a complete text."""
 
     type: Literal["response.output_text.done"]
     content_index: int
@@ -80,7 +80,7 @@ class OutputTextDone(_OfItem):
 
 
 class AnnotationAdded(_OfItem):
-    """A source of the text."""
+    """The event with a source of a text."""
 
     type: Literal["response.output_text.annotation.added"]
     content_index: int
@@ -89,7 +89,7 @@ class AnnotationAdded(_OfItem):
 
 
 class ContentDelta(_OfItem):
-    """More of a refusal or of a thought."""
+    """The next piece of a refusal or of reasoning."""
 
     type: Literal["response.refusal.delta", "response.reasoning_text.delta"]
     content_index: int
@@ -97,7 +97,7 @@ class ContentDelta(_OfItem):
 
 
 class RefusalDone(_OfItem):
-    """The refusal is complete."""
+    """The event with a complete refusal."""
 
     type: Literal["response.refusal.done"]
     content_index: int
@@ -105,7 +105,7 @@ class RefusalDone(_OfItem):
 
 
 class ReasoningTextDone(_OfItem):
-    """The thought is complete."""
+    """The event with complete reasoning."""
 
     type: Literal["response.reasoning_text.done"]
     content_index: int
@@ -113,7 +113,7 @@ class ReasoningTextDone(_OfItem):
 
 
 class SummaryPart(_OfItem):
-    """A summary begins, or is complete."""
+    """The event with which a summary begins or ends."""
 
     type: Literal["response.reasoning_summary_part.added", "response.reasoning_summary_part.done"]
     summary_index: int
@@ -121,7 +121,7 @@ class SummaryPart(_OfItem):
 
 
 class SummaryDelta(_OfItem):
-    """More of a summary."""
+    """The next piece of a summary."""
 
     type: Literal["response.reasoning_summary_text.delta"]
     summary_index: int
@@ -129,7 +129,7 @@ class SummaryDelta(_OfItem):
 
 
 class SummaryDone(_OfItem):
-    """The summary is complete."""
+    """The event with a complete summary."""
 
     type: Literal["response.reasoning_summary_text.done"]
     summary_index: int
@@ -137,7 +137,7 @@ class SummaryDone(_OfItem):
 
 
 class CallDelta(_OfItem):
-    """More of the input of a call or of a run."""
+    """The next piece of the input of a call or of a run."""
 
     type: Literal[
         "response.function_call_arguments.delta",
@@ -148,7 +148,7 @@ class CallDelta(_OfItem):
 
 
 class FunctionCallDone(_OfItem):
-    """The arguments are complete."""
+    """The event with the complete arguments of a call."""
 
     type: Literal["response.function_call_arguments.done"]
     name: str
@@ -156,20 +156,20 @@ class FunctionCallDone(_OfItem):
 
 
 class CustomToolCallDone(_OfItem):
-    """The input is complete."""
+    """The event with the complete input of a call."""
 
     type: Literal["response.custom_tool_call_input.done"]
     input: str
 
 
 class ImageCompleted(_OfItem):
-    """A picture is complete; the item has it."""
+    """The event of a complete picture, which the item contains."""
 
     type: Literal["response.image_generation_call.completed"]
 
 
 class SearchEvent(_OfItem):
-    """A search begins, or is complete; the item has it."""
+    """The event with which a search begins or ends; the item has the results."""
 
     type: Literal[
         "response.web_search_call.in_progress",
@@ -179,7 +179,7 @@ class SearchEvent(_OfItem):
 
 
 class ToolRunEvent(_OfItem):
-    """A run of another of the gateway's tools begins, or has ended; the item has it."""
+    """The event with which a run of another tool begins or ends; the item has the result."""
 
     type: Literal[
         "response.mcp_call.in_progress", "response.mcp_call.completed", "response.mcp_call.failed"
@@ -187,14 +187,14 @@ class ToolRunEvent(_OfItem):
 
 
 class ToolRunArguments(_OfItem):
-    """The arguments of a run."""
+    """The event with the complete arguments of a run."""
 
     type: Literal["response.mcp_call_arguments.done"]
     arguments: str
 
 
 class StreamError(_Numbered):
-    """The error with which a response fails."""
+    """The event with the error of a failed response."""
 
     type: Literal["error"]
     code: str
@@ -204,7 +204,7 @@ class StreamError(_Numbered):
 
 
 class KeepAlive(Answer):
-    """A sign of life; it has no number."""
+    """A keep-alive event, which has no sequence number."""
 
     type: Literal["keepalive"]
 

@@ -1,7 +1,6 @@
-"""A response, its items and its error, as they are published.
+"""Models of a response, its items and its error, for the published schema.
 
-The published schema is built from these models; answers themselves are written by
-`ingress.responses.render`, and tests hold the two together.
+`ingress.responses.render` writes the answers without these models; tests check that both agree.
 https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
 """
 
@@ -22,7 +21,7 @@ ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
 
 class UrlSource(Answer):
-    """The source of a stretch of text."""
+    """The source of a range of text."""
 
     type: Literal["url_citation"]
     url: str
@@ -41,7 +40,7 @@ class OutputText(Answer):
 
 
 class OutputRefusal(Answer):
-    """The words with which a model declined."""
+    """The model's refusal."""
 
     type: Literal["refusal"]
     refusal: str
@@ -58,21 +57,21 @@ class OutputMessage(Answer):
 
 
 class SummaryText(Answer):
-    """A summary of a thought."""
+    """A summary of reasoning."""
 
     type: Literal["summary_text"]
     text: str
 
 
 class ReasoningText(Answer):
-    """A thought."""
+    """The text of reasoning."""
 
     type: Literal["reasoning_text"]
     text: str
 
 
 class OutputReasoning(Answer):
-    """A thought; send it back untouched."""
+    """Reasoning of the model; send it back untouched."""
 
     type: Literal["reasoning"]
     id: str
@@ -107,7 +106,7 @@ class OutputCustomToolCall(Answer):
 
 
 class OutputImage(Answer):
-    """A picture that the model made; `result` is base64, or an address."""
+    """A picture that the model made; `result` is base64 or a URL."""
 
     type: Literal["image_generation_call"]
     id: str
@@ -123,7 +122,7 @@ class SearchSource(Answer):
 
 
 class SearchAction(Answer):
-    """A search."""
+    """The search that a run made."""
 
     type: Literal["search"]
     query: str
@@ -132,14 +131,14 @@ class SearchAction(Answer):
 
 
 class OpenPageAction(Answer):
-    """A page that was read."""
+    """The web page that a run read."""
 
     type: Literal["open_page"]
     url: str | None
 
 
 class OutputSearch(Answer):
-    """A search of the web, or a page of it that was read; send it back untouched."""
+    """A web search, or a web page that was read; send it back untouched."""
 
     type: Literal["web_search_call"]
     id: str
@@ -149,7 +148,7 @@ class OutputSearch(Answer):
 
 
 class OutputToolRun(Answer):
-    """A run of another of the gateway's tools; send it back untouched."""
+    """A run of one of the gateway's other tools; send it back untouched."""
 
     type: Literal["mcp_call"]
     id: str
@@ -174,14 +173,14 @@ OutputItemModel = Annotated[
 
 
 class InputTokensDetails(Answer):
-    """Parts of the input; 0 also where the provider does not say."""
+    """Parts of the input; 0 also if the provider does not report a part."""
 
     cached_tokens: int
     cache_write_tokens: int
 
 
 class OutputTokensDetails(Answer):
-    """Parts of the output; 0 also where the provider does not say."""
+    """Parts of the output; 0 also if the provider does not report a part."""
 
     reasoning_tokens: int
 
@@ -198,24 +197,24 @@ class ResponseUsage(Answer):
 
 
 class ResponseFailure(Answer):
-    """The reason for which a response failed: OpenAI's code, and ours."""
+    """The reason why a response failed, with OpenAI's code and Tollgate's code."""
 
     code: str
     message: str
     tollgate_code: str
     limit: LimitObject | None = Field(
-        default=None, description="The limit of a key, a member or a team, if one refuses."
+        default=None, description="The limit of a key, a member or a team that was reached."
     )
 
 
 class IncompleteReason(Answer):
-    """The reason for which a response was cut short."""
+    """The reason why a response was cut short."""
 
     reason: Literal["max_output_tokens", "content_filter"]
 
 
 class RepeatedFields(Answer):
-    """Fields of the request, with defaults where it has none."""
+    """Fields of the request, with defaults for the fields that were left out."""
 
     instructions: str | None = None
     max_output_tokens: int | None = None
@@ -230,7 +229,7 @@ class RepeatedFields(Answer):
     text: dict[str, Any] | None = None
     tool_choice: str | dict[str, Any] = "auto"
     tools: list[dict[str, Any]] = Field(
-        default_factory=list, description="Those that the caller runs."
+        default_factory=list, description="The tools that the caller runs."
     )
     top_logprobs: int = 0
     top_p: float | None = None
@@ -239,7 +238,7 @@ class RepeatedFields(Answer):
 
 
 class ResponseObject(RepeatedFields, PartialAccounts):
-    """A response, whole or as far as it has come."""
+    """A response, complete or in progress."""
 
     id: str
     object: Literal["response"]
@@ -256,7 +255,7 @@ class ResponseObject(RepeatedFields, PartialAccounts):
 
 
 class LimitedErrorObject(ErrorObject):
-    """One error; of a limit that starts anew with the second at which it does."""
+    """One error, with the Unix time at which a reached limit resets."""
 
     resets_at: int | None = None
 
@@ -268,7 +267,7 @@ class ResponsesErrorEnvelope(ErrorEnvelope):
 
 
 class ResponseInputTokens(BaseModel):
-    """The tokens of a prompt."""
+    """The number of tokens of a prompt."""
 
     object: Literal["response.input_tokens"]
     input_tokens: int

@@ -1,7 +1,7 @@
-"""OpenAI's Responses request as clients send it.
+"""The model of an OpenAI Responses request.
 
-Fields that are declared are checked; a field that is not declared has no effect and is reported as
-ignored. https://platform.openai.com/docs/api-reference/responses/create (2026-11-22)
+Declared fields are checked; a field that is not declared has no effect and is reported as ignored.
+https://platform.openai.com/docs/api-reference/responses/create (2026-11-22)
 """
 
 from typing import Annotated, Final, Literal
@@ -64,7 +64,7 @@ class SchemaText(Wire):
 
 
 class TextOptions(Wire):
-    """The form of the text."""
+    """The format and the verbosity of the text."""
 
     format: (
         Annotated[
@@ -92,7 +92,7 @@ _NOTHING: Final = Field(default=None, description="Not supported.")
 
 
 class Unserved(Wire):
-    """Fields of OpenAI's that need more than stored responses: a value is an error."""
+    """Unsupported fields for state that OpenAI keeps; any other value is an error."""
 
     conversation: None = _NOTHING
     prompt: None = _NOTHING
@@ -108,7 +108,7 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="The most runs of each tool that the gateway runs."
+        default=None, description="Maximum runs of each of the gateway's tools."
     )
     text: TextOptions | None = None
     reasoning: ReasoningFields | None = None
@@ -124,19 +124,19 @@ class ResponsesRequest(RoutingFields, SamplingFields, GuidedDecoding, Unserved):
         | None
     ) = None
     client_metadata: Json | None = Field(
-        default=None, description="Read where labels of records are made of it."
+        default=None, description="Facts from which the gateway may take labels of records."
     )
     prompt_cache_key: Annotated[str, Field(min_length=1, max_length=512)] | None = None
     service_tier: Name | None = None
     previous_response_id: Name | None = Field(
         default=None,
-        description="A stored response: its input and output come before `input`. Without storage "
-        "an error.",
+        description="A stored response, whose input and output precede `input`. An error if the "
+        "key does not store responses.",
     )
     store: bool | None = Field(
         default=None,
-        description="`false` stores nothing; all else stores the response if its key or workspace "
-        "has `response_days`.",
+        description="`false` stores nothing; otherwise the response is stored if the key or its "
+        "workspace has `response_days`.",
     )
     user: Annotated[str, Field(max_length=512)] | None = None
     safety_identifier: Annotated[str, Field(max_length=512)] | None = None

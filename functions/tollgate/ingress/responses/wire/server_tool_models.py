@@ -1,4 +1,4 @@
-"""Tools that the gateway can run, as clients of Responses declare them.
+"""Models of the tools that the gateway can run, as clients of Responses declare them.
 
 https://platform.openai.com/docs/guides/tools-web-search (2026-11-22)
 """
@@ -34,7 +34,7 @@ SERVER_TOOL_TYPES: Final[frozenset[str]] = frozenset(get_args(_Type))
 
 
 def tool_of_type(type_: str) -> ServerToolId | None:
-    """Return the tool that a type means; None for a type that the gateway does not run."""
+    """Return the gateway's tool for a type; None if the gateway does not run the type."""
     if type_ not in SERVER_TOOL_TYPES:
         return None
     match type_:
@@ -47,24 +47,24 @@ def tool_of_type(type_: str) -> ServerToolId | None:
 
 
 class SearchFilters(Wire):
-    """The domains that are searched or fetched, their subdomains included."""
+    """The domains that may and must not be searched or fetched, including subdomains."""
 
     allowed_domains: Domains | None = None
     blocked_domains: Domains | None = None
 
 
 class ServerToolType(Wire):
-    """A tool that the gateway runs where routing.yaml configures it; else it is left out."""
+    """A tool that the gateway runs; left out if routing.yaml does not configure the tool."""
 
     type: _Type
     filters: SearchFilters | None = None
     user_location: ApproximateLocation | None = None
     search_context_size: SearchContextSize | None = None
-    max_results: ResultsMax | None = Field(default=None, description="Of one search.")
+    max_results: ResultsMax | None = Field(default=None, description="Results of one search.")
     max_uses: UsesMax | None = None
     external_web_access: bool | None = Field(
-        default=None, description="False leaves the tool out: no search works without the web."
+        default=None, description="False leaves the tool out, because search needs the web."
     )
-    engine: PdfEngine | None = Field(default=None, description="Of `pdf`.")
-    pages_max: PagesMax | None = Field(default=None, description="Of `pdf`, of each document.")
-    events: Any = Field(default=None, description="Every stream has the events of its tools.")
+    engine: PdfEngine | None = Field(default=None, description="For `pdf`.")
+    pages_max: PagesMax | None = Field(default=None, description="For `pdf`: pages a document.")
+    events: Any = Field(default=None, description="Has no effect: every stream has events.")

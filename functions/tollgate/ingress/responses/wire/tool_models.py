@@ -1,4 +1,4 @@
-"""Tools and the choice among them, as clients of Responses send them."""
+"""Models of tools and of the tool choice in a Responses request."""
 
 from typing import Annotated, Final, Literal
 
@@ -8,7 +8,8 @@ from tollgate.ingress.responses.wire.server_tool_models import SERVER_TOOL_TYPES
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
 from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field, shape
 
-# Tools in which the caller's own data or machine is: an answer without them would be wrong.
+# Tools that use the caller's data or machine; such a tool is refused, because an answer without it
+# would be wrong.
 REFUSED_TOOLS: Final = frozenset(
     {
         "apply_patch",
@@ -61,7 +62,7 @@ NestedTool = Annotated[
 
 
 class NamespaceTool(Wire):
-    """Tools under one name, as Codex groups them."""
+    """A group of tools under one name, as Codex sends them."""
 
     type: Literal["namespace"]
     name: Name
@@ -70,7 +71,7 @@ class NamespaceTool(Wire):
 
 
 class HostedTool(Wire):
-    """A tool that OpenAI would run, or of a type that is not known: it is left out."""
+    """A tool of an unknown type, or that only OpenAI runs; the tool is left out."""
 
     type: Name
 
@@ -97,15 +98,15 @@ Tool = Annotated[
 
 
 class ChosenTool(Wire):
-    """One tool, by its type and name."""
+    """The choice of one tool, by type and name."""
 
     type: Name
-    name: Name | None = Field(default=None, description="Of a function or a custom tool.")
+    name: Name | None = Field(default=None, description="For a function or a custom tool.")
     namespace: Name | None = None
 
 
 class AllowedTools(Wire):
-    """Some of the tools."""
+    """The choice of some of the tools."""
 
     type: Literal["allowed_tools"]
     mode: Literal["auto", "required"] = "auto"

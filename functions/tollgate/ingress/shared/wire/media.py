@@ -1,4 +1,4 @@
-"""Shapes of media and of cache marks that client formats share."""
+"""Models of media and of cache marks that client formats share."""
 
 from typing import Final, Literal
 
@@ -8,7 +8,7 @@ URL_LENGTH_MAX: Final = 8_192
 
 
 class CacheControl(Wire):
-    """The prompt up to here is worth caching."""
+    """A mark up to which the prompt should be cached."""
 
     type: Literal["ephemeral"] = "ephemeral"
     ttl: Literal["5m", "1h"] | None = None

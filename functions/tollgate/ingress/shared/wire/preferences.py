@@ -1,7 +1,7 @@
 """The routing preferences of a request, in OpenRouter's fields.
 
-https://openrouter.ai/docs/features/provider-routing (2026-11-21). A preference
-that cannot be guaranteed (where data goes, which weights are served) is refused, not ignored.
+https://openrouter.ai/docs/features/provider-routing (2026-11-21). A preference that the gateway
+cannot guarantee (where data goes, which weights are served) is refused, not ignored.
 """
 
 import re
@@ -24,7 +24,7 @@ _Nothing = Annotated[list[Any], Field(max_length=0)]
 
 
 def _exact(value: object) -> object:
-    """Convert a price, text or a number, to the decimal that was written."""
+    """Convert a price, given as text or number, to the exact decimal that the caller wrote."""
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         written = str(value)
         if len(written) <= _DIGITS_MAX and _PRICE.fullmatch(written):
@@ -41,7 +41,7 @@ Dollars = Annotated[
 
 
 class PriceCeiling(Wire):
-    """The most to pay: dollars per million tokens, and per request."""
+    """The highest acceptable prices: dollars per million tokens, and per request."""
 
     prompt: Dollars | None = None
     completion: Dollars | None = None
@@ -49,7 +49,7 @@ class PriceCeiling(Wire):
 
 
 class ProviderPreferences(Wire):
-    """Preferences about providers, and their order."""
+    """Preferences about which providers serve a request, and in which order they are tried."""
 
     order: Names | None = None
     only: Names | None = None
@@ -58,8 +58,8 @@ class ProviderPreferences(Wire):
     require_parameters: bool | None = None
     sort: ProviderSort | None = Field(
         default=None,
-        description="`throughput` and `latency` are as measured here; endpoints without a "
-        "measurement come last.",
+        description="`throughput` and `latency` use the gateway's own measurements; endpoints "
+        "without a measurement come last.",
     )
     max_price: PriceCeiling | None = None
     data_collection: Literal["allow"] | None = None

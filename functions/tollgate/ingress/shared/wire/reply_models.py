@@ -1,4 +1,4 @@
-"""Models of what replies of every format of OpenAI's have, and of the envelope of errors.
+"""Models of the parts that replies of all OpenAI formats have, and of the envelope of errors.
 
 https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
 """
@@ -11,13 +11,13 @@ from tollgate.core.limits import Level, LimitKind
 
 
 class Answer(BaseModel):
-    """Base of reply models: closed, so that no undocumented field is sent."""
+    """The base of reply models; unknown fields are forbidden, so every sent field is documented."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class PromptTokensDetails(Answer):
-    """Parts of the prompt; 0 also where the provider does not say."""
+    """Parts of the prompt; 0 also if the provider does not report a part."""
 
     cached_tokens: int
     cache_write_tokens: int
@@ -25,7 +25,7 @@ class PromptTokensDetails(Answer):
 
 
 class CompletionTokensDetails(Answer):
-    """Parts of the output; 0 also where the provider does not say."""
+    """Parts of the output; 0 also if the provider does not report a part."""
 
     reasoning_tokens: int
     audio_tokens: int
@@ -43,7 +43,7 @@ class Usage(Answer):
 
 
 class RoutedAttempt(Answer):
-    """One try at one endpoint; `error` is null for the one that served."""
+    """One attempt at one endpoint; `error` is null for the attempt that served."""
 
     provider: str
     model: str
@@ -63,7 +63,7 @@ class TollgateMetadata(Answer):
 
 
 class RoutingFacts(Answer):
-    """The routing of an answer, each fact only where there is one."""
+    """The routing of an answer; a fact that does not apply is left out."""
 
     fallback_from: str | None = Field(
         default=None, description="The model that was tried first and did not serve."
@@ -74,7 +74,7 @@ class RoutingFacts(Answer):
 
 
 class Accounts(RoutingFacts):
-    """The model, provider and price of an answer, as a whole reply has them in its headers."""
+    """The model, provider and price of an answer, which whole replies also have in headers."""
 
     credits_used: float
     model_used: str | None
@@ -82,7 +82,7 @@ class Accounts(RoutingFacts):
 
 
 class PartialAccounts(RoutingFacts):
-    """The accounts of an answer that is sent in pieces: none before the last one."""
+    """The accounts of a streamed answer, which only the last frame has."""
 
     credits_used: float | None = None
     model_used: str | None = None
@@ -95,9 +95,9 @@ class LimitObject(Answer):
     level: Level
     id: str = Field(description="Id of the key, the member or the team.")
     kind: LimitKind
-    limit: float = Field(description="US dollars of a period, else requests or tokens.")
-    remaining: float = Field(description="In the unit of the limit.")
-    resets_at: datetime | None = Field(description="null for a limit that never starts anew.")
+    limit: float = Field(description="US dollars for a period's limit, else requests or tokens.")
+    remaining: float = Field(description="The rest of the limit, in the same unit.")
+    resets_at: datetime | None = Field(description="null for a limit that never resets.")
 
 
 class ErrorObject(Answer):
@@ -109,7 +109,7 @@ class ErrorObject(Answer):
     param: str | None
     request_id: str
     limit: LimitObject | None = Field(
-        default=None, description="The limit of a key, a member or a team, if one refuses."
+        default=None, description="The limit of a key, a member or a team that was reached."
     )
 
 

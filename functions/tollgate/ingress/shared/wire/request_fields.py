@@ -1,4 +1,4 @@
-"""Fields that requests of OpenAI's formats have in common, and the gateway's own fields.
+"""Models of fields that requests of OpenAI's formats share, and of the gateway's own fields.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), vLLM's extra parameters
 (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html, 2026-11-21).
@@ -16,7 +16,7 @@ from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire,
 STOPS_MAX: Final = 4
 CHOICES_MAX: Final = 8
 METADATA_PAIRS_MAX: Final = 16
-# OpenAI documents 128 tools; other providers take more.
+# OpenAI documents 128 tools; other providers accept more.
 TOOLS_MAX: Final = 512
 TOKENS_MAX: Final = 2**31 - 1
 _LOGIT_BIAS_MAX: Final = 1_024
@@ -35,20 +35,20 @@ Stop = Annotated[
 
 
 class AnyText(Wire):
-    """Any text, as what a custom tool takes."""
+    """Any text, as the input of a custom tool."""
 
     type: Literal["text"]
 
 
 class Grammar(Wire):
-    """The rules that the text of a custom tool follows."""
+    """The grammar that the input of a custom tool follows."""
 
     syntax: Literal["lark", "regex"]
     definition: GuidedText
 
 
 class GuidedDecoding(Wire):
-    """Fields that only servers like vLLM know; they reach those servers unchanged."""
+    """Fields that only servers like vLLM know, and that such servers get unchanged."""
 
     chat_template: GuidedText | None = None
     chat_template_kwargs: Json | None = None
@@ -65,7 +65,7 @@ class GuidedDecoding(Wire):
 
 
 class SamplingFields(Wire):
-    """Sampling parameters by the names of `core.request.Sampling`."""
+    """Sampling parameters, with the names of `core.request.Sampling`."""
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -75,7 +75,7 @@ class SamplingFields(Wire):
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     repetition_penalty: Annotated[float, Field(gt=0, le=2)] | None = None
     seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] | None = None
-    stop: Stop | None = Field(default=None, description="A string, or up to four.")
+    stop: Stop | None = Field(default=None, description="One string, or up to four strings.")
     logit_bias: (
         Annotated[
             dict[
@@ -89,7 +89,7 @@ class SamplingFields(Wire):
 
 
 class StreamOptions(Wire):
-    """Options of a stream; usage is always sent, whatever this says."""
+    """Options of a stream; usage is always sent, even if `include_usage` is false."""
 
     include_usage: bool | None = None
 
@@ -105,7 +105,7 @@ def _uuid7(value: str) -> str:
 
 
 class RoutingFields(Wire):
-    """The requested model, and the caller's preferences about what serves it."""
+    """The requested model, and the caller's preferences about models and providers."""
 
     model: Name
     models: Names | None = Field(
@@ -118,7 +118,7 @@ class RoutingFields(Wire):
 
 
 class EndUser(Wire):
-    """The user that the caller serves, and labels of the caller's own."""
+    """The caller's end user, and the caller's own labels."""
 
     user: Annotated[str, Field(max_length=512)] | None = None
     metadata: (
@@ -131,10 +131,10 @@ class EndUser(Wire):
 
 
 class ReplyFields(EndUser):
-    """The form of the reply, the number of answers, and who asks."""
+    """The form of the reply, the number of answers, and the end user."""
 
     n: Annotated[int, Field(ge=1, le=CHOICES_MAX)] | None = Field(
-        default=None, description="How many answers; each is billed."
+        default=None, description="The number of answers; each is billed."
     )
     stream: bool | None = None
     stream_options: StreamOptions | None = None

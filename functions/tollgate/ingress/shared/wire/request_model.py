@@ -1,4 +1,4 @@
-"""The base and the common types of models of client requests."""
+"""The base class and the common types of request models."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -7,21 +7,21 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 NAME_LENGTH_MAX: Final = 256
 
-# JSON that is decoded already: validating each of its values again would only cost time.
+# A decoded JSON object; validating each value again would only cost time.
 Json = dict[str, Any]
 
 
 class Wire(BaseModel):
-    """Base of request models: no coercion, and unknown fields are kept to be reported."""
+    """The base of request models: no coercion; unknown fields are kept so they can be reported."""
 
-    # Inputs are prompts: they must not turn up in a traceback. A model is built
-    # at its first use: most are parts of others, and building all takes a fifth of a cold start.
+    # Inputs contain prompts, which must not appear in a traceback. Models are built on first use,
+    # because building all of them takes a fifth of a cold start.
     model_config = ConfigDict(
         extra="allow", strict=True, hide_input_in_errors=True, defer_build=True
     )
 
 
-# Tags in angle brackets tell union members apart; they never appear in the name of a field.
+# Tags of union members have angle brackets, by which `field_path` leaves them out of field names.
 String = Annotated[str, Tag("<string>")]
 Name = Annotated[str, Field(min_length=1, max_length=NAME_LENGTH_MAX)]
 
@@ -29,12 +29,15 @@ _SHAPES: Final[Mapping[type, str]] = {str: "<string>", list: "<array>", dict: "<
 
 
 def shape(value: object) -> str | None:
-    """Return the tag of a union member that is a string, an array or an object."""
+    """Return the tag of a string, an array or an object; None for other values."""
     return _SHAPES.get(type(value))
 
 
 def tag_of(value: object, field: str, not_an_object: str) -> str | None:
-    """Return the tag in a field; for a value that is no object, a member that reports that."""
+    """Return the tag in `field`; for a value that is not an object, return `not_an_object`.
+
+    `not_an_object` is the tag of a union member, whose validation then reports the wrong type.
+    """
     if not isinstance(value, dict):
         return not_an_object
     tag = value.get(field)
@@ -44,10 +47,10 @@ def tag_of(value: object, field: str, not_an_object: str) -> str | None:
 def by_field(field: str, *names: str) -> Any:
     """Return the discriminator of a union of objects by the name in a field.
 
-    A value that is no object is left to the first member, which reports it.
+    A value that is not an object goes to the first member, whose validation reports the wrong type.
     """
-    *others, last = (f"'{name}'" for name in names)
-    listed = f"{', '.join(others)} or {last}" if others else last
+    *quoted, last = (f"'{name}'" for name in names)
+    listed = f"{', '.join(quoted)} or {last}" if quoted else last
     return Discriminator(
         lambda value: tag_of(value, field, f"<{names[0]}>"),
         custom_error_type=f"unknown_{field}",
@@ -58,7 +61,7 @@ def by_field(field: str, *names: str) -> Any:
 def by_shape(members: str) -> Any:
     """Return the discriminator of a union of a string, an array or an object.
 
-    `members` are the words in which a refusal lists them.
+    `members` lists the accepted types for the error message, such as "a string or an object".
     """
     return Discriminator(
         shape, custom_error_type="unknown_shape", custom_error_message=f"must be {members}"

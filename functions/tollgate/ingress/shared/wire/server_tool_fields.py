@@ -1,4 +1,4 @@
-"""Options of the gateway's tools that client formats have in common."""
+"""Models of the options of the gateway's tools that client formats share."""
 
 from typing import Annotated, Final, Literal
 
@@ -9,7 +9,7 @@ from tollgate.ingress.shared.wire.request_model import Wire
 DOMAINS_MAX: Final = 100
 RESULTS_MAX: Final = 50
 USES_MAX: Final = 100
-# A host name with a dot, whose subdomains are meant too; no scheme, port, path or wildcard.
+# A host name with a dot, without scheme, port, path or wildcard; its subdomains are included.
 _DOMAIN: Final = (
     r"^(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?\.){1,32}"
     r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$"
@@ -28,14 +28,14 @@ PagesMax = Annotated[int, Field(ge=1, le=1_000)]
 
 
 class ApproximateLocation(Wire):
-    """The approximate place of the user."""
+    """The approximate location of the user."""
 
     type: Literal["approximate"] = "approximate"
     city: _Place | None = None
     region: _Place | None = None
     country: Annotated[str, Field(pattern="^[A-Za-z]{2}$")] | None = Field(
-        default=None, description="Two letters of ISO 3166-1."
+        default=None, description="The two-letter code of ISO 3166-1."
     )
     timezone: Annotated[str, Field(max_length=64, pattern="^[A-Za-z0-9_+/-]+$")] | None = Field(
-        default=None, description="A name of the IANA database."
+        default=None, description="A name of the IANA time zone database."
     )

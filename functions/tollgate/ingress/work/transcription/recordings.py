@@ -1,7 +1,7 @@
 """Checks that bytes are a recording, and measures its length without decoding the sound.
 
-The length of a WAV file is exact where nothing follows its samples. Of other formats it is what
-their headers state, which may be wrong, or what their size makes likely. Signatures: RFC 9639
+The length of a WAV file is exact if nothing follows its samples. The length of other formats is
+read from headers, which may be wrong, or estimated from the size. Signatures: RFC 9639
 (FLAC), RFC 3533 (Ogg), RFC 8794 (WebM), ISO/IEC 14496-12 (MP4), ISO/IEC 11172-3 (MP3); WAV: RFC
 2361 and Microsoft's "Multiple Channel Audio Data and WAVE Files" (2026-11-22).
 """
@@ -23,14 +23,14 @@ from tollgate.core.work.recording import (
 from tollgate.ingress.shared.media import field_refusal
 
 _LISTED: Final = "flac, mp3, mp4, m4a, mpga, ogg, wav or webm"
-# Speech and music as they are mostly recorded, for headers that state no length.
+# The typical bit rate of speech and music, for files whose headers state no length.
 _BITS_PER_SECOND_TYPICAL: Final = 64_000
-# Some hundred reads find the length of a real file, three for each page at most; a file that is
-# made to be read for long would need millions.
+# A few hundred reads, at most three a page, find the length of a real file; a malicious file would
+# need millions.
 _READS_MAX: Final = 50_000
 _CHUNKS_MAX: Final = 1_000
-# FLAC in Ogg states its length in the first page, none of which is longer (RFC 3533, 6). tinytag
-# reads its packets by files of its own, whose reads nobody counts.
+# FLAC in Ogg states its length in the first page, and no page is longer than this (RFC 3533, 6).
+# tinytag reads FLAC packets through other file objects, whose reads `_BoundedFile` does not count.
 _FLAC_IN_OGG: Final = b"\x7fFLAC"
 _PAGE_BYTES_MAX: Final = 65_307
 _FMT: Final = struct.Struct("<HHIIHH")
@@ -39,12 +39,12 @@ _PCM: Final = frozenset({0x0001, 0x0003, 0x0006, 0x0007})
 _BYTE_SAMPLES: Final = frozenset({0x0006, 0x0007})
 _BITS_MAX: Final = 64
 _EXTENSIBLE: Final = 0xFFFE
-# A writer that cannot go back writes one of these where the size would be.
+# A writer of a stream, which cannot seek back to fill in the size, writes one of these sizes.
 _UNKNOWN_SIZES: Final = frozenset({0, 0x7FFFFFFF, 0xFFFFFFFF})
 
 
 def read_recording(content: bytes, field: str) -> Recording:
-    """Return a recording; raise RequestError about the field that it came with if it is none."""
+    """Return the recording; raise RequestError about `field` if the content is not a recording."""
     if not content:
         raise field_refusal(field, "must not be empty")
     if len(content) > RECORDING_BYTES_MAX:
@@ -95,7 +95,7 @@ def _detect_format(content: bytes) -> RecordingFormat | None:
 
 
 class _BoundedFile(BytesIO):
-    """A file that can be read so many times."""
+    """A file in memory that raises OSError after `_READS_MAX` reads."""
 
     reads = 0
 
@@ -108,7 +108,7 @@ class _BoundedFile(BytesIO):
 
 
 def _stated_length_s(content: bytes, format_: RecordingFormat, field: str) -> float | None:
-    """Return the length that the headers state, None if they state none that is found soon."""
+    """Return the length that the headers state, None if a bounded number of reads finds none."""
     # Imported with its first recording: WAV is measured without it.
     from tinytag import TinyTag, TinyTagException
 
@@ -119,7 +119,7 @@ def _stated_length_s(content: bytes, format_: RecordingFormat, field: str) -> fl
     except (TinyTagException, OSError, ValueError, OverflowError) as invalid:
         if file.reads > _READS_MAX:
             return None
-        raise field_refusal(field, f"is no {format_} file that can be read") from invalid
+        raise field_refusal(field, f"is not a readable {format_} file") from invalid
 
 
 def _whole_seconds(length_s: float) -> int:
@@ -127,7 +127,7 @@ def _whole_seconds(length_s: float) -> int:
 
 
 def _read_wav(content: bytes, field: str) -> Recording:
-    """Measure a WAV file by its samples; RequestError if they are not what its header states."""
+    """Measure a WAV file by its samples; raise RequestError if its header contradicts them."""
     bytes_per_second: int | None = None
     is_exact = False
     place = 12
@@ -138,8 +138,8 @@ def _read_wav(content: bytes, field: str) -> Recording:
         size, place = int.from_bytes(stated, "little"), place + 8
         if name == b"fmt ":
             if bytes_per_second is not None:
-                # Readers differ in which one they believe.
-                raise field_refusal(field, "is no WAV file that can be read: it has two formats")
+                # Readers of WAV differ in which of two formats they use.
+                raise field_refusal(field, "is not a readable WAV file: it has two formats")
             bytes_per_second, is_exact = _sample_rate(content[place : place + size], field)
         elif name == b"data":
             if bytes_per_second is None:
@@ -152,15 +152,15 @@ def _read_wav(content: bytes, field: str) -> Recording:
                 bytes_per_second=bytes_per_second,
                 is_exact=is_exact,
             )
-        # Chunks begin at even places.
+        # A chunk of odd size is padded: each chunk begins at an even offset.
         place += size + size % 2
-    raise field_refusal(field, "is no WAV file that can be read: its header is not complete")
+    raise field_refusal(field, "is not a readable WAV file: its header is not complete")
 
 
 def _sample_rate(chunk: bytes, field: str) -> tuple[int, bool]:
-    """Return the bytes of a second, and whether they follow from the form of the samples."""
+    """Return the bytes per second, and whether they follow from the format of the samples."""
     if len(chunk) < _FMT.size:
-        raise field_refusal(field, "is no WAV file that can be read: its header is not complete")
+        raise field_refusal(field, "is not a readable WAV file: its header is not complete")
     tag, channels, rate, stated, _, bits = _FMT.unpack_from(chunk)
     if tag == _EXTENSIBLE and len(chunk) >= 26:
         tag = int.from_bytes(chunk[24:26], "little")
@@ -168,7 +168,7 @@ def _sample_rate(chunk: bytes, field: str) -> tuple[int, bool]:
     bits = 8 if tag in _BYTE_SAMPLES else bits
     bytes_per_second = channels * rate * -(-bits // 8) if is_exact else stated
     if bytes_per_second <= 0 or (is_exact and bits > _BITS_MAX):
-        raise field_refusal(field, "is no WAV file that can be read: it states no rate of samples")
+        raise field_refusal(field, "is not a readable WAV file: it states no sample rate")
     return bytes_per_second, is_exact
 
 
@@ -193,9 +193,9 @@ def _measure_wav(
     bytes_per_second: int,
     is_exact: bool,
 ) -> Recording:
-    """Measure the samples; the bound is of all that follows, which may be more of them.
+    """Return a recording whose upper bound counts all bytes after the header as samples.
 
-    ffmpeg reads on to the next chunk of samples where one ends (libavformat/wavdec.c).
+    A reader may use them: ffmpeg reads on to the next chunk of samples (libavformat/wavdec.c).
     """
     seconds = _whole_seconds(size / bytes_per_second)
     longest = (

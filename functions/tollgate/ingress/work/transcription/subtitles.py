@@ -1,4 +1,4 @@
-"""Writes the stretches of a transcript as subtitles.
+"""Writes the segments of a transcript as subtitles.
 
 SubRip: https://www.matroska.org/technical/subtitles.html; WebVTT:
 https://www.w3.org/TR/webvtt1/ (2026-11-22).
@@ -14,7 +14,7 @@ _ARROW: Final = re.compile("-{2,}>")
 
 
 def write_srt(segments: Sequence[Segment]) -> str:
-    """Return the stretches as SubRip, each with its number."""
+    """Return the segments as SubRip, numbered from 1."""
     return "".join(
         f"{number}\n{_times(segment, ',')}\n{_line(segment)}\n\n"
         for number, segment in enumerate(segments, start=1)
@@ -22,7 +22,7 @@ def write_srt(segments: Sequence[Segment]) -> str:
 
 
 def write_vtt(segments: Sequence[Segment]) -> str:
-    """Return the stretches as WebVTT."""
+    """Return the segments as WebVTT."""
     cues = (f"{_times(segment, '.')}\n{_line(segment)}\n\n" for segment in segments)
     return "WEBVTT\n\n" + "".join(cues)
 
@@ -39,5 +39,5 @@ def _time(moment_s: float, mark: str) -> str:
 
 
 def _line(segment: Segment) -> str:
-    """Return the text of a stretch on one line, in which nothing reads as a time or an end."""
+    """Return a segment's text on one line, without `-->`: a blank line or an arrow ends a cue."""
     return " ".join(_ARROW.sub("->", segment.text).split())

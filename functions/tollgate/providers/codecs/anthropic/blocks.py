@@ -1,7 +1,7 @@
-"""Content blocks of a streamed message as parts.
+"""Turns the content blocks of a streamed message into parts.
 
-A block of one of Anthropic's own tools becomes a reasoning without text, which carries the block
-whole and brings it back in the next request. A block of unknown kind is an error: none is dropped.
+A block of one of Anthropic's own tools becomes a reasoning part without text, which carries the
+whole block for the next request. A block of unknown kind is an error: no block is dropped silently.
 """
 
 import re
@@ -33,7 +33,7 @@ from tollgate.providers.codecs.anthropic.wire import (
 )
 from tollgate.providers.shared.parts import OpenPart, Parts
 
-# The blocks of Anthropic's own tools, in an answer and in a history.
+# Block types of Anthropic's own tools, in an answer and in a history.
 OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|[a-z_]+_tool_result")
 
 
@@ -42,7 +42,7 @@ class BrokenBlock(Exception):
 
 
 class _Block(OpenPart, kw_only=True):
-    """A content block; one of text begins its part with the first character."""
+    """A content block; a text block begins its part with the first character."""
 
     block: ContentBlock
     signer: str | None
@@ -52,9 +52,9 @@ class _Block(OpenPart, kw_only=True):
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the events that end the part, its citations first."""
+        """Yield the events that end the part, citations first."""
         if isinstance(self.block, ToolUseBlock) and not self.length:
-            # A call that takes nothing has no deltas; one that came whole has all of its input.
+            # A call without arguments has no deltas; a call in a whole message has its input.
             yield self.add(pydantic_core.to_json(self.block.input).decode())
         for location in self.cited:
             yield self.note(_citation(location, self.length))
@@ -62,14 +62,14 @@ class _Block(OpenPart, kw_only=True):
 
 
 class Blocks:
-    """The blocks of one message, by the index that Anthropic gives each."""
+    """The blocks of one message, by the index that Anthropic gives to each block."""
 
     def __init__(self, signer: str | None) -> None:
         self._signer = signer
         self.parts = Parts[int, _Block]()
 
     def start(self, index: int, block: ContentBlock) -> Iterator[StreamEvent]:
-        """Yield the events with which a block begins, its first text among them."""
+        """Yield the events that begin a block, including its first text."""
         if self.parts.get(index) is not None:
             raise BrokenBlock("a block that had begun already")
         opened = _Block(part=_part(block, self._signer), block=block, signer=self._signer)
@@ -88,10 +88,10 @@ class Blocks:
                 assert_never(block)
 
     def more(self, index: int, delta: BlockDelta) -> Iterator[StreamEvent]:
-        """Yield the events of one delta."""
+        """Yield the events for one delta."""
         opened = self.parts.get(index)
         if opened is None:
-            raise BrokenBlock("a piece of a block that has not begun")
+            raise BrokenBlock("a delta of a block that has not begun")
         match opened.block, delta:
             case TextBlock(), TextDelta(text=text):
                 yield from self._add(opened, text)
@@ -106,7 +106,7 @@ class Blocks:
             case OtherBlock(), InputJsonDelta(partial_json=text):
                 opened.input_json.append(text)
             case _:
-                raise BrokenBlock("a piece of one kind in a block of another")
+                raise BrokenBlock("a delta whose kind does not fit its block")
 
     def _add(self, opened: _Block, text: str) -> Iterator[StreamEvent]:
         if text:
@@ -116,7 +116,7 @@ class Blocks:
 
 
 def _part(block: ContentBlock, signer: str | None) -> Part:
-    """Return the part that a block becomes; BrokenBlock for a block of unknown kind."""
+    """Return the part that a block becomes; raise BrokenBlock for a block of unknown kind."""
     match block:
         case TextBlock():
             return Text(text="")
@@ -135,7 +135,7 @@ def _part(block: ContentBlock, signer: str | None) -> Part:
 
 
 def _provenance(opened: _Block) -> Provenance | None:
-    """Return the data that Anthropic wants back verbatim with a block, if it is not known yet."""
+    """Return the data that Anthropic requires back unchanged, if known only as the block ends."""
     match opened.block:
         case ThinkingBlock():
             return Provenance(signer=opened.signer, signature=opened.signature or None)
@@ -154,7 +154,7 @@ def _input(text: str) -> JsonValue:
     try:
         value: JsonValue = pydantic_core.from_json(text or "{}")
     except ValueError as invalid:
-        raise BrokenBlock("the input of a tool that is not JSON") from invalid
+        raise BrokenBlock("a tool input that is not JSON") from invalid
     return value
 
 

@@ -8,7 +8,7 @@ from tollgate.providers.ports.wire_format import WireFormat
 
 
 def make_codec(format_: WireFormat) -> Codec:
-    """Return the codec, by the row of its format."""
+    """Return the codec for the row of its format."""
     return Codec(
         encode=lambda request, target: encode(request, target, format_),
         decoder=lambda target: MessagesDecoder(target.provider, signer=format_.signer_of(target)),

@@ -1,4 +1,4 @@
-"""The request that counts a prompt's tokens, from the one that would generate.
+"""Turns a request for an answer into a request that counts the tokens of the prompt.
 
 Anthropic: https://platform.claude.com/docs/en/api/messages-count-tokens. Vertex:
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/count-tokens.
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tollgate.providers.ports.base import Target, TokenCounter, WireRequest
 from tollgate.providers.shared.bedrock_models import base_model
 
-# The fields that a count takes beside betas' own; it answers 400 to the others.
+# The fields that may be counted, besides those of beta features; any other is a 400.
 _COUNTED: Final = frozenset(
     {
         "context_management",
@@ -38,7 +38,7 @@ _ACCEPT: Final = {"accept": "application/json"}
 
 
 def encode_count(wire: WireRequest, target: Target) -> WireRequest | None:
-    """Return the request that counts; None for a profile on Bedrock whose model is not stated."""
+    """Return the counting request; None for an inference profile on Bedrock of unknown model."""
     headers = {**wire.headers, **_ACCEPT}
     if target.dialect.claude_carrier == "bedrock":
         model = base_model(target.upstream_model)
@@ -57,7 +57,7 @@ def encode_count(wire: WireRequest, target: Target) -> WireRequest | None:
     return replace(
         wire,
         path=_VERTEX_PATH.format(project=target.project, location=target.location),
-        # Only a count names the model in the body, and it knows no versions behind an `@`:
+        # Only counting requests name the model in the body, where a version after `@` is unknown:
         # https://github.com/BerriAI/litellm/issues/25798 (seen 2026-11-22).
         body={"model": target.upstream_model.partition("@")[0], **counted},
         headers=headers,

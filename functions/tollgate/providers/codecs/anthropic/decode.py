@@ -35,8 +35,8 @@ from tollgate.providers.ports.base import Frame
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
-# `pause_turn` comes only with Anthropic's own tools: where no round follows, the caller sees it as
-# the raw finish reason, and may send the turn back. An unknown reason counts as `stop`.
+# `pause_turn` comes only with Anthropic's own tools. If the gateway does not continue the turn, the
+# caller sees the raw finish reason and may send the turn back. Unknown reasons count as `stop`.
 _PAUSED: Final = "pause_turn"
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
@@ -50,7 +50,7 @@ _FINISH: Final[dict[str, Finish]] = {
 
 
 class MessagesDecoder:
-    """Decodes one stream, or a message that was not streamed."""
+    """Decodes one stream, or one message that was not streamed."""
 
     def __init__(self, provider: str, *, signer: str | None = CLAUDE) -> None:
         self._provider = provider
@@ -61,7 +61,7 @@ class MessagesDecoder:
         self._stop = Stop()
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the events of one frame; UpstreamError if it is an error or of unknown kind."""
+        """Yield the events of one frame; raise UpstreamError for an error or an unknown kind."""
         if frame.exception is not None:
             raise exception_in_stream(frame, self._provider)
         event = self._parsed(frame.data)
@@ -71,14 +71,16 @@ class MessagesDecoder:
             return
         is_first = isinstance(event, MessageStart | Message)
         if self._ended or self._started == is_first:
-            raise malformed_error(self._provider, f"a frame {event.type} out of place")
+            raise malformed_error(
+                self._provider, f"a frame of type {event.type} in the wrong place"
+            )
         try:
             yield from self._event(event)
         except BrokenBlock as broken:
             raise malformed_error(self._provider, str(broken)) from broken
 
     def end(self) -> Iterator[StreamEvent]:
-        """Yield the last events if none ended the message; UpstreamError if it was not complete."""
+        """Yield the last events if no frame did; raise UpstreamError for an incomplete message."""
         if self._ended:
             return
         if self._stop.stop_reason is None:
@@ -121,7 +123,7 @@ class MessagesDecoder:
                 yield from self._counted(usage)
             case MessageStop():
                 if self._stop.stop_reason is None:
-                    raise malformed_error(self._provider, "an end without a stop reason")
+                    raise malformed_error(self._provider, "a message_stop without a stop reason")
                 yield from self._finish()
             case _:
                 assert_never(event)

@@ -1,4 +1,4 @@
-"""A generation request for Anthropic's Messages API, wherever it is spoken."""
+"""Encodes a generation request for Anthropic's Messages API, on any of its hosts."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -21,44 +21,44 @@ from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_opti
 from tollgate.providers.shared.claude_thinking import ClaudeThinking
 from tollgate.providers.shared.readable import keep_readable
 
-# Pinned: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
+# A later version, 2026-10-21, refuses temperature, top_p and top_k even at their defaults.
 _VERSION: Final = "2023-06-01"
-# The smallest maximum of any Claude; the field is mandatory, and each model's own is in Target.
+# The smallest limit of any Claude model, for a target without a limit: the field is mandatory.
 _OUTPUT_TOKENS_MAX: Final = 4096
 # Anthropic allows 0 to 1 where OpenAI allows 0 to 2.
 _TEMPERATURE_MAX: Final = 1.0
 _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
-# Options that have other names in a body, or that are reported where they are left out.
-_MET_OTHERWISE: Final = ("cache_control", "tool_result.is_error", "tools.strict")
+# Options that are sent under another name, or reported separately when they are left out.
+_SENT_OTHERWISE: Final = ("cache_control", "tool_result.is_error", "tools.strict")
 # Parameters of the format that not every request can carry.
-_MET_IN_BODY: Final = ("service_tier", "user")
-# The field that native options and our own share.
+_SENT_IN_BODY: Final = ("service_tier", "user")
+# The prefix of fields that both native options and the gateway set.
 _OUTPUT: Final = "output_config."
 _SERVICE_TIERS: Final = {"auto": "auto", "default": "standard_only"}
 
 
 class _Carrier(Struct, frozen=True, kw_only=True):
-    """One of the hosts of Anthropic's format, and the fields in which its requests differ.
+    """One of the hosts of Anthropic's format, and how its requests differ.
 
     Vertex: https://platform.claude.com/docs/en/api/claude-on-vertex-ai; Bedrock:
     https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html
     (both seen 2026-11-21). Bedrock has `stream` in its path and refuses it in the body.
     """
 
-    # A template, filled in from the target.
     path: str
+    """A template that is filled in from the target."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    # Fields that every body has.
     body: Mapping[str, JsonValue] = field(default_factory=dict)
-    # Whether the model is named in the body; elsewhere it is in the path.
+    """Fields of every body."""
     names_model: bool = False
+    """True if the body names the model; on other hosts the path names it."""
     has_service_tiers: bool = False
-    # Whether features in preview are named in the body; elsewhere they are in a header.
     betas_in_body: bool = False
-    # The beginnings of the names of the features in preview that the host takes; None for all.
+    """True if the body names beta features; on other hosts a header names them."""
     betas: tuple[str, ...] | None = None
+    """Prefixes of the beta features that the host accepts; None if it accepts all."""
 
 
 _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
@@ -87,14 +87,14 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
 
 
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
-    """Return the request, always streamed; RequestError for what this model can never take.
+    """Return the request, always streamed; raise RequestError if the model can never accept it.
 
-    UpstreamError where a guardrail must be applied: only Converse reports that one has intervened.
+    Raises UpstreamError if a guardrail must be applied: only Converse reports an intervention.
     """
     if target.guardrail is not None:
         raise UpstreamError(
             ErrorCode.PROVIDER_UNAVAILABLE,
-            f"The provider {target.provider} applies guardrails only by the codec bedrock.",
+            f"The provider {target.provider} applies guardrails only with the codec bedrock.",
         )
     dialect, carrier = target.dialect, _CARRIERS[target.dialect.claude_carrier]
     request, unreadable = keep_readable(request, format_.readership_of(target))
@@ -127,8 +127,8 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     elif native.betas:
         headers = {**headers, "anthropic-beta": ",".join(native.betas)}
     user = ("user",) if "metadata" in body else ()
-    met = format_.parameters.difference(_MET_IN_BODY).union(
-        _MET_OTHERWISE, native_names(native), user, body
+    sent = format_.parameters.difference(_SENT_IN_BODY).union(
+        _SENT_OTHERWISE, native_names(native), user, body
     )
     return WireRequest(
         path=_path(carrier, target),
@@ -139,7 +139,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
             *tools.adapted,
             *(("reasoning",) if thoughts.is_adapted else ()),
             *(("cache_control",) if has_too_many_marks else ()),
-            *unsupported(request, met),
+            *unsupported(request, sent),
         ),
         unreadable=unreadable,
         wrapping=tools.wrapping,
@@ -155,9 +155,9 @@ def _path(carrier: _Carrier, target: Target) -> str:
 
 
 def _output_tokens_max(request: GenerationRequest, target: Target) -> int:
-    """Return the limit of the answer, which is mandatory: the caller's, or the model's."""
-    asked = target.limited(request.output_tokens_max)
-    return asked or target.output_tokens_max or _OUTPUT_TOKENS_MAX
+    """Return the mandatory limit of the answer: the caller's, or the model's."""
+    limit = target.limited(request.output_tokens_max)
+    return limit or target.output_tokens_max or _OUTPUT_TOKENS_MAX
 
 
 def _content(
@@ -192,34 +192,34 @@ def _sampling(
 ) -> tuple[dict[str, JsonValue], list[str]]:
     """Return the sampling fields, and the names of parameters that were changed or left out.
 
-    A model that thinks takes no sampling parameters but the default temperature of 1.
+    A thinking model accepts no sampling parameter, except the default temperature of 1.
     """
-    asked = request.sampling
+    sampling = request.sampling
     wanted: dict[str, float | int | None] = {
-        "temperature": asked.temperature,
-        "top_p": asked.top_p,
-        # 0 is no limit, which is what Anthropic does without one.
-        **({"top_k": asked.top_k} if asked.top_k else {}),
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        # 0 means no limit, which is Anthropic's default.
+        **({"top_k": sampling.top_k} if sampling.top_k else {}),
     }
     refused = set(wanted) if thoughts.is_on else set(dialect.refuses)
-    if asked.temperature is not None and not dialect.claude.temperature_and_top_p:
+    if sampling.temperature is not None and not dialect.claude.temperature_and_top_p:
         refused.add("top_p")
     fields: dict[str, JsonValue] = {
         name: value for name, value in wanted.items() if value is not None and name not in refused
     }
-    if asked.temperature is not None and "temperature" in fields:
-        fields["temperature"] = min(asked.temperature, _TEMPERATURE_MAX)
-    # A default that is left out is no change.
+    if sampling.temperature is not None and "temperature" in fields:
+        fields["temperature"] = min(sampling.temperature, _TEMPERATURE_MAX)
+    # Leaving out a parameter at its default is not a change.
     dropped = [
         name
         for name, value in wanted.items()
         if value is not None and fields.get(name, _DEFAULTS.get(name)) != value
     ]
-    stop = [sequence for sequence in asked.stop if sequence.strip()]
+    stop = [sequence for sequence in sampling.stop if sequence.strip()]
     if stop:
         fields["stop_sequences"] = [*stop]
-    if len(stop) < len(asked.stop):
-        # Anthropic refuses a sequence that is only white space.
+    if len(stop) < len(sampling.stop):
+        # Anthropic refuses a stop sequence that is only white space.
         dropped.append("stop")
     return fields, dropped
 

@@ -1,4 +1,4 @@
-"""Errors of the Messages API: replies of Anthropic, Google or AWS, and errors inside a stream."""
+"""Errors of the Messages API: replies by Anthropic, Google or AWS, and errors inside a stream."""
 
 from typing import Final
 
@@ -14,8 +14,8 @@ from tollgate.providers.shared.refusals import (
     parse_retry_after_s,
 )
 
-# https://platform.claude.com/docs/en/api/errors (seen 2026-11-21), for errors that come inside a
-# stream and have no status of their own.
+# Error type → HTTP status, for errors inside a stream, which have no status.
+# https://platform.claude.com/docs/en/api/errors (seen 2026-11-21)
 _STATUS_OF_TYPE: Final = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -31,7 +31,7 @@ _STATUS_OF_TYPE: Final = {
 
 
 def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """Return the error that a reply means, whether Anthropic, Google or AWS sent it."""
+    """Return the error for a reply by Anthropic, Google or AWS."""
     body = _body(reply.body)
     detail = body.error or ErrorDetail()
     name = aws_class(reply.headers.get("x-amzn-errortype", ""))
@@ -47,7 +47,7 @@ def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
 
 
 def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
-    """Return the error that an `error` event means."""
+    """Return the error for an `error` event."""
     return error_of_refusal(
         ProviderRefusal(
             provider=provider,
@@ -59,7 +59,7 @@ def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
 
 
 def exception_in_stream(frame: Frame, provider: str) -> UpstreamError:
-    """Return the error that an exception of Bedrock's means."""
+    """Return the error for an exception by Bedrock."""
     name = aws_class(frame.exception or "")
     body = _body(frame.data)
     return error_of_refusal(
@@ -76,7 +76,7 @@ def _body(data: bytes) -> ErrorBody:
     try:
         body = ErrorBodies.model_validate_json(data).root
     except ValidationError:
-        # A proxy's HTML or nothing at all: status and class decide.
+        # The body is a proxy's HTML or empty: status and class decide.
         return ErrorBody()
     if isinstance(body, list):
         return body[0] if body else ErrorBody()

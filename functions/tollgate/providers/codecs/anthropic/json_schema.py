@@ -1,7 +1,6 @@
-"""JSON Schemas that Anthropic enforces: a subset, in which every object is closed.
+"""The subset of JSON Schema that Anthropic enforces, in which every object is closed.
 
-https://platform.claude.com/docs/en/build-with-claude/structured-outputs (seen 2026-11-21), section
-on the limits of schemas.
+https://platform.claude.com/docs/en/build-with-claude/structured-outputs (seen 2026-11-21)
 """
 
 from collections.abc import Mapping
@@ -17,8 +16,8 @@ _FORMATS: Final = frozenset(
 def close_enforceable(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
     """Return the schema with every object closed, None if Anthropic cannot enforce it.
 
-    An answer that fits the closed schema fits the caller's schema too. A schema with an object that
-    is open by its own word cannot be enforced.
+    An answer that fits the closed schema fits the caller's schema too. A schema that explicitly
+    allows additional properties cannot be enforced.
     """
     closed = _closed(dict(schema))
     return closed if isinstance(closed, dict) else None
@@ -28,20 +27,20 @@ def _closed(schema: JsonValue) -> JsonValue:
     """Return the closed schema, None if it cannot be enforced."""
     if not isinstance(schema, dict):
         return None
-    made: dict[str, JsonValue] = {}
+    closed: dict[str, JsonValue] = {}
     for keyword, value in schema.items():
         if keyword == "$schema":
             continue
-        kept = _keyword(keyword, value)
-        if kept is None:
+        enforceable = _keyword(keyword, value)
+        if enforceable is None:
             return None
-        made[keyword] = kept
+        closed[keyword] = enforceable
     if schema.get("type") == "object" or "properties" in schema:
-        # An object without properties is a map of anything, which closing would empty.
+        # An object without properties is a map with any keys; closing it would forbid every key.
         if not schema.get("properties") and schema.get("additionalProperties") is not False:
             return None
-        made["additionalProperties"] = False
-    return made
+        closed["additionalProperties"] = False
+    return closed
 
 
 def _keyword(keyword: str, value: JsonValue) -> JsonValue:
@@ -50,14 +49,14 @@ def _keyword(keyword: str, value: JsonValue) -> JsonValue:
         case ("anyOf" | "allOf", list()):
             return _all([_closed(branch) for branch in value])
         case ("properties" | "$defs" | "definitions", dict()):
-            made = {name: _closed(inner) for name, inner in value.items()}
-            return None if None in made.values() else made
+            schemas = {name: _closed(inner) for name, inner in value.items()}
+            return None if None in schemas.values() else schemas
         case ("items", _):
             return _closed(value)
         case ("additionalProperties", False):
             return False
         case ("enum", list()):
-            return None if any(isinstance(each, dict | list) for each in value) else value
+            return None if any(isinstance(choice, dict | list) for choice in value) else value
         case ("minItems", 0 | 1):
             return value
         case ("format", str()):

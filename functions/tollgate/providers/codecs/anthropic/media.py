@@ -1,4 +1,4 @@
-"""Image and document blocks, with the bytes or with a URL."""
+"""Image and document blocks, with bytes or with a URL."""
 
 import base64
 import binascii
@@ -13,9 +13,9 @@ _IMAGE_TYPES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/
 
 
 def image(part: Image, fetches: Collection[str]) -> dict[str, JsonValue]:
-    """Return the block of an image; RequestError for a format that Claude does not read.
+    """Return the block of an image; raise RequestError for a format that Claude cannot read.
 
-    `fetches` are the kinds of media that the server takes by URL.
+    `fetches` has the kinds of media that the server accepts by URL.
     """
     source: dict[str, JsonValue]
     match sent_media(part.source):
@@ -24,14 +24,14 @@ def image(part: Image, fetches: Collection[str]) -> dict[str, JsonValue]:
         case InlineMedia(media_type=media_type, base64=text) if media_type in _IMAGE_TYPES:
             source = {"type": "base64", "media_type": media_type, "data": text}
         case InlineMedia(media_type=media_type):
-            raise _refused(f"image_url: this model does not read pictures of {media_type}")
+            raise _refused(f"image_url: this model does not read images of type {media_type}")
         case never:
             assert_never(never)
     return {"type": "image", "source": source}
 
 
 def document(part: Document, fetches: Collection[str]) -> dict[str, JsonValue]:
-    """Return the block of a PDF or a text file; RequestError for any other type."""
+    """Return the block of a PDF or a text file; raise RequestError for any other type."""
     source: dict[str, JsonValue]
     match sent_media(part.source):
         case MediaUrl(url=url):
@@ -50,18 +50,18 @@ def document(part: Document, fetches: Collection[str]) -> dict[str, JsonValue]:
 
 def _address(url: str, part: str, *, is_fetched: bool) -> dict[str, JsonValue]:
     if not is_fetched:
-        raise _refused(f"{part}: this provider takes bytes, not addresses")
+        raise _refused(f"{part}: this provider accepts data, not URLs")
     return {"type": "url", "url": url}
 
 
 def _text(media_type: str, encoded: str) -> str:
-    """Return the text of a file; RequestError if it is none: Claude reads only text and PDF."""
+    """Return the text of a file; raise RequestError unless Claude can read the file as text."""
     if not media_type.startswith("text/") and media_type != "application/json":
-        raise _refused(f"file: this model does not read files of {media_type}")
+        raise _refused(f"file: this model does not read files of type {media_type}")
     try:
         return base64.b64decode(encoded, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as invalid:
-        raise _refused(f"file: this {media_type} is not text in UTF-8") from invalid
+        raise _refused(f"file: the {media_type} content is not UTF-8 text") from invalid
 
 
 def _refused(message: str) -> RequestError:

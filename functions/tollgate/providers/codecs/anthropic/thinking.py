@@ -1,4 +1,4 @@
-"""The fields that make Claude think, which differ by generation."""
+"""The fields that turn on Claude's thinking; they differ by model generation."""
 
 from typing import Final
 
@@ -12,48 +12,48 @@ from tollgate.providers.shared.claude_thinking import (
 )
 from tollgate.providers.shared.efforts import tokens_wanted, wants_thoughts
 
-# https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21): the
-# least budget there is, and it must be below max_tokens.
+# The smallest allowed budget; a budget must also be below max_tokens.
+# https://platform.claude.com/docs/en/build-with-claude/extended-thinking (seen 2026-11-21)
 _BUDGET_MIN: Final = 1_024
 
 
 def thinking(
-    asked: ReasoningOptions,
+    options: ReasoningOptions,
     dialect: Dialect,
     *,
     output_tokens_max: int,
     forbidden: bool,
     without_budget: bool,
 ) -> ClaudeThinking:
-    """Return the thinking that comes nearest to what the caller requested.
+    """Return the thinking that is closest to the caller's request.
 
     `forbidden`: another part of the request excludes thinking. `without_budget`: the history lacks
-    the thoughts that a model which thinks by a budget of tokens requires back.
+    the thoughts that a model requires back if it thinks by a token budget.
     """
-    wants = wants_thoughts(asked)
-    if asked.effort_alone:
+    wants = wants_thoughts(options)
+    if options.effort_alone:
         plain = turn_thinking_off(dialect, declined=wants is False, must=forbidden)
-        return add_effort(plain, asked, dialect)
+        return add_effort(plain, options, dialect)
     if not wants:
         return turn_thinking_off(dialect, declined=wants is False, must=forbidden)
     if forbidden:
         return turn_thinking_off(dialect, declined=True, must=True, is_adapted=True)
     match dialect.reasoning:
         case "claude_adaptive":
-            return think_by_effort(asked, dialect)
+            return think_by_effort(options, dialect)
         case "claude_budget" if output_tokens_max > _BUDGET_MIN and not without_budget:
-            return _budget(asked, output_tokens_max)
+            return _budget(options, output_tokens_max)
         case _:
             return turn_thinking_off(dialect, declined=True, must=True, is_adapted=True)
 
 
-def _budget(asked: ReasoningOptions, output_tokens_max: int) -> ClaudeThinking:
-    """Return thinking by tokens, by default at most four fifths of the output."""
-    room = output_tokens_max * 4 // 5 if asked.tokens_max is None else output_tokens_max - 1
-    budget = max(_BUDGET_MIN, min(tokens_wanted(asked), room))
+def _budget(options: ReasoningOptions, output_tokens_max: int) -> ClaudeThinking:
+    """Return thinking by a token budget, by default at most four fifths of the output limit."""
+    room = output_tokens_max * 4 // 5 if options.tokens_max is None else output_tokens_max - 1
+    budget = max(_BUDGET_MIN, min(tokens_wanted(options), room))
     return ClaudeThinking(
         config={"type": "enabled", "budget_tokens": budget},
         is_on=True,
-        is_adapted=asked.tokens_max is not None
-        and (budget != asked.tokens_max or asked.effort is not None),
+        is_adapted=options.tokens_max is not None
+        and (budget != options.tokens_max or options.effort is not None),
     )

@@ -1,4 +1,4 @@
-"""The fields for tools, for the choice among them, and for the form of the answer."""
+"""The fields for tools, for the tool choice, and for the format of the answer."""
 
 from collections.abc import Sequence
 
@@ -32,16 +32,16 @@ _AUTO = ToolChoice(mode="auto")
 class Tooling(Struct):
     """The tools of one request."""
 
-    # The emulation that the answer must be unwrapped from.
     wrapping: Wrapping
-    # The field `tools`.
+    """The emulation that has to be undone in the answer."""
     tools: list[Block] = field(default_factory=list)
-    # The field `tool_choice`.
+    """The value of the field `tools`."""
     choice: Block = field(default_factory=dict)
-    # The field `output_config.format`.
+    """The value of the field `tool_choice`."""
     output_format: Block = field(default_factory=dict)
-    # The names of the caller's options that are changed or left out.
+    """The value of the field `output_config.format`."""
     adapted: list[str] = field(default_factory=list)
+    """The names of the caller's options that are changed or left out."""
 
     @property
     def forces_a_call(self) -> bool:
@@ -54,39 +54,39 @@ def tooling(
     called: Sequence[str],
     native: NativeOptions,
 ) -> Tooling:
-    """Return the tools that are offered or that the history needs, and the form of the answer.
+    """Return the tools that are offered or used in the history, and the format of the answer.
 
-    `native` has tools with a type of Anthropic's own, which the caller runs, and fields of others.
+    `native` has tools of Anthropic's own types, which the caller runs, and fields of others.
     """
     plain, wrapping = replace_guided(request)
     schema = _native(plain.output_format, target)
-    made = Tooling(wrapping)
+    offered = Tooling(wrapping)
     if schema is not None:
-        made.output_format = {"type": "json_schema", "schema": schema}
+        offered.output_format = {"type": "json_schema", "schema": schema}
         plain = replace(plain, output_format=None)
     elif plain.output_format is not None:
         plain = use_output_tool(plain)
         is_offered = any(tool.name == OUTPUT_TOOL for tool in plain.tools)
-        made.wrapping = replace(wrapping, tool=is_offered)
+        offered.wrapping = replace(wrapping, tool=is_offered)
     claude = target.dialect.claude
     may_force = claude.forced_calls_while_thinking or claude.thinking_off != "never"
     choice = plain.tool_choice
     if choice is not None and choice.mode in ("required", "named") and not may_force:
-        made.adapted.append("response_format" if made.wrapping.tool else "tool_choice")
+        offered.adapted.append("response_format" if offered.wrapping.tool else "tool_choice")
         choice = _AUTO
     if plain.tools or native.tools or plain.server_tools:
-        made.tools = [
-            {**_tool(tool, target, made.adapted), **native.tool_fields.get(tool.name, {})}
+        offered.tools = [
+            {**_tool(tool, target, offered.adapted), **native.tool_fields.get(tool.name, {})}
             for tool in plain.tools
         ]
-        made.tools += [{**tool} for tool in native.tools]
-        made.tools += map(_own_search, plain.server_tools)
-        made.choice = _choice(choice, plain.parallel_tool_calls)
+        offered.tools += [{**tool} for tool in native.tools]
+        offered.tools += map(_own_search, plain.server_tools)
+        offered.choice = _choice(choice, plain.parallel_tool_calls)
     elif called:
-        # Anthropic refuses calls in the history without tools: they are declared, not offered.
-        made.tools = [_tool(Tool(name=name), target, made.adapted) for name in called]
-        made.choice = {"type": "none"}
-    return made
+        # Anthropic refuses a history with calls if no tools are declared; `none` keeps them unused.
+        offered.tools = [_tool(Tool(name=name), target, offered.adapted) for name in called]
+        offered.choice = {"type": "none"}
+    return offered
 
 
 def _native(wanted: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
@@ -125,16 +125,16 @@ def _own_search(tool: ServerTool) -> Block:
 def _choice(choice: ToolChoice | None, parallel: bool | None) -> Block:
     if choice is None and parallel is not False:
         return {}
-    made: Block
+    encoded: Block
     match choice or _AUTO:
         case ToolChoice(mode="none"):
             return {"type": "none"}
         case ToolChoice(mode="named", name=name):
-            made = {"type": "tool", "name": name}
+            encoded = {"type": "tool", "name": name}
         case ToolChoice(mode="required"):
-            made = {"type": "any"}
+            encoded = {"type": "any"}
         case _:
-            made = {"type": "auto"}
+            encoded = {"type": "auto"}
     if parallel is False:
-        made["disable_parallel_tool_use"] = True
-    return made
+        encoded["disable_parallel_tool_use"] = True
+    return encoded

@@ -1,7 +1,7 @@
 """The history as Anthropic's turns: results in one user turn right after calls, nothing empty.
 
 Anthropic refuses empty text, calls without results and results without calls. Empty text is left
-out; the others are RequestErrors that name the call.
+out; the other two raise RequestErrors that name the call.
 """
 
 import re
@@ -47,7 +47,7 @@ _THOUGHTS: Final = frozenset({"thinking", "redacted_thinking"})
 
 
 class Turn(Struct):
-    """One message of the wire."""
+    """One message as it is sent."""
 
     role: Literal["user", "assistant", "system"]
     blocks: list[Block]
@@ -58,7 +58,7 @@ class Turn(Struct):
 
 
 class Conversation(Struct):
-    """The fields `system` and `messages`, and the names of the tools that were called in them."""
+    """The fields `system` and `messages`, and the names of the tools that the messages called."""
 
     system: list[Block] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
@@ -66,9 +66,9 @@ class Conversation(Struct):
 
     @property
     def is_prefilled(self) -> bool:
-        """True if the last message is the assistant's, which the model must continue.
+        """True if the last message is an assistant's that the model must continue.
 
-        One that ends among Anthropic's own tools was paused, which no model's limit is about.
+        A message that ends with a block of Anthropic's own tools is a paused turn.
         """
         last = self.turns[-1]
         return last.role == "assistant" and not _is_of_own_tool(last.blocks[-1])
@@ -77,8 +77,8 @@ class Conversation(Struct):
     def has_lost_its_thoughts(self) -> bool:
         """True if the last calls came back without the thoughts that led to them.
 
-        Most clients drop fields that they do not know. A model that thinks by budget then refuses
-        to go on thinking: "a final assistant message must start with a thinking block".
+        Most clients drop fields that they do not know. A model that thinks by a token budget then
+        refuses to continue: "a final assistant message must start with a thinking block".
         """
         last = next((turn for turn in reversed(self.turns) if turn.role == "assistant"), None)
         if last is None or all(block["type"] != "tool_use" for block in last.blocks):
@@ -87,7 +87,7 @@ class Conversation(Struct):
 
 
 def conversation(messages: Sequence[Message], dialect: Dialect) -> Conversation:
-    """Return the messages as turns; RequestError for what this model can never take."""
+    """Return the messages as turns; raise RequestError if this model can never accept them."""
     building = _Building(dialect)
     for message in messages:
         building.add(message)
@@ -100,7 +100,7 @@ def _is_of_own_tool(block: Block) -> bool:
 
 
 def add_mark(block: Block, cache: CacheMark | None) -> Block:
-    """Return the block, with its cache mark if it has one; the default lifetime is 5 minutes."""
+    """Return the block with its cache mark, if there is one; the default lifetime is 5 minutes."""
     if cache is not None:
         lifetime: Block = {} if cache.lifetime == "5m" else {"ttl": cache.lifetime}
         block["cache_control"] = {"type": "ephemeral", **lifetime}
@@ -134,12 +134,12 @@ class _Building:
         if not self._history.turns:
             refuse("this model needs at least one message that is not empty")
         if self._history.is_prefilled and not self._claude.prefill:
-            refuse("this model does not continue an assistant message: end with a user's")
+            refuse("this model does not continue an assistant message: end with a user message")
         self._history.called = self._calls.called
         return self._history
 
     def _add(self, role: Literal["user", "assistant", "system"], blocks: list[Block]) -> None:
-        """Join a run of user messages into one turn, which results and what follows them need."""
+        """Add a turn, or extend the last one if both are the user's, as results require."""
         turns = self._history.turns
         if role == "user" and turns and turns[-1].role == "user":
             turns[-1].blocks += blocks
@@ -163,7 +163,7 @@ class _Building:
             "type": "tool_result",
             "tool_use_id": fitting_id(message.call_id, _TOOL_USE_ID),
         }
-        # A cache mark belongs on the result: Anthropic takes none on the parts inside.
+        # The mark moves from the parts to the result: Anthropic accepts none on the parts.
         marks = [part.cache for part in message.content if part.cache is not None]
         content: list[JsonValue] = [
             {name: value for name, value in inner.items() if name != "cache_control"}
@@ -185,7 +185,10 @@ class _Building:
                 case Document():
                     yield add_mark(media.document(part, self._fetches), part.cache)
                 case Audio():
-                    refuse("input_audio: this model does not hear", ErrorCode.AUDIO_NOT_SUPPORTED)
+                    refuse(
+                        "input_audio: this model does not accept audio",
+                        ErrorCode.AUDIO_NOT_SUPPORTED,
+                    )
                 case _:
                     assert_never(part)
 
@@ -202,7 +205,7 @@ class _Building:
                 case ToolCall():
                     blocks.append(self._call(part))
                 case MadeImage():
-                    # Left out as unreadable before.
+                    # `keep_readable` has already left out images, which Claude cannot read back.
                     pass
                 case _:
                     assert_never(part)
@@ -220,7 +223,7 @@ class _Building:
 
 
 def _thought(part: Reasoning) -> list[Block]:
-    """Return the block as Anthropic sent it, none for a block that Anthropic cannot have sent."""
+    """Return the block as Anthropic sent it; no block if Anthropic cannot have sent one."""
     match part.provenance:
         case Provenance(signer=signer, data=str(data)) if signer == ANTHROPIC_BLOCKS:
             return _own_block(data)

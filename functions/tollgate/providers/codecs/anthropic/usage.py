@@ -10,15 +10,15 @@ from tollgate.providers.shared.counts import Counts, split
 def merge_usage(
     earlier: Mapping[str, JsonValue], later: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
-    """Return the usage after a later report, which replaces the counts that it states.
+    """Return the usage after a later report, which replaces the counts that it contains.
 
-    The end of a stream restates some counts, and they may differ from those of its start.
+    The end of a stream repeats some counts of its start, possibly with other values.
     """
     return {**earlier, **{name: value for name, value in later.items() if value is not None}}
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the usage by class; Anthropic counts cached tokens beside the input."""
+    """Return the usage by class; Anthropic counts cached tokens separately from the input."""
     report = Counts(raw)
     by_lifetime = report.inside("cache_creation")
     one_hour = by_lifetime.count("ephemeral_1h_input_tokens")

@@ -1,6 +1,6 @@
-"""The messages of Anthropic's API; only fields that are read are named.
+"""The messages of Anthropic's API; models have only the fields that are read.
 
-Shapes: the public types of Anthropic's Python SDK 2.11.0 and recorded streams (seen 2026-11-21).
+The shapes are the types of Anthropic's Python SDK 2.11.0 and recorded streams (2026-11-21).
 """
 
 from typing import Annotated, Final, Literal
@@ -24,7 +24,7 @@ class CitationLocation(_Shape):
 
 
 class TextBlock(_Shape):
-    """Text; in a stream it is still empty."""
+    """A text; the text is still empty when a stream begins the block."""
 
     type: Literal["text"]
     text: str = ""
@@ -32,7 +32,7 @@ class TextBlock(_Shape):
 
 
 class ThinkingBlock(_Shape):
-    """A thought, and the signature that Anthropic requires back with it."""
+    """A thought, and the signature that Anthropic requires back with the thought."""
 
     type: Literal["thinking"]
     thinking: str = ""
@@ -47,7 +47,7 @@ class RedactedThinkingBlock(_Shape):
 
 
 class ToolUseBlock(_Shape):
-    """A call; in a stream its input is still empty."""
+    """A tool call; the input is still empty when a stream begins the block."""
 
     type: Literal["tool_use"]
     id: str
@@ -56,7 +56,7 @@ class ToolUseBlock(_Shape):
 
 
 class OtherBlock(BaseModel):
-    """A block of any other kind, whole: a call or a result of Anthropic's own tools."""
+    """A complete block of any other kind: a call or a result of Anthropic's own tools."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -82,7 +82,7 @@ ContentBlock = Annotated[
 
 
 class TextDelta(_Shape):
-    """More text."""
+    """More text of a block."""
 
     type: Literal["text_delta"]
     text: str
@@ -103,14 +103,14 @@ class ThinkingDelta(_Shape):
 
 
 class SignatureDelta(_Shape):
-    """A thought's signature."""
+    """The signature of a thought."""
 
     type: Literal["signature_delta"]
     signature: str
 
 
 class CitationsDelta(_Shape):
-    """One citation of the text block it is in."""
+    """One citation of a text block."""
 
     type: Literal["citations_delta"]
     citation: CitationLocation
@@ -129,7 +129,7 @@ class StopDetails(_Shape):
 
 
 class Message(_Shape):
-    """A whole answer, or the head of a streamed one."""
+    """A whole answer, or the head of a streamed answer."""
 
     type: Literal["message"]
     id: str | None = None
@@ -142,14 +142,14 @@ class Message(_Shape):
 
 
 class MessageStart(_Shape):
-    """The answer begins."""
+    """The start of an answer."""
 
     type: Literal["message_start"]
     message: Message
 
 
 class ContentBlockStart(_Shape):
-    """A block begins."""
+    """The start of a block."""
 
     type: Literal["content_block_start"]
     index: int
@@ -157,7 +157,7 @@ class ContentBlockStart(_Shape):
 
 
 class ContentBlockDelta(_Shape):
-    """A block goes on."""
+    """More content of a block."""
 
     type: Literal["content_block_delta"]
     index: int
@@ -165,14 +165,14 @@ class ContentBlockDelta(_Shape):
 
 
 class ContentBlockStop(_Shape):
-    """A block ends."""
+    """The end of a block."""
 
     type: Literal["content_block_stop"]
     index: int
 
 
 class Stop(_Shape):
-    """The reason for which the answer ends."""
+    """The reason why the answer ends."""
 
     stop_reason: str | None = None
     stop_sequence: str | None = None
@@ -180,7 +180,7 @@ class Stop(_Shape):
 
 
 class MessageDelta(_Shape):
-    """The answer is about to end; counts in `usage` replace earlier ones."""
+    """The final state of the answer; its counts replace earlier ones."""
 
     type: Literal["message_delta"]
     delta: Stop
@@ -188,13 +188,13 @@ class MessageDelta(_Shape):
 
 
 class MessageStop(_Shape):
-    """The answer ends."""
+    """The end of an answer."""
 
     type: Literal["message_stop"]
 
 
 class Ping(_Shape):
-    """A sign of life; Vertex adds a count of its own, which says nothing new.
+    """A keep-alive; Vertex adds a token count, which repeats what is known.
 
     https://github.com/vercel/ai/issues/11309 (seen 2026-11-21)
     """
@@ -212,7 +212,7 @@ class ErrorDetail(_Shape):
 
 
 class ErrorEvent(_Shape):
-    """An error in a stream."""
+    """An error inside a stream."""
 
     type: Literal["error"]
     error: ErrorDetail
@@ -237,7 +237,7 @@ class StreamedEvent(RootModel[Event]):
 
 
 class ErrorBody(_Shape):
-    """An error reply of Anthropic or Google, or of AWS, which has only a message."""
+    """An error reply by Anthropic or Google, or by AWS, which sends only a message."""
 
     error: ErrorDetail | None = None
     message: str | None = None
@@ -245,4 +245,4 @@ class ErrorBody(_Shape):
 
 
 class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
-    """A whole reply: Google's hosts answer a streaming path with a list of one."""
+    """A whole error reply: on streaming paths Google's hosts answer with a list of one error."""

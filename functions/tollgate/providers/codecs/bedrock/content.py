@@ -1,4 +1,4 @@
-"""Content blocks of Converse, which takes media as bytes only, never by URL."""
+"""Content blocks of Converse, which accepts media only as bytes, never by URL."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, assert_never
@@ -25,28 +25,28 @@ _IMAGE_FORMATS: Final = {
     "image/webp": "webp",
 }
 _AUDIO_FORMATS: Final = {"wav": "wav", "mp3": "mp3", "pcm16": "pcm", "webm": "webm"}
-_BESIDE_DOCUMENT: Final = "See the attached document."
+_DOCUMENT_TEXT: Final = "See the attached document."
 
 
 class Blocks:
-    """Makes the blocks of one request, in which no two documents may share a name."""
+    """Makes the blocks of one request, in which document names must be unique."""
 
     def __init__(self, *, caches: bool) -> None:
         self._caches = caches
         self._documents = 0
 
     def user_blocks(self, parts: Sequence[UserContent]) -> list[JsonValue]:
-        """Return the blocks of a user message; Converse requires a text beside a document."""
+        """Return the blocks of a user message; Converse requires a text with each document."""
         blocks = [block for part in parts for block in self._part(part)]
         shows = any(isinstance(part, Document) for part in parts)
         if shows and not any(isinstance(part, Text) and part.text.strip() for part in parts):
-            blocks.append({"text": _BESIDE_DOCUMENT})
+            blocks.append({"text": _DOCUMENT_TEXT})
         return blocks
 
     def result_blocks(
         self, parts: Iterable[ResultContent]
     ) -> tuple[list[JsonValue], list[JsonValue]]:
-        """Return the blocks of a result and, apart, its cache points: a result may contain none."""
+        """Return the blocks of a tool result, and the cache points that must stand outside it."""
         blocks = [block for part in parts for block in self._part(part)]
         points: list[JsonValue] = [block for block in blocks if _is_cache_point(block)]
         return [block for block in blocks if not _is_cache_point(block)], points
@@ -56,7 +56,7 @@ class Blocks:
         return [block for text in texts for block in self._part(text)]
 
     def cache_point(self, cache: CacheMark | None) -> list[JsonValue]:
-        """Return the cache point of a mark in a list, which is empty if there is none."""
+        """Return a list with the cache point of a mark, or an empty list."""
         if cache is None or not self._caches:
             return []
         lifetime: dict[str, JsonValue] = {"ttl": "1h"} if cache.lifetime == "1h" else {}
@@ -65,7 +65,7 @@ class Blocks:
     def _part(self, part: UserContent | ResultContent) -> Iterator[JsonValue]:
         match part:
             case Text():
-                # Converse refuses a text that is empty, and a point with nothing before it.
+                # Converse refuses an empty text, and a cache point without content before it.
                 if part.text.strip():
                     yield {"text": part.text}
                     yield from self.cache_point(part.cache)
@@ -82,7 +82,7 @@ class Blocks:
                 assert_never(part)
 
     def _document(self, part: Document) -> JsonValue:
-        # Models read the name: a neutral one keeps a file's name from instructing them.
+        # Models read the name: a neutral one prevents a file name from giving them instructions.
         self._documents += 1
         media = _media(part.source, CONVERSE_FILES, "document")
         return {"name": f"document {self._documents}", **media}
@@ -94,10 +94,12 @@ def _is_cache_point(block: JsonValue) -> bool:
 
 def _media(source: MediaSource, formats: Mapping[str, str], what: str) -> dict[str, JsonValue]:
     if not isinstance(source, InlineMedia):
-        raise _refused(f"this model takes an {what} as data only, not by URL")
+        raise _refused(f"this model accepts {what} content as data only, not by URL")
     known = formats.get(source.media_type.partition(";")[0].strip().lower())
     if known is None:
-        raise _refused(f"this model takes no {what} of the type {source.media_type[:80]!r}")
+        raise _refused(
+            f"this model does not accept {what} content of the type {source.media_type[:80]!r}"
+        )
     return {"format": known, "source": {"bytes": source.base64}}
 
 

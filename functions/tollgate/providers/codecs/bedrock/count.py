@@ -1,4 +1,4 @@
-"""The request that counts a prompt's tokens, from the one for ConverseStream.
+"""Turns a request for ConverseStream into a request that counts the tokens of the prompt.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CountTokens.html (2026-11-22)
 """
@@ -15,7 +15,7 @@ _COUNTED: Final = frozenset({"additionalModelRequestFields", "messages", "system
 
 
 def encode_count(wire: WireRequest, target: Target) -> WireRequest | None:
-    """Return the request that counts; None for a profile whose model is not stated."""
+    """Return the counting request; None for an inference profile whose model is unknown."""
     model = base_model(target.upstream_model)
     if model is None:
         return None

@@ -44,17 +44,17 @@ _FINISH: Final[dict[str, Finish]] = {
     "content_filtered": "content_filter",
 }
 
-# Reasons of an unusable answer: an error, because an empty `stop` would look like an answer.
+# These answers are unusable and raise an error: an empty `stop` would look like an answer.
 _BROKEN: Final = frozenset({"malformed_model_output", "malformed_tool_use"})
 
-# The only kind of block that is announced by its start.
+# The only kind of block whose start is announced.
 _CALL: Final = "toolUse"
 
 _Read = TypeVar("_Read")
 
 
 class _Block(OpenPart, kw_only=True):
-    """A content block; `signer`, `signature` and `redacted` are of reasoning."""
+    """A content block; `signer`, `signature` and `redacted` are used for reasoning only."""
 
     signer: str | None
     signature: str = ""
@@ -62,7 +62,7 @@ class _Block(OpenPart, kw_only=True):
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the events that end the part, with what Bedrock wants back verbatim."""
+        """Yield the events that end the part, with the data that Bedrock requires back as sent."""
         if self.signature or self.redacted:
             self.provenance = Provenance(
                 signer=self.signer,
@@ -73,7 +73,7 @@ class _Block(OpenPart, kw_only=True):
 
 
 class ConverseDecoder:
-    """Decodes one stream; `Ended` is due when it closes, because usage follows `messageStop`."""
+    """Decodes one stream; `Ended` comes as the stream closes, since usage follows `messageStop`."""
 
     def __init__(self, provider: str, *, signer: str | None) -> None:
         self._provider = provider
@@ -91,7 +91,7 @@ class ConverseDecoder:
         }
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
-        """Return the events of one message; UpstreamError if it is an exception or unknown."""
+        """Return the events of one message; raise UpstreamError for an exception or unknown one."""
         if frame.exception is not None:
             raise error_in_bedrock_stream(frame, self._provider)
         reader = self._readers.get(frame.event)
@@ -107,7 +107,7 @@ class ConverseDecoder:
         yield from reader(data)
 
     def end(self) -> Iterator[StreamEvent]:
-        """Close what is open; UpstreamError if the answer was not complete."""
+        """End every open part; raise UpstreamError if the answer is incomplete."""
         if self._stop_reason is None:
             raise early_close_error(self._provider)
         if self._stop_reason in _BROKEN:
@@ -134,7 +134,7 @@ class ConverseDecoder:
     def _block_delta(self, data: bytes) -> Iterable[StreamEvent]:
         event = self._read(ContentBlockDelta, data)
         opened = self._parts.get(event.block)
-        # Most messages are more of a text: each takes the shorter way.
+        # Most messages add text to an open part: they skip the general path.
         if event.delta.text and opened is not None and type(opened.part) is Text:
             return (opened.add(event.delta.text),)
         return self._content(event)
@@ -172,7 +172,7 @@ class ConverseDecoder:
         )
 
     def _text(self, block: int, part: Part, text: str) -> Iterator[StreamEvent]:
-        """Yield more text of a block, opened as `part` if it is new; no text opens nothing."""
+        """Yield more text of a block, opened as `part` if needed; empty text opens nothing."""
         if text:
             opened = self._parts.get(block)
             if opened is None or type(opened.part) is not type(part):
@@ -180,7 +180,7 @@ class ConverseDecoder:
             yield opened.add(text)
 
     def _reasoning(self, block: int, delta: ReasoningDelta) -> Iterator[StreamEvent]:
-        # A block is hidden from its beginning: the signer's own data is no text.
+        # The signer's hidden data is not text: such a block is marked as hidden from its beginning.
         hidden = "" if delta.redacted_content else None
         part = Reasoning(text="", provenance=Provenance(signer=self._signer, data=hidden))
         yield from self._text(block, part, delta.text or "")
@@ -201,7 +201,7 @@ class ConverseDecoder:
         yield opened.note(citation)
 
     def _open(self, block: int, part: Part) -> Generator[StreamEvent, None, _Block]:
-        """Open a block once and return it: text and reasoning come without an announcement."""
+        """Return a block, opened if needed: text and reasoning begin without an announcement."""
         opened = self._parts.get(block)
         if opened is None:
             opened = _Block(part=part, signer=self._signer)

@@ -1,4 +1,4 @@
-"""A generation request for Bedrock's ConverseStream."""
+"""Encodes a generation request for Bedrock's ConverseStream."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -33,14 +33,14 @@ _AUTO: Final = ToolChoice(mode="auto")
 # Converse allows 0 to 1 where OpenAI allows 0 to 2.
 _TEMPERATURE_MAX: Final = 1.0
 _SERVICE_TIERS: Final = frozenset({"priority", "default", "flex", "reserved"})
-# https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html, of all its models.
+# The limit of every model: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
 _CACHE_POINTS_MAX: Final = 4
 
 
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST /model/{id}/converse-stream`.
 
-    RequestError for a broken history, and for content that no model behind Converse can take.
+    Raises RequestError for a broken history, and for content that Converse accepts for no model.
     """
     request, unreadable = keep_readable(request, format_.readership_of(target))
     request, wrapping = replace_guided(request)
@@ -81,9 +81,9 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
 def _claude_options(
     request: GenerationRequest, target: Target, format_: WireFormat
 ) -> NativeOptions:
-    """Return the options of Anthropic's format that Claude takes here, none for other models.
+    """Return the options of Anthropic's format that Claude accepts here, none for other models.
 
-    Neither typed tools nor fields of tools go out: Converse has fields of its own for tools.
+    Native tools and tool fields are left out, because Converse has its own shape of tools.
     """
     betas = target.dialect.claude.betas
     is_claude = format_.signer_of(target) == CLAUDE
@@ -93,7 +93,7 @@ def _claude_options(
 
 
 def _merged(thoughts: Mapping[str, JsonValue], options: NativeOptions) -> dict[str, JsonValue]:
-    """Return the fields of the model's family: those of its thinking, and the caller's own."""
+    """Return the fields of the model family: those for thinking, and the caller's options."""
     fields = {**thoughts}
     for name, value in options.fields.items():
         group, _, inner = name.partition(".")
@@ -108,9 +108,9 @@ def _merged(thoughts: Mapping[str, JsonValue], options: NativeOptions) -> dict[s
 
 
 def _native_output(output: OutputFormat | None, target: Target) -> dict[str, JsonValue]:
-    """Return `outputConfig` for a form that the model enforces, empty if it cannot.
+    """Return `outputConfig` for a format that the model enforces, empty if it cannot.
 
-    Models take closed schemas only; closing one that is not strict would change its meaning.
+    Models accept only closed schemas; closing a schema that is not strict would change its meaning.
     """
     if not isinstance(output, SchemaOutput) or not target.enforces_schemas:
         return {}
@@ -152,7 +152,7 @@ def _takes_temperature(target: Target, thoughts: Thinking) -> bool:
 
 
 def _takes_top_p(request: GenerationRequest, target: Target, thoughts: Thinking) -> bool:
-    """Return whether `top_p` may go out: Claude from 4.5 on refuses it beside a temperature."""
+    """Return whether `top_p` may be sent: Claude 4.5 and later refuse it with a temperature."""
     is_claude = target.dialect.reasoning in ("claude_budget", "claude_adaptive")
     crowded = is_claude and request.sampling.temperature is not None
     return "top_p" not in target.dialect.refuses and not crowded and not thoughts.is_claude
@@ -161,10 +161,10 @@ def _takes_top_p(request: GenerationRequest, target: Target, thoughts: Thinking)
 def _tool_config(
     request: GenerationRequest, called: Sequence[str], target: Target, blocks: Blocks
 ) -> dict[str, JsonValue]:
-    """Return the tools that are offered, or those that the history's calls need beside them."""
+    """Return the tools that are offered, or else those that the history called."""
     choice = request.tool_choice
     offered = () if choice is not None and choice.mode == "none" else request.tools
-    # Converse has no choice `none`: the tools are left out, unless the history has calls of them.
+    # Converse has no tool choice `none`: tools are left out, except those that the history called.
     tools = offered or tuple(_known(name, request.tools) for name in called)
     if not tools:
         return {}
@@ -179,7 +179,7 @@ def _tool_config(
 
 
 def _cannot_be_forced(request: GenerationRequest, target: Target) -> bool:
-    """Return whether a call must be forced of a Claude that always thinks: it refuses that."""
+    """Return whether a call is to be forced, which a Claude that always thinks refuses."""
     claude = target.dialect.claude
     always_thinks = claude.thinking_off == "never" and not claude.forced_calls_while_thinking
     is_adaptive = target.dialect.reasoning == "claude_adaptive"
@@ -240,9 +240,9 @@ def _adapted(
     thoughts: Thinking,
     options: NativeOptions,
 ) -> tuple[str, ...]:
-    """Return the names of the caller's options that do not go out as the caller set them."""
+    """Return the names of the caller's options that are not sent as the caller set them."""
     sampling, choice = request.sampling, request.tool_choice
-    met = {
+    sent = {
         "temperature": (sampling.temperature or 0.0) <= _TEMPERATURE_MAX
         and _takes_temperature(target, thoughts),
         "top_p": _takes_top_p(request, target, thoughts),
@@ -259,7 +259,7 @@ def _adapted(
     }
     return (
         *unsupported(
-            request, {*native_names(options), *(name for name, is_met in met.items() if is_met)}
+            request, {*native_names(options), *(name for name, is_sent in sent.items() if is_sent)}
         ),
         *(name for name, is_changed in changed.items() if is_changed),
     )

@@ -1,8 +1,8 @@
-"""The fields that make a model on Bedrock think: those of its family, beside Converse's own.
+"""The fields that turn on thinking on Bedrock, which depend on the model family.
 
 Claude: https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html,
-Nova: https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html. The family of
-a model and the words that it knows are data: the dialect of its endpoint.
+Nova: https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html. The endpoint's
+dialect states the family of a model and the efforts that it knows.
 """
 
 from collections.abc import Sequence
@@ -40,30 +40,30 @@ _BUDGET_TOKENS_MIN: Final = 1024
 class Thinking(Struct, frozen=True, kw_only=True):
     """The thinking of one request."""
 
-    # Fields of the model's family.
     fields: dict[str, JsonValue] = field(default_factory=dict)
-    # Whether they depart from what the caller requested.
+    """Fields of the model family, for `additionalModelRequestFields`."""
     adapted: bool = False
-    # The limit that Claude requires beside a budget, where the caller set none.
+    """True if the thinking differs from what the caller requested."""
     output_tokens_max: int | None = None
-    # Whether Claude thinks, which it does at its own temperature only.
+    """The output limit that Claude requires together with a budget, if the caller set none."""
     is_claude: bool = False
+    """True if Claude thinks; its temperature is then fixed."""
 
 
 def thinking(request: GenerationRequest, target: Target) -> Thinking:
-    """Return the thinking to request, none where the caller leaves it open.
+    """Return the thinking to request; none if the caller leaves it open.
 
-    Claude refuses to think where a call is forced, and from version 5 on it thinks by default.
+    Claude refuses to think if a call is forced; from version 5 on it thinks by default.
     """
     wanted, style = request.reasoning, target.dialect.reasoning
-    asked = None if wanted is None else wants_thoughts(wanted)
+    thinks = None if wanted is None else wants_thoughts(wanted)
     forced = forces_a_call(request)
     if wanted is not None and wanted.effort_alone and style in ("claude_adaptive", "claude_budget"):
-        return _with_effort_alone(wanted, target.dialect, declined=asked is False, must=forced)
-    if wanted is None or not asked:
+        return _with_effort_alone(wanted, target.dialect, declined=thinks is False, must=forced)
+    if wanted is None or not thinks:
         if style != "claude_adaptive":
             return Thinking()
-        return _off(target.dialect, declined=asked is False, must=forced)
+        return _off(target.dialect, declined=thinks is False, must=forced)
     if "reasoning" not in target.supports:
         return Thinking(adapted=True)
     match style:
@@ -98,7 +98,7 @@ def _off(dialect: Dialect, *, declined: bool, must: bool, adapted: bool = False)
 def _with_effort_alone(
     wanted: ReasoningOptions, dialect: Dialect, *, declined: bool, must: bool
 ) -> Thinking:
-    """Return no thinking that was not requested, beside the effort of the whole answer."""
+    """Return the effort of the whole answer, and no thinking that was not requested."""
     if dialect.reasoning != "claude_adaptive":
         return Thinking(adapted=True)
     plain = turn_thinking_off(dialect, declined=declined, must=must)
@@ -106,7 +106,7 @@ def _with_effort_alone(
 
 
 def _of_claude(thoughts: ClaudeThinking, *, is_claude: bool = False) -> Thinking:
-    """Return Claude's thinking in the fields that stand beside Converse's own."""
+    """Return Claude's thinking as fields for `additionalModelRequestFields`."""
     config: dict[str, JsonValue] = {"thinking": thoughts.config} if thoughts.config else {}
     output: dict[str, JsonValue] = (
         {"output_config": {"effort": thoughts.effort}} if thoughts.effort else {}
@@ -115,7 +115,7 @@ def _of_claude(thoughts: ClaudeThinking, *, is_claude: bool = False) -> Thinking
 
 
 def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]:
-    """Return the effort in the model's words, and whether it is the one that was requested."""
+    """Return the effort in the model's own words, and whether it is exactly what was requested."""
     effort = effort_wanted(wanted)
     if effort is None:
         return None, True
@@ -124,7 +124,7 @@ def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]
 
 
 def _budget(request: GenerationRequest, wanted: ReasoningOptions, target: Target) -> Thinking:
-    """Return thinking by tokens; they count as output, so that room for an answer must be left."""
+    """Return thinking by a token budget, which must leave room for an answer in the output."""
     room = target.limited(request.output_tokens_max) or target.output_tokens_max
     budget = max(tokens_wanted(wanted), _BUDGET_TOKENS_MIN)
     if room is not None:
@@ -158,6 +158,6 @@ def _lost_its_thoughts(messages: Sequence[Message]) -> bool:
     if not isinstance(last, AssistantMessage):
         return False
     calls = any(isinstance(part, ToolCall) for part in last.content)
-    # What no Claude signed has been left out already.
+    # `keep_readable` has already left out all reasoning that Claude did not sign.
     thought = any(isinstance(part, Reasoning) for part in last.content)
     return calls and not thought

@@ -1,7 +1,7 @@
-"""The history as Converse's turns: system apart, roles alternating, results right after calls.
+"""The history as Converse's turns: separate system, alternating roles, results right after calls.
 
 Converse refuses empty text, calls without results and results without calls. Empty text is left
-out; the others are RequestErrors that name the call.
+out; the other two raise RequestErrors that name the call.
 """
 
 import base64
@@ -29,7 +29,7 @@ _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
 
 class Conversation(Struct):
-    """The fields `system` and `messages`, and the names of the tools that were called in them."""
+    """The fields `system` and `messages`, and the names of the tools that the messages called."""
 
     system: list[JsonValue] = field(default_factory=list)
     turns: list[JsonValue] = field(default_factory=list)
@@ -39,9 +39,9 @@ class Conversation(Struct):
 def conversation(
     messages: Sequence[Message], blocks: Blocks, *, marks_failures: bool
 ) -> Conversation:
-    """Return the messages as turns; RequestError for what Converse can never take.
+    """Return the messages as turns; raise RequestError if Converse can never accept them.
 
-    `marks_failures`: the model knows the status of a result.
+    `marks_failures`: the model accepts the status of a result.
     """
     building = _Building(blocks, marks_failures=marks_failures)
     for message in messages:
@@ -88,7 +88,7 @@ class _Building:
         return self._history
 
     def _add(self, role: Literal["user", "assistant"], blocks: list[JsonValue]) -> None:
-        """Join a run of one role into one turn."""
+        """Add blocks to the current turn, or begin a turn if the role changes."""
         if not blocks:
             return
         if role != self._role:
@@ -128,7 +128,7 @@ class _Building:
                     yield self._call(part)
                     yield from self._content.cache_point(part.cache)
                 case MadeImage():
-                    # Left out as unreadable before.
+                    # `keep_readable` has left out images, which Converse does not take back.
                     pass
                 case _:
                     assert_never(part)
@@ -144,7 +144,7 @@ class _Building:
 
 
 def _reasoning(part: Reasoning) -> JsonValue:
-    """Return the block as Bedrock sent it, None for reasoning without proof."""
+    """Return the block as Bedrock sent it, None for reasoning without signature or hidden data."""
     match part.provenance:
         case Provenance(signature=str(signature)):
             return {

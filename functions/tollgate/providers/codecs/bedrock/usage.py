@@ -6,11 +6,11 @@ from tollgate.providers.shared.counts import Counts, split, sum_counts
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the usage by class; Converse counts cached tokens beside the input."""
+    """Return the usage by class; Converse counts cached tokens separately from the input."""
     report = Counts(raw)
     by_lifetime = [*report.each("cacheDetails")]
     one_hour: int | None = sum_counts(
-        *(each.count("inputTokens") for each in by_lifetime if each.word("ttl") == "1h")
+        *(entry.count("inputTokens") for entry in by_lifetime if entry.word("ttl") == "1h")
     )
     written = report.count("cacheWriteInputTokens")
     if written is not None:

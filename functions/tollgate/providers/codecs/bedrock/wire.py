@@ -1,27 +1,27 @@
-"""The messages of Bedrock's ConverseStream; only fields that are read are named.
+"""The messages of Bedrock's ConverseStream; structs have only the fields that are read.
 
-Shapes: the service model of bedrock-runtime (seen 2026-11-21). Every event may carry `p`, padding
-that hides its length.
+The shapes are from the service model of bedrock-runtime (seen 2026-11-21). Every event may have
+`p`, padding that hides its length.
 """
 
 from typing import Any, Final
 
 from msgspec import Struct, field
 
-# Bedrock wraps the data of a hidden block, whatever bytes it is, in base64 of its own: this reading
-# of bytes as text loses none, and Claude's own data, which is ASCII, stays what it is elsewhere.
+# Bedrock adds a base64 layer of its own to the data of a hidden block. Latin-1 maps any bytes to
+# text without loss, and leaves Claude's data, which is ASCII, the same as on other hosts.
 HIDDEN: Final = "latin-1"
 
 
 class ToolUseStart(Struct, frozen=True):
-    """A call begins."""
+    """The start of a call."""
 
     id: str = field(name="toolUseId")
     name: str
 
 
 class ContentBlockStart(Struct, frozen=True):
-    """A block begins; `start` has its one field named after its kind, or none for a text."""
+    """The start of a block; `start` has one field named after the block's kind, none for a text."""
 
     block: int = field(name="contentBlockIndex")
     start: dict[str, Any]
@@ -34,7 +34,7 @@ class ToolUseDelta(Struct, frozen=True):
 
 
 class ReasoningDelta(Struct, frozen=True):
-    """A piece of reasoning, its signature, or reasoning that is hidden (base64)."""
+    """A piece of reasoning, its signature, or hidden reasoning in base64."""
 
     text: str | None = None
     signature: str | None = None
@@ -42,13 +42,13 @@ class ReasoningDelta(Struct, frozen=True):
 
 
 class WebLocation(Struct, frozen=True):
-    """A page."""
+    """A web page."""
 
     url: str | None = None
 
 
 class CitationLocation(Struct, frozen=True):
-    """The target of a citation: a page, or a place in a document of the prompt without a URL."""
+    """The target of a citation: a web page, or a place in a document, which has no URL."""
 
     web: WebLocation | None = None
 
@@ -71,32 +71,32 @@ class BlockDelta(Struct, frozen=True):
 
 
 class ContentBlockDelta(Struct, frozen=True):
-    """A block goes on."""
+    """More content of a block."""
 
     block: int = field(name="contentBlockIndex")
     delta: BlockDelta
 
 
 class ContentBlockStop(Struct, frozen=True):
-    """A block ends."""
+    """The end of a block."""
 
     block: int = field(name="contentBlockIndex")
 
 
 class MessageStop(Struct, frozen=True):
-    """The answer ends."""
+    """The end of the answer."""
 
     stop_reason: str = field(name="stopReason")
 
 
 class ServiceTier(Struct, frozen=True):
-    """The tier that served: `default`, `flex`, `priority` or `reserved`."""
+    """The service tier that served the request: `default`, `flex`, `priority` or `reserved`."""
 
     type: str | None = None
 
 
 class Metadata(Struct, frozen=True):
-    """The usage of the answer; it follows the end of the answer."""
+    """The usage of the answer, sent after the end of the answer."""
 
     usage: dict[str, Any]
     service_tier: ServiceTier = field(default=ServiceTier(), name="serviceTier")

@@ -1,1 +1,1 @@
-"""Embeddings of Bedrock's InvokeModel, whose bodies are those of each family of models."""
+"""Embeddings on Bedrock's InvokeModel, where each model family has its own request body."""

@@ -1,8 +1,8 @@
-"""Embeddings of Titan, Nova and Cohere behind InvokeModel.
+"""Embeddings by Titan, Nova and Cohere on InvokeModel.
 
 Bedrock user guide, "Amazon Titan Embeddings Text" and "Cohere Embed v4"; Nova user guide, "Complete
-embeddings request and response schema" (2026-11-22). The number of tokens is a header of the reply:
-"InvokeModel", `X-Amzn-Bedrock-Input-Token-Count`.
+embeddings request and response schema" (2026-11-22). The number of tokens is in the reply's header
+`X-Amzn-Bedrock-Input-Token-Count` ("InvokeModel").
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
-from tollgate.providers.ports.dialect import EmbeddingFamily
+from tollgate.providers.ports.work_dialects import EmbeddingFamily
 from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
 from tollgate.providers.shared.cohere_vectors import (
     COHERE_INPUTS_MAX,
@@ -55,8 +55,8 @@ class _NovaBody(Struct, frozen=True):
 
 
 class _CohereBody(Struct, frozen=True):
-    # Of v3 a list, where no type is stated.
     embeddings: VectorsByType | list[Raw]
+    """Cohere Embed v3 returns a list, v4 an object by type of number."""
 
 
 def _titan(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:
@@ -82,7 +82,7 @@ def _titan_vectors(data: bytes, target: Target) -> list[bytes]:
 
 
 def _nova_vectors(data: bytes, target: Target) -> list[bytes]:
-    return [bytes(each.embedding) for each in parse_body(data, _NovaBody, target).embeddings]
+    return [bytes(vector.embedding) for vector in parse_body(data, _NovaBody, target).embeddings]
 
 
 def _cohere_vectors(data: bytes, target: Target) -> list[bytes]:
@@ -90,7 +90,7 @@ def _cohere_vectors(data: bytes, target: Target) -> list[bytes]:
 
 
 class _Family(Struct, frozen=True, kw_only=True):
-    """The bodies of one family, how many inputs one has, and whether it knows their use."""
+    """The bodies of one family, the most inputs of a body, and whether their use is sent."""
 
     inputs_max: int
     body: Callable[[EmbeddingRequest, Target], dict[str, JsonValue]]
@@ -106,7 +106,7 @@ _FAMILIES: Final[Mapping[EmbeddingFamily, _Family]] = {
 
 
 def split_by_family(work: EmbeddingRequest, target: Target) -> Sequence[EmbeddingRequest]:
-    """Return the work in batches of as many inputs as the family takes."""
+    """Return the work in batches of as many inputs as the family accepts."""
     dialect = target.dialect.embeddings
     return work.split(min(dialect.inputs_max, _FAMILIES[dialect.family].inputs_max))
 

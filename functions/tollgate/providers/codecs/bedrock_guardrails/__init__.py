@@ -1,1 +1,1 @@
-"""Judgements by Bedrock Guardrails, without a model."""
+"""Moderations by Bedrock Guardrails, without a model."""

@@ -1,4 +1,4 @@
-"""Encodes one input for ApplyGuardrail, and reads its assessments as a judgement of OpenAI's.
+"""Encodes one input for ApplyGuardrail, and decodes its assessments as an OpenAI moderation.
 
 Amazon Bedrock API reference, "ApplyGuardrail", "GuardrailAssessment" and "GuardrailUsage"; user
 guide, "Use the ApplyGuardrail API in your application" (2026-11-22).
@@ -28,37 +28,37 @@ from tollgate.providers.shared.vectors import parse_body, read_count
 
 _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _PICTURE_FORMATS: Final = {"image/jpeg": "jpeg", "image/png": "png"}
-# The policies that are charged by the unit of text. Words and expressions of one's own are free;
+# The policies that are charged per text unit. Custom words and regular expressions are free;
 # grounding needs sources, which no request has. https://aws.amazon.com/bedrock/pricing (2026-11-22)
 _CHARGED: Final = ("contentPolicyUnits", "topicPolicyUnits", "sensitiveInformationPolicyUnits")
 _PICTURES: Final = "contentPolicyImageUnits"
 
 
 def split_by_input(work: ModerationRequest, target: Target) -> Sequence[ModerationRequest]:
-    """Return each input as a request of its own: an answer does not say which content it means."""
+    """Return one request for each input, since an answer does not tell which input it means."""
     return tuple(replace(work, subjects=(subject,)) for subject in work.subjects)
 
 
 def encode(work: ModerationRequest, target: Target) -> WireRequest:
-    """Encode one input; RequestError for a picture that no guardrail reads."""
+    """Encode one input; raise RequestError for an image type that guardrails cannot read."""
     guardrail = target.guardrail
     if guardrail is None:
         raise UpstreamError(
             ErrorCode.PROVIDER_UNAVAILABLE, f"The endpoint at {target.provider} has no guardrail."
         )
     content: list[JsonValue] = [_block(part) for part in work.subjects[0]]
-    # Everything that was looked for is listed, found or not: what is absent was not looked for.
+    # `FULL` lists every filter that was applied, even without a finding: others were not applied.
     body: dict[str, JsonValue] = {"source": "INPUT", "outputScope": "FULL", "content": content}
     path = f"/guardrail/{quote(guardrail.id, safe='')}/version/{guardrail.version}/apply"
     return WireRequest(path=path, body=body, reply_bytes_max=_REPLY_BYTES_MAX)
 
 
 def decode(frame: Frame, work: ModerationRequest, target: Target) -> WorkResult:
-    """Decode an answer, which must be of the whole input."""
+    """Decode an answer; raise UpstreamError if only a part of the input was judged."""
     body = parse_body(frame.data, AssessedInput, target)
     covered = body.guardrail_coverage
     if not (_is_whole(covered.text_characters) and _is_whole(covered.images)):
-        raise malformed_error(target.provider, "a judgement of a part of the input")
+        raise malformed_error(target.provider, "a judgement of only a part of the input")
     usage, raw = _usage(body.usage)
     return WorkResult(
         pieces=(write_judgement(body, work.subjects[0]),),
@@ -76,7 +76,7 @@ def _block(part: Text | Image) -> JsonValue:
     if not isinstance(source, InlineMedia) or known is None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            "input must have PNG and JPEG pictures only: the guardrail reads no others.",
+            "input may have only PNG and JPEG images: the guardrail reads no other types.",
             param="input",
         )
     return {"image": {"format": known, "source": {"bytes": source.base64}}}
@@ -87,13 +87,13 @@ def _is_whole(coverage: GuardedPart) -> bool:
 
 
 def _usage(reported: object) -> tuple[Usage, JsonValue]:
-    """Return the units, which are as many of each policy: each reads the whole text.
+    """Return the usage; each policy reads the whole text, so their largest count is charged.
 
-    What is reported of no policy is left to the estimate.
+    Units that no policy reports are None, to be estimated.
     """
     found = reported if isinstance(reported, dict) else {}
     counts = {name: read_count(found.get(name)) for name in (*_CHARGED, _PICTURES)}
-    raw: dict[str, JsonValue] = {name: it for name, it in counts.items() if it is not None}
+    raw: dict[str, JsonValue] = {name: count for name, count in counts.items() if count is not None}
     units = [counts[name] or 0 for name in _CHARGED if counts[name] is not None]
     return (
         Usage(

@@ -1,8 +1,8 @@
-"""Writes the assessments of a guardrail as a judgement of OpenAI's.
+"""Turns the assessments of a guardrail into an OpenAI moderation result.
 
-Filters of content become categories. Topics, words and sensitive information, which OpenAI has no
-category for, stand in a field of their own, `guardrail`. Every category of OpenAI's is there: its
-clients read each by name. Those that the guardrail has no filter for apply to no type of input.
+Content filters become categories. Topics, words and sensitive information have no category at
+OpenAI and are returned in a separate field, `guardrail`. All of OpenAI's categories are present,
+because clients read each by name. A category without a filter applies to no input type.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ _CATEGORIES: Final = (
     "violence",
     "violence/graphic",
 )
-# What each filter looks for: Bedrock user guide, "Content filters" (2026-11-22). A filter that is
-# not here has its own name in lower case, as PROMPT_ATTACK has.
+# Filter → the category with the same meaning: Bedrock user guide, "Content filters" (2026-11-22).
+# Any other filter, such as PROMPT_ATTACK, is a category under its own name in lower case.
 _CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
     "HATE": "hate",
     "INSULTS": "harassment",
@@ -39,12 +39,12 @@ _CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
     "SEXUAL": "sexual",
     "VIOLENCE": "violence",
 }
-# A guardrail has four steps of confidence, and no numbers.
+# Guardrails report four levels of confidence and no numbers.
 _SCORES: Final[Mapping[str, float]] = {"NONE": 0.0, "LOW": 0.25, "MEDIUM": 0.5, "HIGH": 0.75}
 
 
 class _Finding(Struct, frozen=True):
-    """An entry of any policy: of what was found, or of what was looked for."""
+    """An entry of any policy: something found, or something looked for."""
 
     action: str
     detected: bool | None = None
@@ -94,21 +94,21 @@ class _Assessment(Struct, frozen=True, rename="camel"):
 
 
 class GuardedPart(Struct, frozen=True):
-    """The amount of one type of input that was judged, and the amount that there was."""
+    """The amount of one input type that was judged, and the total amount."""
 
     guarded: int = 0
     total: int = 0
 
 
 class GuardedParts(Struct, frozen=True, rename="camel"):
-    """The part of each type of input that was judged."""
+    """The judged part of each input type."""
 
     text_characters: GuardedPart = GuardedPart()
     images: GuardedPart = GuardedPart()
 
 
 class AssessedInput(Struct, frozen=True, rename="camel"):
-    """An answer to ApplyGuardrail."""
+    """An answer of ApplyGuardrail."""
 
     action: Literal["NONE", "GUARDRAIL_INTERVENED"]
     assessments: list[_Assessment]
@@ -117,58 +117,60 @@ class AssessedInput(Struct, frozen=True, rename="camel"):
 
 
 def write_judgement(body: AssessedInput, subject: Sequence[Text | Image]) -> bytes:
-    """Return the judgement of one input as JSON."""
+    """Return the moderation result of one input as JSON."""
     types = [
         name
-        for name, part in (("text", Text), ("image", Image))
-        if any(isinstance(each, part) for each in subject)
+        for name, shape in (("text", Text), ("image", Image))
+        if any(isinstance(part, shape) for part in subject)
     ]
     filters = list(_filters(body.assessments))
-    looked_for = {_category(each) for each in filters}
-    found = {_category(each) for each in filters if each.is_found}
+    applied = {_category(content_filter) for content_filter in filters}
+    found = {_category(content_filter) for content_filter in filters if content_filter.is_found}
     scores = dict.fromkeys(_CATEGORIES, 0.0)
-    for each in filters:
-        name = _category(each)
-        scores[name] = max(scores.get(name, 0.0), _SCORES[each.confidence])
-    beside = _beside_categories(body.assessments)
+    for content_filter in filters:
+        name = _category(content_filter)
+        scores[name] = max(scores.get(name, 0.0), _SCORES[content_filter.confidence])
+    others = _other_findings(body.assessments)
     return to_json(
         {
-            "flagged": body.action != "NONE" or bool(found) or any(beside.values()),
+            "flagged": body.action != "NONE" or bool(found) or any(others.values()),
             "categories": {name: name in found for name in scores},
             "category_scores": scores,
             "category_applied_input_types": {
-                name: types if name in looked_for else [] for name in scores
+                name: types if name in applied else [] for name in scores
             },
-            "guardrail": {"action": body.action, **beside},
+            "guardrail": {"action": body.action, **others},
         }
     )
 
 
-def _category(each: _Filter) -> str:
-    return _CATEGORY_OF_FILTER.get(each.type, each.type.lower())
+def _category(content_filter: _Filter) -> str:
+    return _CATEGORY_OF_FILTER.get(content_filter.type, content_filter.type.lower())
 
 
 def _filters(assessments: Iterable[_Assessment]) -> Iterator[_Filter]:
-    for each in assessments:
-        if each.content_policy is not None:
-            yield from each.content_policy.filters
+    for assessment in assessments:
+        if assessment.content_policy is not None:
+            yield from assessment.content_policy.filters
 
 
-def _beside_categories(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
-    """Return what was found by the policies that no category stands for, each name once.
+def _other_findings(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
+    """Return the distinct findings of the policies that have no category.
 
-    Sensitive information is named by its type: the match is the information.
+    Sensitive information is named by its type, because the match is the information itself.
     """
-    topics = [each.topic_policy.topics for each in assessments if each.topic_policy]
+    topics = [
+        assessment.topic_policy.topics for assessment in assessments if assessment.topic_policy
+    ]
     words = [
-        chain(each.word_policy.custom_words, each.word_policy.managed_word_lists)
-        for each in assessments
-        if each.word_policy
+        chain(policy.custom_words, policy.managed_word_lists)
+        for policy in (assessment.word_policy for assessment in assessments)
+        if policy
     ]
     sensitive = [
-        chain(it.pii_entities, it.regexes)
-        for it in (each.sensitive_information_policy for each in assessments)
-        if it
+        chain(policy.pii_entities, policy.regexes)
+        for policy in (assessment.sensitive_information_policy for assessment in assessments)
+        if policy
     ]
     return {
         "topics": _names(topics, "name"),
@@ -178,6 +180,8 @@ def _beside_categories(assessments: Sequence[_Assessment]) -> dict[str, list[str
 
 
 def _names(lists: Iterable[Iterable[_Finding]], *fields: str) -> list[str]:
-    found = (each for each in chain.from_iterable(lists) if each.is_found)
-    named = (next((it for it in (getattr(each, f) for f in fields) if it), None) for each in found)
-    return list(dict.fromkeys(name or "unnamed" for name in named))
+    found = (finding for finding in chain.from_iterable(lists) if finding.is_found)
+    names = (
+        next(filter(None, (getattr(finding, field) for field in fields)), None) for finding in found
+    )
+    return list(dict.fromkeys(name or "unnamed" for name in names))

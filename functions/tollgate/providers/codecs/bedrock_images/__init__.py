@@ -1,1 +1,1 @@
-"""Pictures behind Bedrock's InvokeModel."""
+"""Images on Bedrock's InvokeModel."""

@@ -1,7 +1,7 @@
-"""Pictures of Nova Canvas and of Stability AI behind InvokeModel.
+"""Images by Nova Canvas and Stability AI on InvokeModel.
 
 Nova user guide, "Image generation request and response format"; Bedrock user guide, "Stable Image
-Core request and response", "Stable Diffusion 3.5 Large" (2026-11-22). No tokens are charged for.
+Core request and response", "Stable Diffusion 3.5 Large" (2026-11-22). Tokens are not charged for.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
-from tollgate.providers.ports.media_dialects import ImageFamily
+from tollgate.providers.ports.work_dialects import ImageFamily
 from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
 from tollgate.providers.shared.pictures import (
     image_result,
@@ -31,7 +31,7 @@ from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body
 
 _RATIOS: Final = ("16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21")
-# Nova's two qualities by OpenAI's words.
+# OpenAI's quality → one of Nova's two qualities.
 _NOVA_QUALITIES: Final[Mapping[str, str]] = {
     "low": "standard",
     "medium": "standard",
@@ -46,10 +46,10 @@ _Fields = tuple[dict[str, JsonValue], list[str]]
 
 class _Body(Struct, frozen=True):
     images: list[str] | None = None
-    # Nova's; with pictures beside it when only some were withheld.
     error: str | None = None
-    # Stability's, one for each picture.
+    """Set by Nova; together with `images` if only some images were withheld."""
     finish_reasons: list[str | None] | None = None
+    """Set by Stability, one reason for each image."""
 
 
 def encode(work: ImageRequest, target: Target) -> WireRequest:
@@ -73,7 +73,7 @@ def encode(work: ImageRequest, target: Target) -> WireRequest:
 
 
 def decode(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch; a picture that a filter withheld is not in it."""
+    """Decode the answer to one batch, without images that a filter withheld."""
     body = parse_body(frame.data, _Body, target)
     reasons = body.finish_reasons or []
     if "Inference error" in reasons:
@@ -82,12 +82,12 @@ def decode(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
         raise UpstreamError(
             ErrorCode.CONTENT_FILTER, f"{target.provider} made no picture: its filter withheld it."
         )
-    made = [
+    images = [
         ImagePiece(b64_json=image)
         for place, image in enumerate(body.images or ())
         if image and not (place < len(reasons) and reasons[place])
     ]
-    return image_result(made, work, target, upstream_id=frame.headers.get("x-amzn-requestid"))
+    return image_result(images, work, target, upstream_id=frame.headers.get("x-amzn-requestid"))
 
 
 def _nova(work: ImageRequest, target: Target) -> _Fields:
@@ -136,7 +136,7 @@ def _stability(work: ImageRequest, target: Target) -> _Fields:
     if work.images:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"images are not edited by {target.provider} for {target.model}.",
+            f"images must be empty: {target.provider} edits no images with {target.model}.",
             param="images",
         )
     return body, adapted
@@ -152,7 +152,9 @@ def _family(target: Target) -> Callable[[ImageRequest, Target], _Fields]:
     family = _FAMILIES.get(target.dialect.images.family)
     if family is None:
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"{target.model} makes no pictures here.", param="model"
+            ErrorCode.INVALID_REQUEST,
+            f"{target.model} makes no images on this provider.",
+            param="model",
         )
     return family
 

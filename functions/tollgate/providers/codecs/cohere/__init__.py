@@ -1,1 +1,1 @@
-"""Embeddings of Cohere's own API."""
+"""Embeddings on Cohere's own API."""

@@ -1,7 +1,7 @@
-"""Arguments of a call that come in pieces, each for one place: `$.recipe.steps[0]`.
+"""Arguments of a call that arrive in pieces, each with a path such as `$.recipe.steps[0]`.
 
-Vertex streams them so for Gemini 3. A place is written while its value grows, but objects may be
-taken up again later, so that the text of the arguments is known only when the call is complete.
+Vertex streams arguments in this way for Gemini 3. A piece can extend any value, also in an object
+that seemed complete; the JSON text of the arguments is known only when the call is complete.
 """
 
 import re
@@ -24,7 +24,7 @@ _DEPTH_MAX: Final = 100
 
 
 class UnknownPlace(Exception):
-    """A piece is for no place that the arguments can have."""
+    """A piece has a path that does not fit the arguments."""
 
 
 class Arguments:
@@ -34,11 +34,11 @@ class Arguments:
         self._value: dict[str, JsonValue] = {}
 
     def merge(self, args: dict[str, JsonValue]) -> None:
-        """Take arguments that came whole."""
+        """Add arguments that arrived complete."""
         self._value.update(args)
 
     def add(self, piece: PartialArg) -> None:
-        """Take one piece; UnknownPlace if it fits nowhere."""
+        """Add one piece; raise UnknownPlace if its path does not fit."""
         steps = _steps(piece.path)
         last = steps[-1]
         container: JsonValue = self._value
@@ -84,11 +84,11 @@ def _steps(path: str) -> list[str | int]:
 
 
 def _entered(container: JsonValue, step: str | int, empty: JsonValue) -> JsonValue:
-    """Return the value at a step; `empty` is put there first if there is none."""
+    """Return the value at a step; `empty` is put there first if there is no value."""
     if isinstance(container, dict) and isinstance(step, str):
         return container.setdefault(step, empty)
     if isinstance(container, list) and isinstance(step, int):
-        # Only the next place is new: an index of a billion must not make a list of a billion.
+        # Only the next index may be new: an index of a billion must not make a list of a billion.
         if step == len(container):
             container.append(empty)
         if step < len(container):

@@ -1,4 +1,4 @@
-"""Calls of a Gemini answer, whole or in pieces; a call without an id gets one."""
+"""Calls in a Gemini answer, complete or in pieces; a call without an id gets one."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ _MADE_ID: Final = re.compile(r"gemini_[0-9a-f]{24}")
 
 
 def stated_id(id_: str) -> str | None:
-    """Return the id that Gemini gave, None for one that was made here."""
+    """Return the id that Gemini gave, None for an id that the gateway made."""
     return None if _MADE_ID.fullmatch(id_) else id_
 
 
@@ -29,13 +29,13 @@ def _made_id(seed: bytes, number: int) -> str:
 
 
 class OpenCall(OpenPart, kw_only=True):
-    """The call whose pieces are coming; its arguments are known only when it is complete."""
+    """A call whose pieces are still arriving; its arguments are known only when it is complete."""
 
     arguments: Arguments = field(default_factory=Arguments)
     signature: str | None = None
 
     def take(self, call: FunctionCall, signature: str | None) -> None:
-        """Take a piece; UnknownPlace if it fits nowhere."""
+        """Add a piece; raise UnknownPlace if its path does not fit."""
         self.arguments.merge(call.args or {})
         for piece in call.partial_args:
             self.arguments.add(piece)
@@ -49,8 +49,8 @@ class OpenCall(OpenPart, kw_only=True):
 
 
 def new_call(call: FunctionCall, signature: str | None, seed: bytes, number: int) -> OpenCall:
-    """Return a call as it begins; `seed` and its part's number make an id where it has none."""
+    """Return a new call; a call without an id gets one from `seed` and the part's number."""
     id_ = call.id or _made_id(seed, number)
-    # A call in pieces may get another signature with a later one.
+    # A call in pieces may get its signature with a later piece.
     signed = None if call.will_continue else provenance_of(signature)
     return OpenCall(part=ToolCall(id=id_, name=call.name or "", arguments="", provenance=signed))

@@ -1,4 +1,4 @@
-"""The request that counts a prompt's tokens, from the one for streamGenerateContent.
+"""Turns a request for streamGenerateContent into a request that counts the tokens of the prompt.
 
 https://ai.google.dev/api/tokens and the method `countTokens` of Vertex AI (2026-11-22).
 """
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tollgate.providers.ports.base import Target, TokenCounter, WireRequest
 
-# Vertex AI takes the parts of the prompt, AI Studio the whole request.
+# Vertex AI accepts the parts of the prompt, AI Studio the whole request.
 _VERTEX_FIELDS: Final = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
 
 

@@ -32,7 +32,7 @@ from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.pictures import check_shown
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
-# An answer with calls ends with `STOP` too.
+# Answers with calls also end with `STOP`.
 FINISH: Final[dict[str, Finish]] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
@@ -48,7 +48,7 @@ FINISH: Final[dict[str, Finish]] = {
     "IMAGE_RECITATION": "content_filter",
 }
 
-# Reasons of an unusable answer: an error, because an empty `stop` would look like an answer.
+# These answers are unusable and raise an error: an empty `stop` would look like an answer.
 _BROKEN: Final = frozenset(
     {
         "MALFORMED_FUNCTION_CALL",
@@ -60,16 +60,16 @@ _BROKEN: Final = frozenset(
 )
 
 # Fields of a part that are not its content.
-_BESIDE_CONTENT: Final = frozenset({"mediaResolution", "partMetadata", "videoMetadata"})
+_METADATA_FIELDS: Final = frozenset({"mediaResolution", "partMetadata", "videoMetadata"})
 
 _TextKind = type[Text] | type[Reasoning]
-# One text and one call may be open; either ends when the other begins.
+# The keys of the open text and the open call; each of them ends when the other begins.
 _TEXT: Final = "text"
 _CALL: Final = "call"
 
 
 class GeminiDecoder:
-    """Decodes one stream; `Ended` is due when it closes, because usage may follow the reason."""
+    """Decodes one stream; `Ended` comes as the stream closes, since usage may follow the reason."""
 
     def __init__(
         self, provider: str, *, signer: str | None = GEMINI, searches_billed_once: bool = False
@@ -87,7 +87,7 @@ class GeminiDecoder:
         self._blocked: str | None = None
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the events of one chunk, or of all of them where they come as one JSON array."""
+        """Yield the events of one chunk, or of all chunks if they arrive as one JSON array."""
         data = frame.data.strip()
         if not data:
             return
@@ -95,7 +95,7 @@ class GeminiDecoder:
             yield from self._chunk(chunk, data + number.to_bytes(4, "big"))
 
     def end(self) -> Iterator[StreamEvent]:
-        """Close what is open; UpstreamError if the answer was not complete."""
+        """End every open part; raise UpstreamError if the answer is incomplete."""
         reason = self._blocked or self._finish
         if reason is None:
             raise early_close_error(self._provider)
@@ -161,9 +161,9 @@ class GeminiDecoder:
         if part.blob is not None:
             yield from self._image(part.blob, part)
             return
-        if unknown := sorted(set(part.model_extra or {}) - _BESIDE_CONTENT):
+        if unknown := sorted(set(part.model_extra or {}) - _METADATA_FIELDS):
             raise malformed_error(
-                self._provider, f"a part {unknown[0][:64]!r}, which no answer can hold"
+                self._provider, f"a part {unknown[0][:64]!r}, which an answer cannot have"
             )
         kind = Reasoning if part.thought else Text
         if part.text:
@@ -181,10 +181,10 @@ class GeminiDecoder:
             yield from self._signature_alone(part.signature)
 
     def _image(self, blob: Blob, part: Part) -> Iterator[StreamEvent]:
-        """Yield a picture; one of a thought is a draft that the answer has again."""
+        """Yield an image; an image inside a thought is a draft, and the answer repeats it."""
         if not blob.media_type.startswith("image/") or not blob.base64:
             raise malformed_error(
-                self._provider, f"content of the type {blob.media_type[:64]!r}, not requested"
+                self._provider, f"content of type {blob.media_type[:64]!r}, which was not requested"
             )
         if part.thought:
             return
@@ -199,7 +199,7 @@ class GeminiDecoder:
         return opened if opened is not None and isinstance(opened.part, Reasoning) else None
 
     def _signature_alone(self, signature: str) -> Iterator[StreamEvent]:
-        """Yield a reasoning without words to keep the signature of a text, which has no room."""
+        """Yield empty reasoning to store a text's signature: text parts have no field for it."""
         if self._open_thought() is not None:
             yield from self._close_text()
         signed = provenance_of(signature, self._signer)
@@ -221,7 +221,7 @@ class GeminiDecoder:
             opened.take(call, signature)
         except UnknownPlace as unknown:
             raise malformed_error(
-                self._provider, "a piece of a call for no known place"
+                self._provider, "a piece of a call with an unknown path"
             ) from unknown
         if not call.will_continue:
             yield from self._parts.close(_CALL)
@@ -244,7 +244,7 @@ class GeminiDecoder:
         yield opened.note(note)
 
     def _open(self, kind: _TextKind) -> Generator[StreamEvent, None, OpenPart]:
-        """Open a text of a kind, unless it is open already, and return it."""
+        """Return the open text of a kind, opening it if needed."""
         yield from self._parts.close(_CALL)
         opened = self._parts.get(_TEXT)
         if opened is None or not isinstance(opened.part, kind):

@@ -1,4 +1,4 @@
-"""A generation request for Gemini's streamGenerateContent."""
+"""Encodes a generation request for Gemini's streamGenerateContent."""
 
 from collections.abc import Collection
 from typing import Final
@@ -31,9 +31,9 @@ _NAMES: Final = frozenset(Sampling.__struct_fields__)
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST …/models/{model}:streamGenerateContent`.
 
-    It is for Vertex AI if the target has a project, else for AI Studio.
+    The path is Vertex AI's if the target has a project, else AI Studio's.
 
-    RequestError for a history that Gemini can never take.
+    Raises RequestError for a history that Gemini can never accept.
     """
     dialect = target.dialect
     request, unreadable = keep_readable(request, format_.readership_of(target))
@@ -45,11 +45,12 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     body: dict[str, JsonValue] = {"contents": history.turns}
     if history.system:
         body["systemInstruction"] = {"parts": history.system}
-    # The default list is of what OpenAI's API lacks: a row has to state what a Gemini refuses.
+    # The default list has what OpenAI's API lacks, so it does not apply to Gemini: a row has to
+    # state every parameter that a Gemini model refuses.
     refused = frozenset(dialect.refuses).difference(REFUSED_BY_DEFAULT)
     config = _sampling(request, target, refused) | _output_format(request)
     if "image" in request.output:
-        # Models with pictures make both unless told otherwise, and none makes text alone.
+        # Image models make both text and images by default, and none makes text only.
         config["responseModalities"] = [name.upper() for name in sorted(request.output)]
     if thinking:
         config["thinkingConfig"] = thinking
@@ -57,7 +58,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         body["generationConfig"] = config
     body |= _tools(request)
     return WireRequest(
-        # Without `alt` the answer is one JSON array.
+        # Without `alt` the answer would be one JSON array.
         path=f"{model_path(target)}:streamGenerateContent?alt=sse",
         body=body,
         adapted=(
@@ -79,7 +80,7 @@ def _sampling(
         "maxOutputTokens": target.limited(request.output_tokens_max),
         "temperature": sampling.temperature,
         "topP": sampling.top_p,
-        # 0 is no limit, which is what Gemini does without one.
+        # 0 means no limit, which is Gemini's default.
         "topK": sampling.top_k or None,
         "presencePenalty": sampling.presence_penalty,
         "frequencyPenalty": sampling.frequency_penalty,
@@ -109,14 +110,14 @@ def _output_format(request: GenerationRequest) -> dict[str, JsonValue]:
 
 
 def _needs_output_tool(request: GenerationRequest, target: Target) -> bool:
-    """Return whether a tool must emulate the form: before Gemini 3, JSON beside tools is a 400."""
-    asked = request.output_format is not None and bool(_offered(request))
-    return asked and not target.dialect.gemini.schema_beside_tools
+    """Return whether a tool must emulate the format: before Gemini 3, JSON with tools is a 400."""
+    has_both = request.output_format is not None and bool(_offered(request))
+    return has_both and not target.dialect.gemini.schema_beside_tools
 
 
 def _offered(request: GenerationRequest) -> tuple[Tool, ...]:
     choice = request.tool_choice
-    # Tools that must not be called would forbid a JSON answer.
+    # Gemini refuses a JSON answer together with tools, even those that must not be called.
     if choice is not None and choice.mode == "none" and request.output_format is not None:
         return ()
     return request.tools
@@ -124,7 +125,7 @@ def _offered(request: GenerationRequest) -> tuple[Tool, ...]:
 
 def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
     if request.server_tools:
-        # Google's own search, which no functions may stand beside:
+        # Google's own search cannot be combined with functions:
         # https://ai.google.dev/gemini-api/docs/google-search (2026-11-22).
         return {"tools": [{"googleSearch": {}}]}
     offered = _offered(request)
@@ -148,7 +149,7 @@ def _declared(tool: Tool) -> JsonValue:
 
 
 def _schema(schema: dict[str, JsonValue]) -> JsonValue:
-    """Return a schema without `$schema`, which clients send and Gemini has no use for."""
+    """Return a schema without `$schema`, which clients send and Gemini does not use."""
     return {key: value for key, value in schema.items() if key != "$schema"}
 
 

@@ -1,7 +1,7 @@
-"""Image, audio and document parts: inline, or by URL where its path tells the type.
+"""Image, audio and document parts: inline, or by a URL whose path tells the media type.
 
-Vertex fetches URLs itself and obeys robots.txt. A row that cannot rely on it leaves `fetches_urls`
-empty, and the gateway fetches the bytes.
+Vertex fetches URLs itself and obeys robots.txt. A row that cannot rely on this leaves
+`fetches_urls` empty, and the gateway fetches the bytes.
 """
 
 from mimetypes import guess_type
@@ -12,12 +12,12 @@ from tollgate.core.content import Audio, Document, Image, InlineMedia, SentMedia
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
 
-# Files that were uploaded to AI Studio: it knows what they are.
+# AI Studio knows the types of files that were uploaded to it.
 _OWN_FILES: Final = "https://generativelanguage.googleapis.com/"
 
 
 def part_of(content: Text | Image | Audio | Document) -> JsonValue:
-    """Return one part of a turn; RequestError for a URL whose path does not tell its type."""
+    """Return one part of a turn; raise RequestError for a URL of unknown media type."""
     match content:
         case Text():
             return {"text": content.text}
@@ -40,7 +40,7 @@ def _media(source: SentMedia, what: Literal["image", "audio", "file"]) -> JsonVa
     if media_type is None or encoding is not None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
-            f"messages: the URL of this {what} does not end in a known type of file;"
+            f"messages: the URL of this {what} does not end in a known file extension;"
             " send its content inline.",
             param="messages",
         )

@@ -1,4 +1,4 @@
-"""Citations and log probabilities that Gemini sends beside a text."""
+"""Citations and log probabilities that Gemini sends next to a text."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from tollgate.providers.codecs.gemini.wire import (
 
 
 def citations(candidate: Candidate, text: str) -> Iterator[Citation]:
-    """Yield the citations of a text; a source that belongs to no stretch of it is left out."""
+    """Yield the citations of a text; a source without a passage of the text is left out."""
     if candidate.grounding is not None:
         yield from _grounding(candidate.grounding, text)
     if candidate.citations is not None:
@@ -27,8 +27,13 @@ def log_probs(result: LogProbsResult) -> LogProbs | None:
     """Return the log probabilities of a chunk in OpenAI's form, None if there are none."""
     entries: list[dict[str, JsonValue]] = []
     for place, chosen in enumerate(result.chosen):
-        others = result.top[place].candidates if place < len(result.top) else []
-        entries.append({**_token(chosen), "top_logprobs": [_token(other) for other in others]})
+        alternatives = result.top[place].candidates if place < len(result.top) else []
+        entries.append(
+            {
+                **_token(chosen),
+                "top_logprobs": [_token(alternative) for alternative in alternatives],
+            }
+        )
     return LogProbs(entries=tuple(entries)) if entries else None
 
 
@@ -50,7 +55,7 @@ def _recited(recited: Citations, text: str) -> Iterator[Citation]:
 
 
 def _citation(source: tuple[str | None, str | None], segment: Segment, text: str) -> Citation:
-    """Return a citation by characters; Gemini counts bytes of UTF-8."""
+    """Return a citation with offsets in characters; Gemini counts bytes of UTF-8."""
     raw = text.encode()
     url, title = source
     return Citation(

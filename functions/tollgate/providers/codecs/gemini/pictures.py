@@ -1,7 +1,7 @@
-"""Pictures of Gemini (`generateContent`) and of Imagen (`predict`).
+"""Images by Gemini (`generateContent`) and by Imagen (`predict`).
 
 https://ai.google.dev/gemini-api/docs/image-generation, and "Imagen API" of Vertex AI (2026-11-22).
-Gemini makes one picture for a request and charges for tokens, Imagen up to four and for pictures.
+Gemini makes one image for a request and charges by tokens, Imagen up to four by images.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from tollgate.providers.shared.vectors import parse_body
 
 _RATIOS: Final = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
 _IMAGEN_RATIOS: Final = ("1:1", "3:4", "4:3", "9:16", "16:9")
-# Up to so many pixels on the longer side.
+# Largest number of pixels on the longer side → name of the size.
 _NAMED_SIZES: Final = ((1_536, "1K"), (3_072, "2K"))
 _LARGEST: Final = "4K"
 
@@ -43,8 +43,8 @@ class _Inline(Struct, frozen=True, rename="camel"):
 
 class _Part(Struct, frozen=True, rename="camel"):
     inline_data: _Inline | None = None
-    # A draft of the picture, while the model thinks.
     thought: bool = False
+    """True if the part is from the model's thinking, such as a draft of the image."""
 
 
 class _Content(Struct, frozen=True):
@@ -68,8 +68,8 @@ class _Prediction(Struct, frozen=True, rename="camel"):
 
 
 class _Predictions(Struct, frozen=True):
-    # Absent where a filter withheld every picture.
     predictions: list[_Prediction] | None = None
+    """Absent if a filter withheld every image."""
 
 
 def encode_pictures(work: ImageRequest, target: Target) -> WireRequest:
@@ -100,7 +100,7 @@ def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkRes
     if target.dialect.images.family == "imagen":
         return _decode_imagen(frame, work, target)
     answer = parse_body(frame.data, _Answer, target)
-    made = [
+    images = [
         ImagePiece(b64_json=part.inline_data.data)
         for candidate in answer.candidates or ()
         for part in candidate.content.parts
@@ -108,8 +108,8 @@ def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkRes
     ]
     raw = answer.usage_metadata if isinstance(answer.usage_metadata, dict) else None
     return image_result(
-        # Some answers have a draft before the picture.
-        made[-work.count :],
+        # Some answers have a draft before the image.
+        images[-work.count :],
         work,
         target,
         usage=usage_of(raw),
@@ -122,7 +122,7 @@ def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkRes
 def _shape(
     work: ImageRequest, target: Target, ratios: tuple[str, ...]
 ) -> tuple[dict[str, JsonValue], list[str]]:
-    """Return the shape and, where it has one, the size by its name; and what is not as stated."""
+    """Return the fields for aspect ratio and named size, and the names of changed options."""
     if work.size is None:
         return {}, []
     ratio, is_same = nearest_ratio(work.size, ratios)
@@ -155,7 +155,7 @@ def _encode_imagen(work: ImageRequest, target: Target) -> WireRequest:
     if "aspectRatio" in shape:
         parameters["aspectRatio"] = shape["aspectRatio"]
     if "imageSize" in shape:
-        # It has no 4K.
+        # Imagen has no 4K.
         parameters["sampleImageSize"] = min(str(shape["imageSize"]), "2K")
     if work.output_format in ("png", "jpeg"):
         options: dict[str, JsonValue] = {"mimeType": f"image/{work.output_format}"}
@@ -176,12 +176,12 @@ def _decode_imagen(frame: Frame, work: ImageRequest, target: Target) -> WorkResu
     predictions = parse_body(frame.data, _Predictions, target).predictions
     if not predictions:
         raise no_image_error(target)
-    made = [
-        ImagePiece(b64_json=each.bytes_base64_encoded, revised_prompt=each.prompt)
-        for each in predictions
-        if each.bytes_base64_encoded
+    images = [
+        ImagePiece(b64_json=prediction.bytes_base64_encoded, revised_prompt=prediction.prompt)
+        for prediction in predictions
+        if prediction.bytes_base64_encoded
     ]
-    return image_result(made, work, target)
+    return image_result(images, work, target)
 
 
 IMAGE_CODEC: Final = BatchCodec(

@@ -1,4 +1,4 @@
-"""Thought signatures, which Gemini requires back untouched with the part that had them.
+"""Thought signatures, which Gemini requires back unchanged on the part that had them.
 
 https://ai.google.dev/gemini-api/docs/thought-signatures (seen 2026-11-21)
 """
@@ -8,7 +8,7 @@ from typing import Final
 from tollgate.core.content import Provenance
 from tollgate.core.signers import GEMINI
 
-# The value that Google accepts in place of a signature that is lost, or was never Gemini's.
+# The value that Google accepts in place of a signature that is lost or never existed.
 NO_SIGNATURE: Final = "skip_thought_signature_validator"
 
 
@@ -18,5 +18,5 @@ def provenance_of(signature: str | None, signer: str | None = GEMINI) -> Provena
 
 
 def signature_of(provenance: Provenance | None) -> str | None:
-    """Return the signature; OpenRouter passes it on as data."""
+    """Return the signature, None if there is none; OpenRouter stores it as data."""
     return None if provenance is None else provenance.signature or provenance.data

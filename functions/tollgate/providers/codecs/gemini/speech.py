@@ -1,7 +1,7 @@
-"""Speech of Gemini: a text to speak, and sound in the parts of the answer.
+"""Speech by Gemini: a text to speak, and audio in the parts of the answer.
 
-https://ai.google.dev/gemini-api/docs/speech-generation (2026-11-22): samples of 24,000 a second,
-whatever the type calls them. Style is part of the text there, so that instructions have no field.
+https://ai.google.dev/gemini-api/docs/speech-generation (2026-11-22): 24,000 samples a second,
+whatever the media type is called. Gemini reads instructions on style from the text itself.
 """
 
 from collections.abc import Iterator
@@ -91,7 +91,7 @@ class SpeechDecoder:
         self._finish: str | None = None
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the sound and the usage of one chunk."""
+        """Yield the audio and the usage of one chunk."""
         chunk = parse_body(frame.data, _Chunk, self._target)
         if chunk.error is not None:
             raise error_in_stream(chunk.error, self._target.provider)
@@ -110,7 +110,7 @@ class SpeechDecoder:
             yield UsageReported(usage=usage_of(chunk.usage_metadata), raw=chunk.usage_metadata)
 
     def end(self) -> Iterator[StreamEvent]:
-        """End the sound; UpstreamError unless all of the text was spoken."""
+        """End the audio; raise UpstreamError unless the whole text was spoken."""
         if self._finish is None:
             raise early_close_error(self._target.provider)
         if self._finish != _COMPLETE:
@@ -123,7 +123,7 @@ class SpeechDecoder:
 
     def _output(self, sound: _Sound) -> Output:
         if f"rate={SAMPLES_PER_SECOND}" not in sound.mime_type:
-            raise malformed_error(self._target.provider, "sound of another kind than requested")
+            raise malformed_error(self._target.provider, "audio in a format that was not requested")
         piece = self._size.checked(decode_sound(sound.data, self._target))
         is_first, self._has_sound = not self._has_sound, True
         if is_first and self._work.sound == "wav":
@@ -132,7 +132,7 @@ class SpeechDecoder:
 
 
 def _cut_short(reason: str, code: ErrorCode, target: Target) -> UpstreamError:
-    """Return the error of sound that ends before its text does."""
+    """Return the error for audio that ends before its text does."""
     shown = reason[:_REASON_LENGTH_MAX]
     return UpstreamError(code, f"{target.provider} stopped before the end of the text: {shown}.")
 

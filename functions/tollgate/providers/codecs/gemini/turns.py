@@ -1,7 +1,7 @@
-"""The history as Gemini's turns: system apart, roles `user` and `model`, results together.
+"""The history as Gemini's turns: separate system, roles `user` and `model`, results together.
 
-Gemini takes runs of one role and empty text, but requires the results of all calls of a turn in
-the next turn, in the order of the calls, each with the name of its function.
+Gemini accepts consecutive turns of one role and empty text, but requires the results of all calls
+of a turn in the next turn, in the order of the calls, each with the name of its function.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from tollgate.providers.codecs.gemini.media import part_of
 from tollgate.providers.codecs.gemini.signatures import NO_SIGNATURE, signature_of
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, refuse
 
-# The key of a result that is a text and no object; Google's SDKs use it too.
+# The key for a result that is text and not an object; Google's SDKs use the same key.
 _RESULT: Final = "result"
 
 
@@ -35,7 +35,7 @@ class Conversation(Struct):
 
 
 def conversation(messages: Sequence[Message], *, signed_calls: bool) -> Conversation:
-    """Return the messages as turns; RequestError for what Gemini can never take."""
+    """Return the messages as turns; raise RequestError if Gemini can never accept them."""
     building = _Building(signed_calls)
     for message in messages:
         building.add(message)
@@ -73,7 +73,7 @@ class _Building:
     def finish(self) -> Conversation:
         self._end_results()
         if not self._history.turns:
-            refuse("this model needs at least one message of the user")
+            refuse("this model needs at least one user message")
         return self._history
 
     def _add(self, role: str, parts: list[JsonValue]) -> None:
@@ -85,7 +85,7 @@ class _Building:
         self._results[message.call_id] = message
 
     def _end_results(self) -> None:
-        """Write the results of a turn, once all are there, and what they show after them."""
+        """Write the results of a turn in the order of its calls, and then the media in them."""
         self._calls.need_none()
         in_order = [self._results[id_] for id_ in self._call_ids]
         self._add("user", [self._result(message) for message in in_order])
@@ -102,7 +102,7 @@ class _Building:
         return {"functionResponse": _with_id(message.call_id, response)}
 
     def _media_of(self, message: ToolMessage) -> Iterator[JsonValue]:
-        """Yield the media of a result, to follow it: only some models take media within results."""
+        """Yield the media of a result, to follow it: few models accept media inside results."""
         media = [part for part in message.content if not isinstance(part, Text)]
         if media:
             yield {"text": f"From the result of {self._names[message.call_id]}:"}
@@ -111,7 +111,7 @@ class _Building:
     def _assistant(self, message: AssistantMessage) -> Iterable[JsonValue]:
         first_call = True
         calls = {part.id for part in message.content if isinstance(part, ToolCall)}
-        # OpenRouter has the signature of a call in a detail with the id of the call.
+        # OpenRouter stores the signature of a call in a detail with the id of the call.
         apart = {
             part.provenance.id: part.provenance
             for part in message.content
@@ -146,13 +146,13 @@ class _Building:
 
 
 def _thought(text: str, signature: str | None) -> JsonValue:
-    """Return a thought, or an empty text with the signature of a text."""
+    """Return a thought, or an empty text that carries the signature of a text."""
     signed: dict[str, JsonValue] = {} if signature is None else {"thoughtSignature": signature}
     return {"text": text, **({"thought": True} if text else {}), **signed}
 
 
 def _image(image: MadeImage) -> JsonValue:
-    """Return a picture of an earlier turn, with the signature that it came with."""
+    """Return an image of an earlier turn, with its signature."""
     shown = part_of(Image(source=image.source))
     signature = signature_of(image.provenance)
     if signature is None or not isinstance(shown, dict):

@@ -1,8 +1,7 @@
 """Gemini's token counts as classes that do not overlap.
 
-total = prompt + candidates + thoughts + what tools put into the prompt. Cached tokens are part of
-the prompt. A count of zero is left out, as is a count that is not known yet, so that one missing
-count follows from the total.
+total = prompt + candidates + thoughts + what tools added to the prompt. Cached tokens are part of
+the prompt. Counts that are zero or not known yet are left out; one is derived from the total.
 """
 
 from tollgate.core.json_value import JsonValue
@@ -11,7 +10,7 @@ from tollgate.providers.shared.counts import Counts, rest_of_total, split, sum_c
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the usage by class; a class that does not follow from the report is None."""
+    """Return the usage by class; a class that cannot be derived from the report is None."""
     report = Counts(raw)
     cached = report.count("cachedContentTokenCount")
     uncached = _prompt_tokens(report)
@@ -35,12 +34,12 @@ def usage_of(raw: JsonValue) -> Usage:
 
 
 def _part_tokens(report: Counts, details: str, modality: str) -> int | None:
-    listed = [each for each in report.each(details) if each.word("modality") == modality]
-    return sum_counts(*(each.count("tokenCount") for each in listed)) if listed else None
+    listed = [entry for entry in report.each(details) if entry.word("modality") == modality]
+    return sum_counts(*(entry.count("tokenCount") for entry in listed)) if listed else None
 
 
 def _prompt_tokens(report: Counts) -> int | None:
-    """Return the prompt with what tools put into it."""
+    """Return the tokens of the prompt, including what tools added."""
     prompt, by_tools = report.count("promptTokenCount"), report.count("toolUsePromptTokenCount")
     if prompt is None:
         prompt = rest_of_total(
@@ -53,7 +52,7 @@ def _prompt_tokens(report: Counts) -> int | None:
 
 
 def _output_tokens(report: Counts) -> int | None:
-    """Return the tokens of the answer with those of its thoughts."""
+    """Return the tokens of the answer, including its thoughts."""
     candidates, thoughts = report.count("candidatesTokenCount"), report.count("thoughtsTokenCount")
     if candidates is not None:
         return sum_counts(candidates, thoughts)

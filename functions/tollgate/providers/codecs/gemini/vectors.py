@@ -1,7 +1,7 @@
-"""Embeddings of Gemini: `batchEmbedContents` on AI Studio, `predict` on Vertex AI.
+"""Embeddings by Gemini: `batchEmbedContents` on AI Studio, `predict` on Vertex AI.
 
 https://ai.google.dev/api/embeddings, and "Text embeddings API" of Vertex AI (2026-11-22). Only
-Vertex AI says how many tokens an input has.
+Vertex AI reports the number of tokens of an input.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class _Batch(Struct, frozen=True):
 
 
 def encode_inputs(work: EmbeddingRequest, target: Target) -> WireRequest:
-    """Encode one batch for the service that the row belongs to."""
+    """Encode one batch for Vertex AI if the row has a project, else for AI Studio."""
     on_vertex = target.project is not None
     return WireRequest(
         path=model_path(target) + (":predict" if on_vertex else ":batchEmbedContents"),
@@ -69,21 +69,21 @@ def decode_vectors(frame: Frame, work: EmbeddingRequest, target: Target) -> Work
     """Decode the answer to one batch."""
     if target.project is not None:
         predictions = parse_body(frame.data, _Predictions, target).predictions
-        vectors = [each.embeddings for each in predictions]
+        vectors = [prediction.embeddings for prediction in predictions]
     else:
         vectors = parse_body(frame.data, _Batch, target).embeddings
-    counts = [_whole(each.statistics.token_count) for each in vectors]
+    counts = [_whole(vector.statistics.token_count) for vector in vectors]
     known = [count for count in counts if count is not None]
     tokens = sum(known) if len(known) == len(vectors) else None
     return WorkResult(
-        pieces=checked_vectors([bytes(each.values) for each in vectors], work, target),
+        pieces=checked_vectors([bytes(vector.values) for vector in vectors], work, target),
         usage=Usage(uncached_input_tokens=tokens, output_tokens=0),
         raw_usage=None if tokens is None else {"token_count": tokens},
     )
 
 
 def _whole(reported: object) -> int | None:
-    """Return a count, which Vertex AI writes as a decimal."""
+    """Return a count, which Vertex AI writes with a decimal point."""
     is_whole = isinstance(reported, float) and reported.is_integer()
     return read_count(int(reported) if is_whole and isinstance(reported, float) else reported)
 

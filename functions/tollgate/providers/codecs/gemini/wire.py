@@ -1,7 +1,7 @@
-"""The messages of Gemini's generateContent, on AI Studio and Vertex; only fields that are read.
+"""The messages of Gemini's generateContent, on AI Studio and Vertex; only the fields that are read.
 
-Shapes: the discovery document of aiplatform v1, revision 20261106. Counts that are zero and lists
-that are empty are left out on the wire. One chunk of a stream is a whole reply that goes on.
+The shapes are from the discovery document of aiplatform v1, revision 20261106. Zero counts and
+empty lists are left out on the wire. One chunk of a stream has the shape of a whole reply.
 """
 
 from typing import Annotated, Final, Literal
@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 from tollgate.core.json_value import JsonValue
 
-# By their numbers, which Vertex's own clients ask for (`$alt=json;enum-encoding=int`).
+# Names by number; Vertex's own clients request numbers (`$alt=json;enum-encoding=int`).
 _FINISH_REASONS: Final = (
     "FINISH_REASON_UNSPECIFIED",
     "STOP",
@@ -26,7 +26,7 @@ _FINISH_REASONS: Final = (
 
 
 def _named(reason: object) -> object:
-    """Return the name of a reason that came as a number."""
+    """Return the name of a reason that arrived as a number."""
     if isinstance(reason, int) and 0 <= reason < len(_FINISH_REASONS):
         return _FINISH_REASONS[reason]
     return str(reason) if isinstance(reason, int) else reason
@@ -40,7 +40,7 @@ class _Shape(BaseModel):
 
 
 class PartialArg(_Shape):
-    """A piece of one argument; texts grow by pieces, other values come whole."""
+    """A piece of one argument; texts arrive in pieces, other values complete."""
 
     path: str = Field(default="", alias="jsonPath")
     string: str | None = Field(default=None, alias="stringValue")
@@ -60,14 +60,14 @@ class FunctionCall(_Shape):
 
 
 class Blob(_Shape):
-    """Bytes of the answer, such as a picture."""
+    """Bytes of the answer, such as an image."""
 
     media_type: str = Field(default="", alias="mimeType")
     base64: str = Field(default="", alias="data")
 
 
 class Part(BaseModel):
-    """A piece of the answer; what is in it besides text and calls lands in `model_extra`."""
+    """A piece of the answer; content besides text, calls and bytes is in `model_extra`."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -85,14 +85,14 @@ class Content(_Shape):
 
 
 class Web(_Shape):
-    """A page that an answer rests on."""
+    """A page that an answer is based on."""
 
     uri: str | None = None
     title: str | None = None
 
 
 class GroundingChunk(_Shape):
-    """One source, by where it comes from."""
+    """One source, in the field of its kind."""
 
     web: Web | None = None
     maps: Web | None = None
@@ -100,14 +100,14 @@ class GroundingChunk(_Shape):
 
 
 class Segment(_Shape):
-    """A stretch of the answer, in bytes of UTF-8."""
+    """A passage of the answer, in bytes of UTF-8."""
 
     start: int = Field(default=0, alias="startIndex")
     end: int | None = Field(default=None, alias="endIndex")
 
 
 class GroundingSupport(_Shape):
-    """A stretch of the answer with the numbers of its sources."""
+    """A passage of the answer with the numbers of its sources."""
 
     segment: Segment = Segment()
     chunks: list[int] = Field(default=[], alias="groundingChunkIndices")
@@ -122,14 +122,14 @@ class Grounding(_Shape):
 
 
 class CitedSource(Segment):
-    """A source that the answer recites."""
+    """A source that the answer quotes."""
 
     uri: str | None = None
     title: str | None = None
 
 
 class Citations(_Shape):
-    """The sources that the answer recites; AI Studio and Vertex name the list differently."""
+    """The sources that the answer quotes; AI Studio and Vertex name the list differently."""
 
     citations: list[CitedSource] = Field(default=[])
     sources: list[CitedSource] = Field(default=[], alias="citationSources")
@@ -143,13 +143,13 @@ class TokenLogProb(_Shape):
 
 
 class TopCandidates(_Shape):
-    """The likeliest tokens of one place."""
+    """The likeliest tokens at one position."""
 
     candidates: list[TokenLogProb] = Field(default=[])
 
 
 class LogProbsResult(_Shape):
-    """The tokens of a chunk, and the likeliest tokens of each place."""
+    """The tokens of a chunk, and the likeliest tokens at each position."""
 
     chosen: list[TokenLogProb] = Field(default=[], alias="chosenCandidates")
     top: list[TopCandidates] = Field(default=[], alias="topCandidates")
@@ -167,7 +167,7 @@ class Candidate(_Shape):
 
 
 class PromptFeedback(_Shape):
-    """The reason for which a prompt was not answered at all."""
+    """The reason why a prompt was not answered at all."""
 
     block_reason: str | None = Field(default=None, alias="blockReason")
     message: str | None = Field(default=None, alias="blockReasonMessage")
@@ -185,7 +185,7 @@ class Chunk(_Shape):
 
 
 class Chunks(RootModel[list[Chunk]]):
-    """A stream that comes as one JSON array."""
+    """A stream that arrives as one JSON array."""
 
 
 class ErrorCause(_Shape):
@@ -205,7 +205,7 @@ class ErrorDetail(_Shape):
 
 
 class ErrorBody(_Shape):
-    """An error reply, which a streaming path sends in a list."""
+    """An error reply; streaming paths send it in a list."""
 
     error: ErrorDetail
 

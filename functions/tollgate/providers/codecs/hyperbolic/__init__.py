@@ -1,1 +1,1 @@
-"""Hyperbolic's own API of media."""
+"""Speech on Hyperbolic's own API."""

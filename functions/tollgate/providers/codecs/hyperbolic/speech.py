@@ -1,7 +1,7 @@
-"""Encodes a text to speak, and decodes the one answer, which has the sound as base64.
+"""Encodes a text to speak, and decodes the answer, whose audio is in base64.
 
 `POST /v1/audio/generation` takes `text`, `speed`, `language` and `voice`, and answers `audio` and
-`duration` (Hyperbolic's catalog of APIs, seen 2026-11-22). The model is the server's own.
+`duration` (Hyperbolic's catalog of APIs, seen 2026-11-22). The server chooses the model.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class _Answer(Struct, frozen=True):
 
 
 def encode(work: SpeechRequest, target: Target) -> WireRequest:
-    """Encode the text; instructions are not known here."""
+    """Encode the text; the server has no field for instructions."""
     body: dict[str, JsonValue] = {"text": work.text, "voice": work.voice}
     if work.speed is not None:
         body["speed"] = work.speed
@@ -48,17 +48,17 @@ class SpeechDecoder:
         self._answered = False
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the sound; UpstreamError if it is not of the form that the caller gets."""
+        """Yield the audio; raise UpstreamError if it is not the MP3 that the caller expects."""
         sound = decode_sound(parse_body(frame.data, _Answer, self._target).audio, self._target)
         if not sound.startswith(_MP3_BEGINNINGS):
-            raise malformed_error(self._target.provider, "sound that is no MP3")
+            raise malformed_error(self._target.provider, "audio that is not MP3")
         self._answered = True
         yield Started()
         yield UsageReported(usage=usage_by_characters(self._work, self._target))
         yield Output(pieces=(sound,))
 
     def end(self) -> Iterator[StreamEvent]:
-        """End the sound; UpstreamError if there was none."""
+        """End the audio; raise UpstreamError if there was none."""
         if not self._answered:
             raise early_close_error(self._target.provider)
         yield Ended(finish="stop")

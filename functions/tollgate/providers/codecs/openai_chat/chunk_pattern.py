@@ -1,4 +1,4 @@
-"""The bytes around the text of a stream's chunks, which most servers repeat in each of them."""
+"""The bytes around the text of a stream's chunks, which most servers repeat in every chunk."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -8,27 +8,27 @@ import msgspec
 from tollgate.providers.codecs.openai_chat.wire import CHUNKS
 from tollgate.providers.shared.refusals import UNREADABLE
 
-# Some servers put something else into each chunk, such as padding: searching theirs is given up.
+# Learning stops after this many tries: some servers vary every chunk, for example by padding.
 _LEARNED_MAX: Final = 4
 _PROBE: Final = "probe"
 _STRINGS: Final = msgspec.json.Decoder(str)
 
 
 class ChunkPattern:
-    """The bytes before and after the text of a plain chunk: a fifth of the cost of parsing it.
+    """The bytes before and after the text of a plain chunk; matching costs a fifth of parsing.
 
-    Where the text is, no pattern guesses: a chunk with another text there has to parse as a plain
-    chunk of that text. Between the same bytes any string of JSON is such a text.
+    A pattern is verified before use: the chunk with another text in the same place must parse as a
+    plain chunk of that text. Any JSON string between the same bytes is then such a text.
     """
 
     def __init__(self) -> None:
-        # No chunk begins with this.
+        # No chunk begins with a line break, so nothing matches before a pattern is learned.
         self._before = b"\n"
         self._after = b""
         self._from = self._to = 0
         self._learned = 0
         self.is_known = False
-        """True once a chunk was learned."""
+        """True once a pattern was learned."""
 
     def find_text(self, chunk: bytes) -> str | None:
         """Return the text of a chunk of this pattern; None if the chunk has to be parsed."""
@@ -38,7 +38,7 @@ class ChunkPattern:
             text = chunk[self._from : self._to].decode()
         except UnicodeDecodeError:
             return None
-        # JSON writes every other text as it is, and has no bare control characters.
+        # JSON escapes quotes, backslashes and control characters, and nothing else.
         return text if text.isprintable() and '"' not in text and "\\" not in text else None
 
     def find_texts(self, chunks: Sequence[bytes]) -> list[str]:
@@ -49,11 +49,11 @@ class ChunkPattern:
         if not count:
             return []
         written = [chunk[self._from : self._to] for chunk in chunks[:count]]
-        # Of equal length, each chunk is where it would be: one comparison is that of each.
+        # Rebuilt chunks are as long as the received ones: one comparison checks all.
         between = (self._after + b"\n" + self._before).join(written)
         if self._before + between + self._after != b"\n".join(chunks[:count]):
-            others = (place for place in range(count) if not self._fits(chunks[place]))
-            del written[next(others) :]
+            misfits = (place for place in range(count) if not self._fits(chunks[place]))
+            del written[next(misfits) :]
         try:
             texts = b"\n".join(written).decode().split("\n")
         except UnicodeDecodeError:
@@ -65,12 +65,13 @@ class ChunkPattern:
         return texts if is_plain else [*_decode(texts)]
 
     def learn(self, chunk: bytes, text: str) -> None:
-        """Take the pattern of a plain chunk of this text, if the text is found in it."""
+        """Store the pattern of a plain chunk of this text, if the chunk contains the text."""
         if self._learned == _LEARNED_MAX:
             return
         self._learned += 1
         before, found, after = chunk.partition(f'"{text}"'.encode())
-        # The probe has to be another text. Another name would change which of two values counts.
+        # The probe must differ from the text. The match must not be an object key: replacing a key
+        # could change which of two values counts.
         if not found or text == _PROBE or after.lstrip().startswith(b":"):
             return
         before, after = before + b'"', b'"' + after
@@ -84,7 +85,7 @@ class ChunkPattern:
             self.is_known = True
 
     def _fits(self, chunk: bytes) -> bool:
-        """Return whether a chunk has these bytes around something."""
+        """Return whether a chunk begins and ends with the bytes of the pattern."""
         return (
             len(chunk) >= self._from - self._to
             and chunk.startswith(self._before)
@@ -93,7 +94,7 @@ class ChunkPattern:
 
 
 def _decode(written: Sequence[str]) -> Iterator[str]:
-    """Yield the texts that JSON writes so, up to the first that is no string."""
+    """Decode texts written as the inside of JSON strings, up to the first invalid one."""
     for text in written:
         try:
             yield _STRINGS.decode(f'"{text}"')

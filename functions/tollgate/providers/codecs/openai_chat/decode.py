@@ -44,7 +44,7 @@ _NO_NAME: Final = "message"
 _INLINE_IMAGE: Final = re.compile(r"data:(image/[a-z0-9.+-]{1,64});base64")
 
 
-# Fewer frames are decoded one by one, and so is a read whose frames change so often.
+# Limits of decoding together: the fewest frames at once, and the most groups of a read.
 _TOGETHER_MIN: Final = 4
 _GROUPS_MAX: Final = 4
 
@@ -52,14 +52,13 @@ _GROUPS_MAX: Final = 4
 class ChatDecoder(ReadDecoder):
     """Decodes one stream.
 
-    `Ended` is due when the stream closes, because usage follows the finish reason, and a second
-    finish reason or an error may too.
+    `Ended` waits for the stream to close: usage, another reason or an error may follow.
     """
 
     def __init__(self, provider: str, *, signer: str | None = None) -> None:
         self._provider = provider
         self._started = False
-        # The open text is kept under _TEXT, calls under their number.
+        # The open text has the key _TEXT, a call has its number as key.
         self._parts = Parts[Hashable, OpenPart]()
         self._calls = ToolCalls(self._parts)
         self._pattern = ChunkPattern()
@@ -73,7 +72,7 @@ class ChatDecoder(ReadDecoder):
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
         """Return the events of one SSE event, or of a whole reply that was not streamed."""
         opened = self._open_text()
-        # Most chunks are more of the open text: each takes the shorter way.
+        # Most chunks add to the open text: they skip the general path.
         if opened is not None and frame.event != "error":
             text = self._pattern.find_text(frame.data)
             if text:
@@ -96,7 +95,7 @@ class ChatDecoder(ReadDecoder):
 
     @override
     def feed_read(self, frames: Sequence[Frame]) -> Iterator[Grouped]:
-        """Yield the events of frames that came together, those of like chunks as one."""
+        """Yield the events of frames that arrived together; plain chunks in a row become one."""
         place = groups = 0
         while place < len(frames):
             left = len(frames) - place
@@ -114,15 +113,16 @@ class ChatDecoder(ReadDecoder):
             place += 1
 
     def _open_text(self) -> OpenPart | None:
-        """Return the open text, None without one or with something to note on it."""
+        """Return the open text; None if there is none, or if notes on it are buffered."""
         opened = self._parts.get(_TEXT)
         is_plain = opened is not None and type(opened.part) is Text and not self._notes
         return opened if is_plain else None
 
     @override
     def end(self) -> Iterator[StreamEvent]:
-        """Close what is open; UpstreamError if the answer was not complete."""
-        # Snowflake finishes with an empty reason, which a stream that was cut short may have too.
+        """End every open part; raise UpstreamError if the answer is incomplete."""
+        # Snowflake ends with an empty finish reason. A truncated stream may have one too, so an
+        # empty reason is accepted only with [DONE] or a call.
         if self._finish is None or not (self._finish or self._done or self._parts.has_calls):
             raise early_close_error(self._provider)
         finish = finish_of(self._finish, self._provider)
@@ -148,7 +148,7 @@ class ChatDecoder(ReadDecoder):
 
     def _chunk(self, chunk: Chunk, data: bytes) -> Iterator[StreamEvent]:
         counted = chunk.counted
-        # Azure's first chunk has neither choices nor an id: the stream starts with the next.
+        # Azure's first chunk has neither choices nor an id: the stream starts with the next chunk.
         if not self._started and (chunk.choices or counted is not None):
             self._started = True
             yield Started(
@@ -180,12 +180,14 @@ class ChatDecoder(ReadDecoder):
                 self._notes += self._citations.of_text(delta.annotations)
             yield from self._delta(delta, data)
         if choice.finish_reason is not None:
-            # OpenRouter repeats the chunk that finishes; an empty word never undoes a real one.
+            # OpenRouter repeats the final chunk; an empty reason never replaces a real one.
             self._finish = choice.finish_reason or self._finish or ""
 
     def _delta(self, delta: Delta, data: bytes) -> Iterator[StreamEvent]:
         if delta.has_more:
-            raise malformed_error(self._provider, "a sound or a call in the form of 2023")
+            raise malformed_error(
+                self._provider, "audio, or a call in the deprecated function_call"
+            )
         yield from self._reasoning(delta)
         if isinstance(delta.content, str):
             yield from self._text(Text, delta.content)
@@ -208,7 +210,7 @@ class ChatDecoder(ReadDecoder):
                 ) from orphan
 
     def _reasoning(self, delta: Delta) -> Iterator[StreamEvent]:
-        """Yield the reasoning of a delta, which some servers send under two names, or three."""
+        """Yield the reasoning of a delta once; some servers send it under two or three names."""
         details = delta.reasoning_details or ()
         plain = delta.reasoning_content or delta.reasoning
         if plain and not any(map(text_of, details)):
@@ -233,7 +235,7 @@ class ChatDecoder(ReadDecoder):
             shown = MediaUrl(url=url)
         else:
             raise malformed_error(self._provider, "a picture that cannot be read")
-        # Imported with its first picture: most processes see none.
+        # This import runs with the first image: most processes never see one.
         from tollgate.providers.shared.pictures import check_shown
 
         yield from self._parts.show(check_shown(shown, self._provider))
@@ -259,7 +261,7 @@ class ChatDecoder(ReadDecoder):
             yield opened.add(text)
 
     def _open(self, kind: _TextKind) -> Generator[StreamEvent, None, OpenPart]:
-        """Open a text of this kind unless it is open already, and return it."""
+        """Return the open text of this kind, opening it if needed."""
         opened = self._parts.get(_TEXT)
         if opened is None or type(opened.part) is not kind:
             yield from self._close_text()
@@ -272,7 +274,7 @@ class ChatDecoder(ReadDecoder):
         return opened
 
     def _noted(self) -> Iterator[StreamEvent]:
-        """Yield the notes on the open text; they wait while there is none, or only reasoning."""
+        """Yield buffered citations and log probabilities, once a text or a refusal is open."""
         opened = self._parts.get(_TEXT)
         if opened is not None and not isinstance(opened.part, Reasoning):
             yield from map(opened.note, self._notes)
@@ -283,7 +285,7 @@ class ChatDecoder(ReadDecoder):
 
 
 def _unnamed(frames: Sequence[Frame]) -> Sequence[bytes]:
-    """Return what frames hold up to the first with a name, which may be an error's."""
+    """Return the data of the frames up to the first with an event name, which may be an error."""
     if {frame.event for frame in frames} == {_NO_NAME}:
         return [frame.data for frame in frames]
     return [frame.data for frame in takewhile(lambda frame: frame.event == _NO_NAME, frames)]

@@ -1,4 +1,4 @@
-"""A generation request in OpenAI's chat completions format, as its imitators understand it."""
+"""Encodes a generation request in OpenAI's chat completions format, in a server's dialect."""
 
 from collections.abc import Mapping
 from typing import Final, assert_never
@@ -35,7 +35,7 @@ _PATH: Final = "/chat/completions"
 def encode(request: GenerationRequest, target: Target) -> WireRequest:
     """Return the request for `POST {base_url}/chat/completions`, always streamed.
 
-    RequestError for content that this server can never take.
+    Raises RequestError for content that this server can never accept.
     """
     dialect = target.dialect
     request, unreadable = keep_readable(request, readership(target))
@@ -63,14 +63,17 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, body.keys() | _met(request, dialect), stated), *changed),
+        adapted=(
+            *unsupported(request, body.keys() | _sent_otherwise(request, dialect), stated),
+            *changed,
+        ),
         unreadable=unreadable,
         wrapping=wrapping,
     )
 
 
 def _is_native(output: OutputFormat, target: Target) -> bool:
-    """Return whether the server enforces this form; for a schema the model must be able to, too."""
+    """Return whether the server, and for a schema also the model, enforces this format."""
     match output:
         case JsonOutput():
             return target.dialect.output_format is not None
@@ -82,16 +85,16 @@ def _is_native(output: OutputFormat, target: Target) -> bool:
 
 
 def _parameters(stated: Mapping[str, JsonValue], dialect: Dialect) -> dict[str, JsonValue]:
-    """Return the parameters that the server takes, each under its own name for it."""
+    """Return the parameters that the server accepts, under the server's own names."""
     sent = {name: value for name, value in stated.items() if name not in dialect.refuses}
     if "seed" in sent:
         sent[dialect.seed_field] = sent.pop("seed")
     return sent
 
 
-def _met(request: GenerationRequest, dialect: Dialect) -> set[str]:
-    """Return the names of what goes out within messages and tools, or under another name."""
-    # No field of a call takes a mark here.
+def _sent_otherwise(request: GenerationRequest, dialect: Dialect) -> set[str]:
+    """Return the names of options sent within messages and tools, or under another name."""
+    # This format has no cache marks on calls.
     marks = dialect.cache_marks and not has_marked_calls(request)
     return {
         "image_url.detail",

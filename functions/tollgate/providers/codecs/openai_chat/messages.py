@@ -45,9 +45,9 @@ class ChatMessages:
         self._media: list[JsonValue] = []
 
     def encode(self, messages: Sequence[Message]) -> list[JsonValue]:
-        """Return all messages; media of tool results follow the run of results they came in.
+        """Return all messages; media of tool results follow the group of these results.
 
-        Tool messages hold only text here, so that a user turn shows the media of a result.
+        Tool messages can have only text, so a user turn shows the media of a result.
         """
         for message in messages:
             if not isinstance(message, ToolMessage):
@@ -64,7 +64,7 @@ class ChatMessages:
     def _message(self, message: Message) -> JsonValue:
         match message:
             case SystemMessage():
-                # Every provider but OpenAI knows only `system`.
+                # Every provider except OpenAI knows only `system`.
                 role = message.role if self._dialect.developer_role else "system"
                 content = self._content(message.content)
                 return self._named({"role": role, "content": content}, message.name)
@@ -102,18 +102,18 @@ class ChatMessages:
                 case Text():
                     texts.append(part)
                 case Refusal():
-                    # A refusal goes back as text: only OpenAI has a field for it.
+                    # A refusal is sent back as text: only OpenAI has a field for refusals.
                     texts.append(Text(text=part.text))
                 case Reasoning():
                     thoughts.append(part)
                 case ToolCall():
                     calls.append(part)
                 case MadeImage():
-                    # Left out as unreadable before.
+                    # `keep_readable` has already left out images, which servers do not take back.
                     pass
                 case _:
                     assert_never(part)
-        text = "".join(each.text for each in texts)
+        text = "".join(piece.text for piece in texts)
         encoded: dict[str, JsonValue] = {"role": "assistant", "content": text}
         if self._dialect.cache_marks and any(text.cache for text in texts):
             encoded["content"] = self._content(text for text in texts if text.text)
@@ -131,7 +131,7 @@ class ChatMessages:
             case None:
                 return {}
             case "reasoning" | "reasoning_content" as field:
-                # DeepSeek asks for the field on every turn that calls a tool, be it empty.
+                # DeepSeek requires the field on every turn that calls a tool, even if it is empty.
                 return {field: thought} if thoughts or calls else {}
             case "reasoning_details":
                 return render_thoughts(thoughts, calls)
@@ -160,7 +160,7 @@ class ChatMessages:
         return encoded
 
     def _call_id(self, id_: str) -> str:
-        """Return the id, or one derived from it alone, so that call and result agree."""
+        """Return the id, or one derived from the id alone, so that call and result agree."""
         length = self._dialect.tool_call_id_length
         if length is None or re.fullmatch(rf"[a-zA-Z0-9]{{{length}}}", id_):
             return id_
@@ -199,12 +199,12 @@ class ChatMessages:
         if isinstance(part.source, MediaUrl) and "file" not in self._dialect.fetches_urls:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                "messages: this model takes files as data, not as a URL.",
+                "messages: this model accepts files as data, not by URL.",
                 param="messages",
             )
         match self._dialect.document_part:
             case "file":
-                # OpenRouter takes a URL in the field of the data.
+                # OpenRouter accepts a URL in the field of the data.
                 file: JsonValue = {
                     "filename": part.filename or FILENAME,
                     "file_data": url_of(part.source),
@@ -224,7 +224,7 @@ class ChatMessages:
 def add_mark(
     encoded: dict[str, JsonValue], cache: CacheMark | None, dialect: Dialect
 ) -> dict[str, JsonValue]:
-    """Return a part or a tool, with its cache mark if it has one and the server takes it."""
+    """Return a part or a tool, with its cache mark if it has one and the server accepts marks."""
     if cache is None or not dialect.cache_marks:
         return encoded
     mark: dict[str, JsonValue] = {"type": "ephemeral"}

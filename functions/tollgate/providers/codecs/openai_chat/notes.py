@@ -15,7 +15,7 @@ def log_probs(stated: TokenLogProbs | None) -> LogProbs | None:
         return None
     entries = [*(stated.content or ()), *(stated.refusal or ())]
     if not entries and stated.tokens and stated.token_logprobs:
-        # Together's older form: two lists side by side.
+        # Together's older form has a list of tokens and a list of their log probabilities.
         entries = [
             {"token": token, "logprob": value, "bytes": None, "top_logprobs": []}
             for token, value in zip(stated.tokens, stated.token_logprobs, strict=False)
@@ -25,13 +25,13 @@ def log_probs(stated: TokenLogProbs | None) -> LogProbs | None:
 
 
 class Citations:
-    """The citations of one answer, each once: some servers repeat them with every chunk."""
+    """The distinct citations of one answer: some servers repeat them with every chunk."""
 
     def __init__(self) -> None:
         self._known: set[Citation] = set()
 
     def of_chunk(self, chunk: Chunk) -> Iterator[Citation]:
-        """Yield the new citations of Perplexity's list, which is for the answer as a whole."""
+        """Yield the new citations of Perplexity's list, which applies to the whole answer."""
         found = chunk.search_results or ()
         titles = {result.url: result.title for result in found if result.url}
         yield from self._new(
@@ -39,7 +39,7 @@ class Citations:
         )
 
     def of_text(self, annotations: Iterable[Annotation] | None) -> Iterator[Citation]:
-        """Yield the new citations of OpenAI's annotations, which are on stretches of the text."""
+        """Yield the new citations of OpenAI's annotations, each for a passage of the text."""
         for annotation in annotations or ():
             cited = annotation.url_citation
             if annotation.type == _URL_CITATION and cited is not None:

@@ -1,4 +1,4 @@
-"""The fields that make a chat completions server think, or stop it from thinking."""
+"""The fields that turn thinking on or off on a chat completions server."""
 
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import ReasoningOptions
@@ -11,20 +11,20 @@ _ADAPTED = ("reasoning",)
 def reasoning_fields(
     wanted: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    """Return the fields of the body, and `reasoning` if they depart from the request."""
-    asked = None if wanted is None else wants_thoughts(wanted)
-    if wanted is None or asked is None:
+    """Return the fields of the body, and `reasoning` if they differ from the request."""
+    thinks = None if wanted is None else wants_thoughts(wanted)
+    if wanted is None or thinks is None:
         return {}, ()
     if "reasoning" not in target.supports:
-        return {}, _ADAPTED if asked else ()
+        return {}, _ADAPTED if thinks else ()
     match target.dialect.reasoning:
         case "effort":
             return _effort(wanted, target)
         case "object":
-            return {"reasoning": _object(wanted, asked=asked)}, ()
+            return {"reasoning": _object(wanted, thinks=thinks)}, ()
         case "thinking":
-            switch: JsonValue = {"type": "enabled" if asked else "disabled"}
-            fields, changed = _effort(wanted, target) if asked else ({}, ())
+            switch: JsonValue = {"type": "enabled" if thinks else "disabled"}
+            fields, changed = _effort(wanted, target) if thinks else ({}, ())
             return {"thinking": switch, **fields}, changed
         case _:
             return {}, _ADAPTED
@@ -41,10 +41,10 @@ def _effort(
     return {} if known is None else {"reasoning_effort": known}, () if exact else _ADAPTED
 
 
-def _object(wanted: ReasoningOptions, *, asked: bool) -> JsonValue:
-    if not asked:
+def _object(wanted: ReasoningOptions, *, thinks: bool) -> JsonValue:
+    if not thinks:
         return {"enabled": False}
-    # OpenRouter takes one of the two.
+    # OpenRouter accepts a budget or an effort, not both.
     if wanted.tokens_max is not None:
         return {"max_tokens": wanted.tokens_max}
     return {"enabled": True} if wanted.effort is None else {"effort": wanted.effort}

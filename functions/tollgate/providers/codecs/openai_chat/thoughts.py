@@ -1,7 +1,7 @@
-"""Reasoning of OpenAI-like servers: parts of `reasoning_details`, and what goes back of them.
+"""Reasoning of OpenAI-like servers: parts of `reasoning_details`, and what is sent back.
 
-OpenRouter and those that follow it (Snowflake, Vercel) carry signatures there; the details must
-come back as they were. https://openrouter.ai/docs/use-cases/reasoning-tokens
+OpenRouter and servers that follow it (Snowflake, Vercel) put signatures there; the details must
+come back unchanged. https://openrouter.ai/docs/use-cases/reasoning-tokens
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ from tollgate.providers.shared.readable import Readership
 
 
 class OpenThought(OpenPart, kw_only=True):
-    """Reasoning as it comes, and its detail if it has one."""
+    """Reasoning that is still arriving, and its detail if it has one."""
 
     signer: str | None
     detail: JoinedDetail = field(default_factory=JoinedDetail)
@@ -36,11 +36,11 @@ class OpenThought(OpenPart, kw_only=True):
         """Return whether a piece belongs to this reasoning."""
         if not self.detail.is_empty:
             return self.detail.is_continued_by(piece)
-        # A signature may follow a text that came without details.
+        # A signature may follow a text that arrived without details.
         return not self.length or not text_of(piece)
 
     def take(self, piece: Detail) -> str:
-        """Take a piece and return its text."""
+        """Add a piece and return its text."""
         self.detail.add(piece)
         return text_of(piece)
 
@@ -59,10 +59,10 @@ def open_thought(piece: Detail, signer: str | None) -> OpenThought:
 
 
 def readership(target: Target) -> Readership:
-    """Return the reasoning that a server takes back, which its row says."""
+    """Return the reasoning that a server accepts in the history, as stated by its row."""
     dialect, signer = target.dialect, target.dialect.known_signer
     if dialect.reasoning_field == "reasoning_details":
-        # A router that serves many signers keeps apart whose reasoning is whose.
+        # A router that serves many signers distinguishes their reasoning itself.
         signers = None if signer is None else {signer}
         calls = {GEMINI} if signer in (None, GEMINI) else set()
         return Readership(model=target.model, signers=signers, unsigned="any", call_signers=calls)
@@ -77,7 +77,7 @@ def readership(target: Target) -> Readership:
 def render_thoughts(
     thoughts: Iterable[Reasoning], calls: Iterable[ToolCall]
 ) -> dict[str, JsonValue]:
-    """Return the fields of a turn with its reasoning; OpenRouter has signed calls there too."""
+    """Return the fields of a turn with its reasoning, and with signatures of its calls."""
     parts = [*thoughts, *_signatures(calls)]
     if all(part.provenance is None for part in parts):
         text = "".join(part.text for part in parts)

@@ -1,9 +1,9 @@
-"""Parallel tool calls put together from pieces, of which servers leave out or repeat some.
+"""Assembles parallel tool calls from pieces, although servers leave out or repeat some fields.
 
 OpenAI numbers its calls and names each once. Recorded departures: no index at all (Mistral,
 Ollama), a whole call in one delta (xAI, Groq), the name repeated as an empty text (Mistral), one
-index for several calls, no id. Here a piece continues a call if its index or its id is known, or
-if it has neither id nor name; else it begins one.
+index for several calls, no id. A piece continues a call if its index or its id is known, or if it
+has neither id nor name; otherwise it begins a call.
 """
 
 import hashlib
@@ -34,9 +34,9 @@ class ToolCalls:
         self._by_id: dict[str, _OpenCall] = {}
 
     def feed(self, piece: ToolCallDelta, seed: bytes) -> Iterator[StreamEvent]:
-        """Yield the events of one piece; OrphanPiece if it belongs to no call and names none.
+        """Yield the events of one piece; raise OrphanPiece if it belongs to no call and names none.
 
-        `seed` makes the id of a call that came without one: the frame in which it came.
+        `seed` is the frame of the piece, from which the id of a call without an id is derived.
         """
         call = self._known(piece)
         if call is None:
@@ -53,7 +53,7 @@ class ToolCalls:
             call = self._by_index.get(piece.index)
             if call is None or not (names_itself and piece.id):
                 return call
-            # A server that gives every call the same index tells them apart by id.
+            # Some servers give every call the same index; the id then distinguishes the calls.
             return call if piece.id == call.stated_id else None
         if piece.id:
             call = self._by_id.get(piece.id)
@@ -81,7 +81,7 @@ class ToolCalls:
 
 
 def _provenance(piece: ToolCallDelta) -> Provenance | None:
-    """Return the signature of a call: Google's OpenAI layer has it there and wants it back."""
+    """Return the signature of a call, which Google's OpenAI-compatible API requires back."""
     google = piece.extra_content and piece.extra_content.google
     if not google or not google.thought_signature:
         return None

@@ -1,8 +1,8 @@
 """The chunks of an OpenAI-like server.
 
-Only fields that are read are named. Shapes: OpenAI's chunk schema, and what its imitators do with
-it (seen 2026-11-21): Mistral's content lists, two names for reasoning, tool deltas without an
-index, arguments as an object, usage in a choice.
+Structs have only the fields that are read. The shapes are OpenAI's chunk schema and the variants of
+its imitators (seen 2026-11-21): Mistral's content lists, two names for reasoning, tool deltas
+without an index, arguments as an object, usage in a choice.
 """
 
 from typing import Any, Final
@@ -18,7 +18,7 @@ class TextItem(Struct, frozen=True, tag_field="type", tag="text"):
 
 
 class ReferenceItem(Struct, frozen=True, tag_field="type", tag="reference"):
-    """Mistral's mark that a text rests on results of the caller's own tools, by their numbers."""
+    """Mistral's mark that a text is based on results of the caller's own tools, given by number."""
 
     reference_ids: list[int | str] = []
 
@@ -65,7 +65,7 @@ class ToolCallDelta(Struct, frozen=True):
 
 
 class UrlCitation(Struct, frozen=True):
-    """The source of a stretch of the text."""
+    """The source of a passage of the text."""
 
     url: str | None = None
     title: str | None = None
@@ -81,7 +81,7 @@ class Annotation(Struct, frozen=True):
 
 
 class TokenLogProbs(Struct, frozen=True):
-    """Log probabilities as OpenAI writes them, and as two lists in Together's older form."""
+    """Log probabilities in OpenAI's form, and as two lists in Together's older form."""
 
     content: list[dict[str, Any]] | None = None
     refusal: list[dict[str, Any]] | None = None
@@ -90,13 +90,13 @@ class TokenLogProbs(Struct, frozen=True):
 
 
 class ImageUrl(Struct, frozen=True):
-    """The address of a picture: most often a data: URL with its bytes."""
+    """The address of an image, most often a data: URL with its bytes."""
 
     url: str
 
 
 class ShownImage(Struct, frozen=True):
-    """A picture that the model made, as OpenRouter has it."""
+    """An image that the model made, in OpenRouter's form."""
 
     image_url: ImageUrl
 
@@ -117,15 +117,15 @@ class Delta(Struct, frozen=True):
 
     @property
     def has_more(self) -> bool:
-        """True if it has content that no answer here can hold; Snowflake sends it empty."""
-        beside = (self.audio, self.function_call)
-        if not any(beside):
+        """True if it has content that no answer here can hold; Snowflake sends empty fields."""
+        fields = (self.audio, self.function_call)
+        if not any(fields):
             return False
-        return any(any(more.values()) if isinstance(more, dict) else more for more in beside)
+        return any(any(value.values()) if isinstance(value, dict) else value for value in fields)
 
 
 class Choice(Struct, frozen=True):
-    """One of the answers; servers that do not stream send `message`, Moonshot's `usage` is here."""
+    """One of the answers; servers without streaming send `message`, Moonshot sends `usage` here."""
 
     index: int | None = None
     delta: Delta | None = None
@@ -143,7 +143,7 @@ class SearchResult(Struct, frozen=True):
 
 
 class Groq(Struct, frozen=True):
-    """Groq's additions: the error that breaks a stream off, and usage."""
+    """Groq's additions: an error that ends the stream, and usage."""
 
     usage: dict[str, Any] | None = None
     error: Any = None
@@ -165,7 +165,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def plain_text(self) -> str | None:
-        """The text of a chunk that has nothing else, as nearly all have; None for any other."""
+        """The text of a chunk that has nothing else, as nearly all chunks; None for others."""
         choices = self.choices
         if choices is None or len(choices) != 1 or self.usage or self.x_groq or self.error:
             return None
@@ -206,5 +206,5 @@ class Chunk(Struct, frozen=True):
         return self.x_groq.usage if self.x_groq else None
 
 
-# Imitators write numbers as texts, or with a point.
+# Not strict, because imitators write numbers as text or with a decimal point.
 CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)

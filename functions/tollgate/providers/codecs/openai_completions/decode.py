@@ -1,4 +1,4 @@
-"""The decoder of streams of servers that complete prompts."""
+"""The decoder of legacy completions streams."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +18,7 @@ _TEXT: Final = "text"
 
 
 class CompletionDecoder:
-    """Decodes one stream; `Ended` is due when it closes, for usage follows the finish reason."""
+    """Decodes one stream; `Ended` comes as it closes, since usage follows the finish reason."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -33,7 +33,7 @@ class CompletionDecoder:
             yield from self._chunk(self._parsed(data, frame.event))
 
     def end(self) -> Iterator[StreamEvent]:
-        """Close what is open; UpstreamError if the answer was not complete."""
+        """End every open part; raise UpstreamError if the answer is incomplete."""
         if self._finish is None:
             raise early_close_error(self._provider)
         finish = finish_of(self._finish, self._provider)
@@ -72,13 +72,13 @@ class CompletionDecoder:
         if choice.index:
             raise malformed_error(self._provider, "a second choice, which was not requested")
         noted = _log_probs(choice.logprobs)
-        if choice.said or noted is not None:
+        if choice.any_text or noted is not None:
             opened = self._parts.get(_TEXT)
             if opened is None:
                 opened = OpenPart(part=Text(text=""))
                 yield from self._parts.open(_TEXT, opened)
-            if choice.said:
-                yield opened.add(choice.said)
+            if choice.any_text:
+                yield opened.add(choice.any_text)
             if noted is not None:
                 yield opened.note(noted)
         if choice.finish_reason is not None:
@@ -86,7 +86,7 @@ class CompletionDecoder:
 
 
 def _log_probs(stated: TextLogProbs | None) -> LogProbs | None:
-    """Return log probabilities as chat completions write them, None if there are none."""
+    """Return log probabilities in the form of chat completions, None if there are none."""
     if stated is None or not stated.tokens:
         return None
     values = stated.token_logprobs or []

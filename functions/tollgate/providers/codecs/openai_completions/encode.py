@@ -1,4 +1,4 @@
-"""A generation request as a prompt to complete, in OpenAI's legacy format."""
+"""Encodes a generation request as a prompt to complete, in OpenAI's legacy format."""
 
 from typing import Final
 
@@ -12,21 +12,21 @@ from tollgate.providers.shared.efforts import wants_thoughts
 from tollgate.providers.shared.openai_writing import limit_fields, path_of
 
 _PATH: Final = "/completions"
-# OpenAI's most alternatives of a token; some of its imitators take more.
+# The largest number of alternatives for a token at OpenAI; some of its imitators accept more.
 _ALTERNATIVES_MAX: Final = 5
-# Two parameters of a request, and one field of a body.
+# Two parameters of a request that become one field of a body.
 _LOG_PROBS: Final = frozenset({"logprobs", "top_logprobs"})
 
 
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST {base_url}/completions`, always streamed.
 
-    RequestError for what no prompt can say; the planner keeps such requests from these endpoints.
+    Raises RequestError for content that a prompt cannot express; the planner avoids this case.
     """
     dialect = target.dialect
     for need in sorted(request.needs - dialect.met):
         field = "messages" if need == "conversation" else need
-        raise _refused(field, "is not taken by this model's provider")
+        raise _refused(field, "is not accepted by this model's provider")
     for guide in () if dialect.guided else request.guided:
         raise _refused(guide, "is not supported by this model's provider")
     stated = stated_parameters(request)
@@ -39,7 +39,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         **{name: value for name, value in stated.items() if name in known - _LOG_PROBS},
         **request.guided,
     }
-    met = {*body}
+    sent = {*body}
     if request.suffix is not None:
         body["suffix"] = request.suffix
     if request.echo:
@@ -47,12 +47,12 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     if request.sampling.logprobs and "logprobs" in known:
         alternatives = request.sampling.top_logprobs or 0
         body["logprobs"] = min(alternatives, _ALTERNATIVES_MAX)
-        met |= _LOG_PROBS if alternatives <= _ALTERNATIVES_MAX else {"logprobs"}
+        sent |= _LOG_PROBS if alternatives <= _ALTERNATIVES_MAX else {"logprobs"}
     thinks = request.reasoning is not None and wants_thoughts(request.reasoning)
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, met, stated), *(("reasoning",) if thinks else ())),
+        adapted=(*unsupported(request, sent, stated), *(("reasoning",) if thinks else ())),
     )
 
 

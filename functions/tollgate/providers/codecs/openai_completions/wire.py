@@ -1,6 +1,6 @@
 """The chunks of a server that completes prompts.
 
-Only fields that are read are named. Shapes: OpenAI's legacy completion
+Structs have only the fields that are read. The shapes are OpenAI's legacy completion
 (https://platform.openai.com/docs/api-reference/completions/object), DeepSeek's fill-in-the-middle
 (https://api-docs.deepseek.com/api/create-completion), and Mistral's, whose choices are those of
 chat (https://docs.mistral.ai/api/endpoint/fim), all seen 2026-11-22.
@@ -13,32 +13,32 @@ from msgspec import Struct
 
 
 class TextLogProbs(Struct, frozen=True):
-    """Log probabilities as four lists; places of characters are not read."""
+    """Log probabilities as lists; the list of character offsets is not read."""
 
     tokens: list[str] = []
     token_logprobs: list[float | None] | None = None
     top_logprobs: list[dict[str, float | None] | None] | None = None
 
 
-class Said(Struct, frozen=True):
+class MistralPiece(Struct, frozen=True):
     """A piece of the answer in Mistral's choices."""
 
     content: str | None = None
 
 
 class Choice(Struct, frozen=True):
-    """One of the answers; a server that does not stream sends Mistral's as `message`."""
+    """One of the answers; Mistral sends `delta`, or `message` if it does not stream."""
 
     index: int | None = None
     text: str | None = None
-    delta: Said | None = None
-    message: Said | None = None
+    delta: MistralPiece | None = None
+    message: MistralPiece | None = None
     logprobs: TextLogProbs | None = None
     finish_reason: str | None = None
 
     @property
-    def said(self) -> str:
-        """The text, wherever the server has it."""
+    def any_text(self) -> str:
+        """The text, from whichever field the server uses."""
         if self.text is not None:
             return self.text
         piece = self.delta or self.message
@@ -56,5 +56,5 @@ class Chunk(Struct, frozen=True):
     error: Any = None
 
 
-# Imitators write numbers as texts, or with a point.
+# Not strict, because imitators write numbers as text or with a decimal point.
 CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)

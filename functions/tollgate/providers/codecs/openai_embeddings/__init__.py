@@ -1,1 +1,1 @@
-"""Embeddings in OpenAI's format, and in that of everyone who imitates it."""
+"""Embeddings in OpenAI's format, by OpenAI and its imitators."""

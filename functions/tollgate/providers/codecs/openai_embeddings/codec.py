@@ -39,7 +39,7 @@ class _Body(Struct, frozen=True):
 
 
 def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
-    """Encode one batch; a stated size that is the model's own is left out, as some refuse it."""
+    """Encode one batch; default dimensions are left out, since some servers refuse them."""
     dialect = target.dialect.embeddings
     inputs: list[JsonValue] = [*work.texts, *map(list[JsonValue], work.token_lists)]
     body: dict[str, JsonValue] = {"model": target.upstream_model, "input": inputs}
@@ -67,7 +67,7 @@ def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
 
 
 def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch; vectors are put into the order of their indexes."""
+    """Decode the answer to one batch, with the vectors in the order of their indexes."""
     body = parse_body(frame.data, _Body, target)
     items = body.data
     if any(item.index is not None for item in items):
@@ -85,7 +85,7 @@ def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
 
 
 def _usage(reported: dict[str, JsonValue]) -> Usage:
-    """Return the tokens of the prompt; Voyage and Jina name only those in all."""
+    """Return the tokens of the prompt; Voyage and Jina report only a total."""
     for name in ("prompt_tokens", "total_tokens"):
         count = read_count(reported.get(name))
         if count is not None:

@@ -1,1 +1,1 @@
-"""OpenAI's pictures, and those of its imitators."""
+"""Images in OpenAI's format, by OpenAI and its imitators."""

@@ -1,8 +1,8 @@
-"""Encodes requests for pictures in OpenAI's format, and decodes whole answers.
+"""Encodes image requests in OpenAI's format, and decodes whole answers.
 
-https://developers.openai.com/api/reference/resources/images (2026-11-22). Others have fewer options
-and other names for some, which their dialects state: docs.together.ai (`width`), docs.x.ai (no
-`size`), docs.hyperbolic.ai/inference/image-apis (`images[].image`), all seen 2026-11-22.
+https://developers.openai.com/api/reference/resources/images (2026-11-22). Other servers have fewer
+options and other names for some, which their dialects state: docs.together.ai (`width`), docs.x.ai
+(no `size`), docs.hyperbolic.ai/inference/image-apis (`images[].image`), all seen 2026-11-22.
 """
 
 from base64 import b64decode
@@ -18,7 +18,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.ports.base import BatchCodec, FormPart, Frame, Target, WireRequest
-from tollgate.providers.ports.media_dialects import ImageOption
+from tollgate.providers.ports.work_dialects import ImageOption
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.openai_errors import (
     parse_openai_reply_error,
@@ -37,7 +37,7 @@ from tollgate.providers.shared.pictures import (
 )
 from tollgate.providers.shared.vectors import parse_body
 
-# xAI's, without those that are no whole numbers.
+# xAI's aspect ratios, without the fractional ones.
 _RATIOS: Final = ("1:1", "3:4", "4:3", "9:16", "16:9", "2:3", "3:2", "9:20", "20:9", "1:2", "2:1")
 
 
@@ -45,12 +45,12 @@ class _Item(Struct, frozen=True):
     b64_json: str | None = None
     url: str | None = None
     revised_prompt: str | None = None
-    # Hyperbolic's.
     image: str | None = None
+    """Hyperbolic's name for `b64_json`."""
 
 
 class ImagesBody(Struct, frozen=True):
-    """A whole answer; Hyperbolic's list is `images`."""
+    """A whole answer; Hyperbolic sends the list as `images`."""
 
     data: list[_Item] | None = None
     images: list[_Item] | None = None
@@ -63,14 +63,14 @@ class ImagesBody(Struct, frozen=True):
 
 
 def encode_whole(work: ImageRequest, target: Target) -> WireRequest:
-    """Encode one batch, whose answer comes at once."""
+    """Encode one batch whose answer is not streamed."""
     return encode_images_request(work, target, {})
 
 
 def encode_images_request(
     work: ImageRequest, target: Target, more: dict[str, JsonValue]
 ) -> WireRequest:
-    """Encode one batch with further fields; RequestError for what the endpoint never takes."""
+    """Encode one batch with further fields; raise RequestError for what is never accepted."""
     dialect = target.dialect.images
     refuse_urls(work, target)
     adapted: list[str] = []
@@ -98,7 +98,7 @@ def encode_images_request(
         else:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST,
-                f"images are not edited by {target.provider} for {target.model}.",
+                f"images must be empty: {target.provider} edits no images with {target.model}.",
                 param="images",
             )
     default = "/images/edits" if form else "/images/generations"
@@ -118,10 +118,10 @@ def decode_whole(frame: Frame, work: ImageRequest, target: Target) -> WorkResult
 
 
 def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResult:
-    """Return the checked pictures of a whole answer; UpstreamError if it is an error."""
+    """Return the checked images of a whole answer; raise UpstreamError for an error."""
     if body.error is not None:
         raise parse_openai_stream_error(body.error, target.provider)
-    made = [
+    images = [
         ImagePiece(
             b64_json=item.b64_json or item.image,
             url=item.url,
@@ -130,13 +130,13 @@ def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResul
             background=body.background if isinstance(body.background, str) else None,
         )
         for item in body.data or body.images or ()
-        # xAI writes one without content for a picture that its filter withheld:
+        # xAI sends an item without content for an image that its filter withheld:
         # https://github.com/vercel/ai/issues/19168 (2026-11-22).
         if item.b64_json or item.url or item.image
     ]
     reports = target.dialect.images.tokens
     return image_result(
-        made,
+        images,
         work,
         target,
         usage=usage_of(body.usage) if reports else None,
@@ -147,7 +147,7 @@ def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResul
 
 
 def usage_of(raw: object) -> Usage:
-    """Return the tokens of texts and pictures; an output without details is all pictures."""
+    """Return the tokens of texts and images; output without details counts as image tokens."""
     report = Counts(raw if isinstance(raw, dict) else None)
     written = report.count("output_tokens")
     drawn = report.inside("output_tokens_details").count("image_tokens")
@@ -160,7 +160,7 @@ def usage_of(raw: object) -> Usage:
 
 
 def _options(work: ImageRequest, target: Target, adapted: list[str]) -> dict[str, JsonValue]:
-    """Return the options that are taken, and name the others in `adapted`."""
+    """Return the options that are accepted, and add the names of all others to `adapted`."""
     dialect = target.dialect.images
     stated: dict[ImageOption, JsonValue] = {
         "background": work.background,

@@ -1,7 +1,7 @@
-"""Encodes requests for streamed pictures, and decodes previews and pictures as they come.
+"""Encodes requests for streamed images, and decodes previews and images as they arrive.
 
-https://developers.openai.com/api/reference/resources/images/edit-streaming-events and
-openai-python 3.52.0 (2026-11-22).
+https://developers.openai.com/api/reference/resources/images/edit-streaming-events and openai-python
+3.52.0 (2026-11-22).
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from tollgate.providers.shared.pictures import check_image, encode_images, pictu
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 from tollgate.providers.shared.vectors import parse_body
 
-# Not documented, and sent by some imitators.
+# The mark is not documented, but some imitators send it.
 _END_MARK: Final = b"[DONE]"
 
 
@@ -45,7 +45,7 @@ class _Event(Struct, frozen=True):
 
 
 def encode_image_stream(work: ImageRequest, target: Target) -> WireRequest:
-    """Encode one batch whose answer is streamed, where the server streams."""
+    """Encode one batch, streamed if the server can stream."""
     if "stream" not in target.dialect.images.takes:
         return encode_images_request(work, target, {})
     more: dict[str, JsonValue] = {"stream": True, "partial_images": work.partial_images}
@@ -53,7 +53,7 @@ def encode_image_stream(work: ImageRequest, target: Target) -> WireRequest:
 
 
 class ImageDecoder:
-    """Decodes one stream; a whole answer in its place counts as the pictures that it has."""
+    """Decodes one stream, or a whole answer from a server that did not stream."""
 
     def __init__(self, work: ImageRequest, target: Target) -> None:
         self._work = work
@@ -66,7 +66,7 @@ class ImageDecoder:
         self._bytes = 0
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the events of one frame; UpstreamError if it is an error or cannot be read."""
+        """Yield the events of one frame; raise UpstreamError if it is an error or unreadable."""
         if frame.data == _END_MARK:
             return
         event = parse_body(frame.data, _Event, self._target)
@@ -83,14 +83,14 @@ class ImageDecoder:
         if name not in ("partial_image", "completed"):
             return
         is_preview = name == "partial_image"
-        made = ImagePiece(
+        image = ImagePiece(
             b64_json=event.b64_json,
             quality=event.quality,
             background=event.background,
             preview=event.partial_image_index if is_preview else None,
         )
         if is_preview:
-            yield Partial(piece=encode_json(check_image(made, self._target)))
+            yield Partial(piece=encode_json(check_image(image, self._target)))
             return
         self._bytes += len(frame.data)
         if len(self._made) == self._work.count or self._bytes > picture_bytes_max(self._work):
@@ -98,10 +98,10 @@ class ImageDecoder:
         usage = usage_of(event.usage)
         self._usage = usage if self._usage is None else self._usage.plus(usage)
         self._raw.append(event.usage if isinstance(event.usage, dict) else None)
-        self._made.append(made)
+        self._made.append(image)
 
     def end(self) -> Iterator[StreamEvent]:
-        """Yield the pictures; UpstreamError if the stream closed before it had any."""
+        """Yield the images; raise UpstreamError if the stream closed without an image."""
         if self._is_whole:
             return
         if not self._made:

@@ -1,7 +1,7 @@
-"""Encodes texts and pictures to judge, and passes the judgements on.
+"""Encodes texts and images to moderate, and passes the results on.
 
-https://platform.openai.com/docs/api-reference/moderations (2026-11-22): a list of texts has a
-judgement for each, a list of parts has one for all of them together. No tokens are reported.
+https://platform.openai.com/docs/api-reference/moderations (2026-11-22): a list of texts gets one
+result for each text, a list of parts gets one result for all parts. Tokens are not reported.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 class _Judgement(Struct, frozen=True):
-    """The fields that every judgement has; more is passed on unread."""
+    """The required fields of a result; the bytes are passed on unchanged, with any other fields."""
 
     flagged: bool
     categories: dict[str, bool]
@@ -39,14 +39,14 @@ class _Body(Struct, frozen=True):
 
 
 def split_by_form(work: ModerationRequest, target: Target) -> Sequence[ModerationRequest]:
-    """Return the work as it is if it is texts alone, else each input in a request of its own."""
+    """Return the work unchanged if each input is a single text, else one request for each input."""
     if all(map(_is_one_text, work.subjects)):
         return (work,)
     return tuple(replace(work, subjects=(subject,)) for subject in work.subjects)
 
 
 def encode(work: ModerationRequest, target: Target) -> WireRequest:
-    """Encode the inputs: texts alone as a list of them, any other input by its parts."""
+    """Encode the inputs: a list of texts if each is a single text, else the parts of one input."""
     texts: list[JsonValue] = list(work.own_texts)
     one_text_each = all(map(_is_one_text, work.subjects))
     return WireRequest(
@@ -60,7 +60,7 @@ def encode(work: ModerationRequest, target: Target) -> WireRequest:
 
 
 def decode(frame: Frame, work: ModerationRequest, target: Target) -> WorkResult:
-    """Decode an answer, which must have a judgement for each input."""
+    """Decode an answer; raise UpstreamError unless it has one result for each input."""
     body = parse_body(frame.data, _Body, target)
     pieces = tuple(bytes(result) for result in body.results)
     if len(pieces) != len(work.subjects):
@@ -87,7 +87,7 @@ def _part(part: Text | Image) -> JsonValue:
 
 
 def _check_text(piece: bytes, target: Target) -> None:
-    # What the parser skips it does not decode, and the caller's would fail on it.
+    # The parser does not decode what it skips, and invalid UTF-8 would break the caller's parser.
     try:
         piece.decode()
     except UnicodeDecodeError as invalid:

@@ -1,4 +1,4 @@
-"""The request that counts a prompt's tokens, from the one that would generate.
+"""Turns a request for an answer into a request that counts the tokens of the prompt.
 
 https://developers.openai.com/api/reference/resources/responses/subresources/input_tokens
 (2026-11-22)

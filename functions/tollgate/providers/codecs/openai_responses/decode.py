@@ -37,7 +37,8 @@ _INCOMPLETE: Final[dict[str, Finish]] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
 }
-# Events that repeat others or carry nothing of the answer. OpenAI documents `keepalive` nowhere: https://github.com/openai/openai-node/issues/1964
+# Events that repeat others or have no content of the answer. OpenAI does not document `keepalive`:
+# https://github.com/openai/openai-node/issues/1964
 _SILENT: Final = frozenset(
     {
         "keepalive",
@@ -55,12 +56,12 @@ _SILENT: Final = frozenset(
         "response.refusal.done",
     }
 )
-# Events of a search of the provider's own, which say nothing that its item does not.
+# Prefix of the events of the provider's own search, which only repeat what the search's item says.
 _SEARCH: Final = "response.web_search_call."
-# The place of what an item of reasoning has beside its texts.
+# The number of a reasoning item's encrypted content, next to the numbers of its texts.
 _HIDDEN: Final = -1
 
-# The index of an item of the output and, in a message, of a piece of its content.
+# The index of an output item, and the number of a piece within the item.
 _Place = tuple[int, int]
 _TEXT: Final = Text(text="")
 
@@ -70,15 +71,15 @@ class ResponsesDecoder:
 
     def __init__(self, provider: str, *, signer: str | None, searches: bool = False) -> None:
         self._provider = provider
-        # Whether searches of the provider's own may be among the items, and those that were.
+        # Whether output items may be searches by the provider, and the indexes of those that were.
         self._searches = searches
         self._searched: set[int] = set()
         self._signer = signer
-        # The ids of reasoning items, by their index.
+        # Index of a reasoning item → its id.
         self._thought_ids: dict[int, str | None] = {}
         self._started = False
         self._parts = Parts[_Place, OpenPart]()
-        # Places that had a part: a final item repeats what was streamed, and adds only what is new.
+        # Places that had a part: a final item repeats them, and only new content is added.
         self._known: set[_Place] = set()
         self._final: Response | None = None
         self._readers: dict[str, Callable[[Event], Iterator[StreamEvent]]] = {
@@ -117,7 +118,7 @@ class ResponsesDecoder:
             raise malformed_error(self._provider, "an event of unknown kind")
 
     def end(self) -> Iterator[StreamEvent]:
-        """Close what is open; UpstreamError if the answer was not complete."""
+        """End every open part; raise UpstreamError if the answer is incomplete."""
         if self._final is None:
             raise early_close_error(self._provider)
         yield from self._parts.close_all()
@@ -154,14 +155,14 @@ class ResponsesDecoder:
     def _finish(self, event: Event) -> Iterator[StreamEvent]:
         response = event.response
         if response is None:
-            raise malformed_error(self._provider, "an end without a response")
+            raise malformed_error(self._provider, "a final event without a response")
         if response.status not in ("completed", "incomplete"):
             yield from self._failed(event)
         yield from self._start(event)
         for index, item in enumerate(response.output):
             yield from self._item_completed(index, item)
         if response.usage is not None:
-            # The first event has the tier `auto`, the last one the tier that served.
+            # The first event has the tier `auto`, the last the tier that served the request.
             yield self._usage_reported(response.usage, response.service_tier)
         self._final = response
 
@@ -192,7 +193,7 @@ class ResponsesDecoder:
         yield from self._item_completed(event.output_index, self._item(event))
 
     def _item_completed(self, index: int, item: Item) -> Iterator[StreamEvent]:
-        """Yield the events of a whole item that its pieces did not bring."""
+        """Yield the events for content of a complete item that was not streamed in pieces."""
         place = (index, 0)
         match item.type:
             case "function_call" | "custom_tool_call":
@@ -208,14 +209,14 @@ class ResponsesDecoder:
                     yield from self._content((index, number), content)
                     yield from self._parts.close((index, number))
             case "web_search_call" if self._searches:
-                # Opening a page or finding words in it is no search: OpenAI bills searches alone.
+                # OpenAI bills searches, but neither opening a page nor finding words in it.
                 if item.action is None or item.action.type in (None, "search"):
                     self._searched.add(index)
             case _:
                 raise malformed_error(self._provider, "an item that was not requested")
 
     def _reasoned(self, index: int, item: Item) -> Iterator[StreamEvent]:
-        """Yield the texts that no piece brought, then what OpenAI wants back: a part of its own."""
+        """Yield texts that were not streamed, and then the encrypted content as a separate part."""
         self._thought_ids[index] = item.id
         summaries = [piece.text for piece in item.summary or () if piece.text]
         texts = summaries or [piece.text for piece in item.content or () if piece.text]
@@ -239,7 +240,7 @@ class ResponsesDecoder:
         """Yield more of a summary or of a thought, each of which is a part."""
         index, number = place
         if number and place not in self._known:
-            # For clients that join all reasoning into one text.
+            # Separates summaries for clients that join all reasoning into one text.
             text = BETWEEN_SUMMARIES + text
         signed = self._provenance(index, is_summary=is_summary)
         yield from self._text(place, Reasoning(text="", provenance=signed), text)
@@ -252,7 +253,7 @@ class ResponsesDecoder:
             case "refusal":
                 part, text = Refusal(text=""), content.refusal
             case _:
-                raise malformed_error(self._provider, "a content of unknown kind")
+                raise malformed_error(self._provider, "content of unknown kind")
         if not text or place in self._known:
             return
         opened = yield from self._text(place, part, text)
@@ -295,14 +296,14 @@ class ResponsesDecoder:
     def _text(
         self, place: _Place, part: Part, text: str | None
     ) -> Generator[StreamEvent, None, OpenPart]:
-        """Yield more text of a place, whose part is opened first, and return the part."""
+        """Yield more text of a place, opening its part if needed, and return the part."""
         opened = self._parts.get(place) or (yield from self._open(place, part))
         if text:
             yield opened.add(text)
         return opened
 
     def _open(self, place: _Place, part: Part) -> Generator[StreamEvent, None, OpenPart]:
-        """Open the part of a place unless it is open, and return it."""
+        """Return the part of a place, opening it if needed."""
         opened = self._parts.get(place)
         if opened is None:
             opened = OpenPart(part=part)
@@ -318,7 +319,7 @@ class ResponsesDecoder:
     def _usage_reported(self, raw: dict[str, JsonValue], tier: str | None) -> UsageReported:
         usage = usage_of(raw)
         if self._searched:
-            # OpenAI's usage does not count them.
+            # OpenAI's usage does not count searches.
             usage = replace(usage, web_searches=len(self._searched))
         return UsageReported(usage=usage, raw=raw, service_tier=tier)
 
@@ -332,7 +333,7 @@ class ResponsesDecoder:
 def _notes(
     logprobs: list[dict[str, JsonValue]] | None, *annotations: Annotation
 ) -> Iterator[LogProbs | Citation]:
-    """Yield the notes that a text has."""
+    """Yield the notes on a text."""
     if (probabilities := log_probs(logprobs)) is not None:
         yield probabilities
     for annotation in annotations:

@@ -1,4 +1,4 @@
-"""A generation request in OpenAI's Responses format."""
+"""Encodes a generation request in OpenAI's Responses format."""
 
 from typing import Final, assert_never
 
@@ -33,7 +33,7 @@ _OUTPUT_TOKENS_MIN: Final = 16
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST {base_url}/responses`, always streamed and never stored.
 
-    RequestError for content that this format can never take.
+    Raises RequestError for content that this format can never accept.
     """
     request, unreadable = keep_readable(request, format_.readership_of(target))
     request, wrapping = replace_guided(request)
@@ -42,7 +42,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = _reasoning(request.reasoning, target)
     stated = stated_parameters(request)
-    # Log probabilities are requested by `include`.
+    # `include` requests log probabilities, so they have no field of their own.
     fields = format_.parameters.difference(target.dialect.refuses, ("logprobs",))
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
@@ -62,7 +62,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         path=path_of(target, _PATH),
         body=body,
         adapted=(
-            *unsupported(request, body.keys() | _met(target) | own.keys(), stated),
+            *unsupported(request, body.keys() | _sent_otherwise(target) | own.keys(), stated),
             *_raised(request),
             *changed,
         ),
@@ -72,7 +72,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
 
 
 def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    """Return `include`; without a store at the provider, reasoning must come back encrypted."""
+    """Return `include`; since the provider stores nothing, reasoning must come back encrypted."""
     include: list[JsonValue] = []
     if "reasoning" in target.supports:
         include.append("reasoning.encrypted_content")
@@ -86,8 +86,8 @@ def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
     return {} if limit is None else {"max_output_tokens": max(limit, _OUTPUT_TOKENS_MIN)}
 
 
-def _met(target: Target) -> set[str]:
-    """Return the names of the options that go out under other names than the caller's."""
+def _sent_otherwise(target: Target) -> set[str]:
+    """Return the names of options that are sent under other names than the caller's."""
     return {"image_url.detail", "logprobs", "tools.strict"} - {*target.dialect.refuses}
 
 
@@ -99,15 +99,15 @@ def _raised(request: GenerationRequest) -> tuple[str, ...]:
 def _reasoning(
     wanted: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    asked = None if wanted is None else wants_thoughts(wanted)
-    if wanted is None or asked is None:
+    thinks = None if wanted is None else wants_thoughts(wanted)
+    if wanted is None or thinks is None:
         return {}, ()
     if "reasoning" not in target.supports:
-        return {}, ("reasoning",) if asked else ()
+        return {}, ("reasoning",) if thinks else ()
     effort = effort_wanted(wanted)
     known = None if effort is None else nearest_effort(effort, target.dialect.efforts)
     stated: dict[str, JsonValue] = {} if known is None else {"effort": known}
-    if asked and target.dialect.reasoning_summaries and not wanted.exclude:
+    if thinks and target.dialect.reasoning_summaries and not wanted.exclude:
         stated["summary"] = "auto"
     exact = known == effort and wanted.tokens_max is None
     return {"reasoning": stated} if stated else {}, () if exact else ("reasoning",)
@@ -131,7 +131,7 @@ def _own_search(tool: ServerTool) -> JsonValue:
     """Return OpenAI's own search.
 
     https://platform.openai.com/docs/guides/tools-web-search (2026-11-22); `max_tool_calls` of a
-    request bounds the calls of all its built-in tools.
+    request limits the calls of all its built-in tools.
     """
     search: dict[str, JsonValue] = {"type": "web_search", **user_location(tool)}
     if tool.allowed_domains:
@@ -147,7 +147,7 @@ def _tool(tool: Tool) -> JsonValue:
         "type": "function",
         "name": tool.name,
         "parameters": close_schema(parameters) if tool.strict else dict(parameters),
-        # Left out it would mean true here, where it means false on chat completions.
+        # The default here is true, but false on chat completions, so the value is always sent.
         "strict": bool(tool.strict),
     }
     if tool.description is not None:
@@ -156,7 +156,7 @@ def _tool(tool: Tool) -> JsonValue:
 
 
 def _text_tool(tool: Tool, text: TextInput) -> JsonValue:
-    """Return a tool of free text.
+    """Return a tool that takes free text.
 
     https://platform.openai.com/docs/guides/function-calling (custom tools, seen 2026-11-21)
     """

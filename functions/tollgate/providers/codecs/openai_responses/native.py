@@ -1,4 +1,4 @@
-"""Options that only OpenAI's Responses format has, put where they belong in a request."""
+"""Options that only OpenAI's Responses format has, set at their paths in a request."""
 
 from typing import Final
 
@@ -11,14 +11,14 @@ _SUMMARY: Final = "reasoning.summary"
 
 
 def own_fields(stated: NativeOptions | None, target: Target) -> dict[str, JsonValue]:
-    """Return the options that a server takes, by the path of their field."""
+    """Return the options that a server accepts, by the path of their field."""
     if stated is None or stated.wire_format != _WIRE_FORMAT:
         return {}
     return {name: value for name, value in stated.fields.items() if _is_taken(name, target)}
 
 
 def add_fields(body: dict[str, JsonValue], fields: dict[str, JsonValue]) -> None:
-    """Put fields into a body, each at its path: a field or a field of a field."""
+    """Set fields in a body, each at its path: a field, or a field of a field."""
     for path, value in fields.items():
         parent, _, name = path.rpartition(".")
         if not parent:
@@ -31,5 +31,5 @@ def add_fields(body: dict[str, JsonValue], fields: dict[str, JsonValue]) -> None
 def _is_taken(name: str, target: Target) -> bool:
     if name != _SUMMARY:
         return True
-    # OpenAI gives summaries to verified organisations only.
+    # OpenAI offers summaries to verified organisations only.
     return "reasoning" in target.supports and target.dialect.reasoning_summaries

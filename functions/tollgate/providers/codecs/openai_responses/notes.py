@@ -1,4 +1,4 @@
-"""Notes on the text of an answer: log probabilities, and where the text comes from."""
+"""Notes on the text of an answer: log probabilities and citations."""
 
 from tollgate.core.events import Citation, LogProbs
 from tollgate.core.json_value import JsonValue
@@ -6,9 +6,9 @@ from tollgate.providers.codecs.openai_responses.wire import Annotation
 
 
 def log_probs(stated: list[dict[str, JsonValue]] | None) -> LogProbs | None:
-    """Return log probabilities as chat completions has them, None if there are none.
+    """Return log probabilities in the form of chat completions, None if there are none.
 
-    A streamed entry lacks `bytes`, which chat completions never leaves out.
+    A streamed entry lacks `bytes`, which chat completions always have.
     """
     if not stated:
         return None
@@ -16,7 +16,7 @@ def log_probs(stated: list[dict[str, JsonValue]] | None) -> LogProbs | None:
 
 
 def citation(annotation: Annotation) -> Citation | None:
-    """Return the citation of an annotation; None for the provider's own files."""
+    """Return the citation of an annotation; None for a citation of a file at the provider."""
     if annotation.type != "url_citation":
         return None
     return Citation(
@@ -28,13 +28,13 @@ def citation(annotation: Annotation) -> Citation | None:
 
 
 def _entry(stated: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    others = stated.get("top_logprobs")
+    alternatives = stated.get("top_logprobs")
     return {
         "bytes": None,
         **stated,
         "top_logprobs": [
-            {"bytes": None, **other}
-            for other in (others if isinstance(others, list) else ())
-            if isinstance(other, dict)
+            {"bytes": None, **alternative}
+            for alternative in (alternatives if isinstance(alternatives, list) else ())
+            if isinstance(alternative, dict)
         ],
     }

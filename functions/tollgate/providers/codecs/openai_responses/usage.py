@@ -6,7 +6,7 @@ from tollgate.providers.shared.counts import Counts, split
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the usage by class; Responses counts cached tokens within the input."""
+    """Return the usage by class; Responses counts cached tokens as part of the input."""
     report = Counts(raw)
     details = report.inside("input_tokens_details")
     cache_read = details.count("cached_tokens")

@@ -1,7 +1,7 @@
 """The messages of OpenAI's Responses API: events of a stream, and a whole response.
 
-Only fields that are read are named. Shapes: OpenAI's published schemas of stream events and of a
-response (seen 2026-11-21).
+Models have only the fields that are read. The shapes are OpenAI's published schemas of stream
+events and of a response (seen 2026-11-21).
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tollgate.core.json_value import JsonValue
 
-# What stands between two summaries of one item, where all reasoning is one text.
+# Separates two summaries of one item wherever all reasoning is one text.
 BETWEEN_SUMMARIES: Final = "\n\n"
 
 
@@ -19,7 +19,7 @@ class _Shape(BaseModel):
 
 
 class Annotation(_Shape):
-    """A mark on the text; only citations of pages are read."""
+    """A mark on the text; only citations of web pages are read."""
 
     type: str | None = None
     url: str | None = None
@@ -39,7 +39,7 @@ class Content(_Shape):
 
 
 class Action(_Shape):
-    """The work of a call of OpenAI's own search: `search`, `open_page` or `find_in_page`."""
+    """The action of OpenAI's own search: `search`, `open_page` or `find_in_page`."""
 
     type: str | None = None
 
@@ -60,13 +60,13 @@ class Item(_Shape):
 
 
 class IncompleteDetails(_Shape):
-    """The reason for which a response was cut short."""
+    """The reason why a response was cut short."""
 
     reason: str | None = None
 
 
 class Response(_Shape):
-    """A response, whole or as far as it has come."""
+    """A response, complete or so far."""
 
     id: str | None = None
     model: str | None = None
@@ -79,7 +79,7 @@ class Response(_Shape):
 
 
 class Event(_Shape):
-    """One event of a stream; its type says which fields it has."""
+    """One event of a stream; its type determines which fields it has."""
 
     type: str
     response: Response | None = None

@@ -1,1 +1,1 @@
-"""Speech in OpenAI's format, of OpenAI and of its imitators."""
+"""Speech in OpenAI's format, by OpenAI and its imitators."""

@@ -1,7 +1,7 @@
-"""Encodes a text to speak, and decodes sound: bytes as they come, or OpenAI's events.
+"""Encodes a text to speak, and decodes audio: bytes as they arrive, or OpenAI's events.
 
-https://platform.openai.com/docs/api-reference/audio/createSpeech (2026-11-22). OpenAI's tokens are
-in the event `speech.audio.done` alone. `raw` with `response_encoding` is Together's name of PCM
+https://platform.openai.com/docs/api-reference/audio/createSpeech (2026-11-22). OpenAI reports
+tokens only in the event `speech.audio.done`. Together calls PCM `raw` with a `response_encoding`
 (https://docs.together.ai/reference/audio-speech, 2026-11-22).
 """
 
@@ -27,7 +27,7 @@ from tollgate.providers.shared.vectors import parse_body
 
 
 def encode(work: SpeechRequest, target: Target) -> WireRequest:
-    """Encode the text, with what the server takes beside it."""
+    """Encode the text, and the options that the server accepts."""
     dialect = target.dialect.speech
     voice: JsonValue = {"id": work.voice} if work.is_own_voice else work.voice
     body: dict[str, JsonValue] = {
@@ -57,14 +57,14 @@ def encode(work: SpeechRequest, target: Target) -> WireRequest:
 
 
 def make_speech_decoder(work: SpeechRequest, target: Target) -> Decoder:
-    """Return the decoder of the form in which sound was requested."""
+    """Return the decoder for events or for bytes, whichever was requested."""
     if target.dialect.speech.usage == "events":
         return SpeechEventsDecoder(work, target)
     return SoundDecoder(work, target)
 
 
 class SoundDecoder:
-    """Decodes bytes of sound, which state no usage."""
+    """Decodes audio bytes, which come without usage."""
 
     def __init__(self, work: SpeechRequest, target: Target) -> None:
         self._work = work
@@ -73,7 +73,7 @@ class SoundDecoder:
         self._started = False
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the sound of one chunk."""
+        """Yield the audio of one chunk."""
         if not self._started:
             self._started = True
             yield Started()
@@ -81,14 +81,14 @@ class SoundDecoder:
         yield Output(pieces=(self._size.checked(frame.data),))
 
     def end(self) -> Iterator[StreamEvent]:
-        """End the sound; UpstreamError if there was none."""
+        """End the audio; raise UpstreamError if there was none."""
         if not self._started:
             raise early_close_error(self._target.provider)
         yield Ended(finish="stop")
 
 
 class _Event(Struct, frozen=True):
-    """The fields of any event that are read."""
+    """The fields that are read, of any event."""
 
     type: str = ""
     audio: str = ""
@@ -108,7 +108,7 @@ class SpeechEventsDecoder:
         self._done = False
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the sound or the usage of one event; one of an unknown type has neither."""
+        """Yield the audio or the usage of one event; events of unknown types are ignored."""
         if frame.data.strip() in (b"", b"[DONE]"):
             return
         event = parse_body(frame.data, _Event, self._target)
@@ -125,7 +125,7 @@ class SpeechEventsDecoder:
             yield self._usage(event.usage)
 
     def end(self) -> Iterator[StreamEvent]:
-        """End the sound; UpstreamError unless the provider said that it is complete."""
+        """End the audio; raise UpstreamError unless the provider reported the end."""
         if not self._done:
             raise early_close_error(self._target.provider)
         if not self._has_sound:

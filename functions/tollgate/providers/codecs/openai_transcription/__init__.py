@@ -1,1 +1,1 @@
-"""Transcripts in OpenAI's shape, and in that of servers that imitate it."""
+"""Transcriptions in OpenAI's format, by OpenAI and its imitators."""

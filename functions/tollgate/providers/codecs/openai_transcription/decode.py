@@ -1,7 +1,7 @@
-"""Decodes a transcript: whole, or the events of one.
+"""Decodes a transcript, whole or as events.
 
 https://platform.openai.com/docs/api-reference/audio/transcript-text-delta-event (openai-python
-3.52, 2026-11-22). A server that cannot stream answers a request for a stream with the whole.
+3.52, 2026-11-22). A server that cannot stream answers with a whole transcript.
 """
 
 import math
@@ -51,8 +51,8 @@ class _Answer(Struct, frozen=True):
     text: str | None = None
     delta: str | None = None
     language: str | None = None
-    # A text from vLLM.
     duration: object = None
+    """The length of the recording in seconds; vLLM sends it as text."""
     segments: tuple[Segment, ...] | None = None
     words: tuple[Word, ...] | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
@@ -76,12 +76,12 @@ class TranscriptDecoder:
         self._ended = False
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
-        """Yield the events of one frame; UpstreamError if it is an error or cannot be read."""
+        """Yield the events of one frame; raise UpstreamError if it is an error or unreadable."""
         if self._ended or not frame.data.startswith(b"{"):
-            # What comes after the end, and the mark of the end.
+            # The end mark, and anything after the end, is ignored.
             if self._ended or frame.data.strip() == b"[DONE]":
                 return
-            raise malformed_error(self._target.provider, "an answer of another shape")
+            raise malformed_error(self._target.provider, "an answer of unknown form")
         answer = parse_body(frame.data, _Answer, self._target)
         if answer.error is not None:
             raise parse_openai_stream_error(answer.error, self._target.provider)
@@ -105,7 +105,7 @@ class TranscriptDecoder:
             case "transcript.text.done" | None:
                 yield from self._whole(answer)
             case _:
-                # A kind of event that came later than this code.
+                # Events of unknown types are ignored: the API may add types.
                 pass
 
     def end(self) -> Iterable[StreamEvent]:
@@ -152,14 +152,14 @@ class TranscriptDecoder:
         self._ended = True
 
     def _check_times(self, segments: Iterable[Segment], words: Iterable[Word]) -> None:
-        times = [time for each in segments for time in (each.start, each.end)]
-        times += [time for each in words for time in (each.start, each.end)]
+        times = [time for segment in segments for time in (segment.start, segment.end)]
+        times += [time for word in words for time in (word.start, word.end)]
         if not all(0 <= time <= _SECONDS_MAX for time in times):
-            raise malformed_error(self._target.provider, "a time that is none")
+            raise malformed_error(self._target.provider, "an impossible time")
 
 
 def _usage(reported: _Usage | None, duration_s: float | None) -> Usage:
-    """Return the seconds or the tokens, whichever it charges for; none if it reports neither."""
+    """Return seconds or tokens, whichever is charged for; an empty usage without a report."""
     if reported is not None:
         input_tokens = read_count(reported.input_tokens)
         if input_tokens is not None:
@@ -187,7 +187,7 @@ def _raw(reported: _Usage | None) -> dict[str, Any] | None:
 
 
 def _seconds(reported: object) -> float | None:
-    """Return a length, None if it is none; vLLM writes it as a text."""
+    """Return a length in seconds, None if it is not one; vLLM writes it as text."""
     if isinstance(reported, str):
         try:
             reported = float(reported)

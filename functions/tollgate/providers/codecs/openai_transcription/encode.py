@@ -1,8 +1,8 @@
-"""Encodes a recording as the form that OpenAI's servers of transcripts take.
+"""Encodes a recording as the form that OpenAI-like transcription servers accept.
 
 https://platform.openai.com/docs/api-reference/audio/createTranscription (openai-python 3.52,
-2026-11-22). The most detailed form is requested that the server has, since some state the length of
-the recording in no other.
+2026-11-22). The most detailed response format of a server is requested, since some servers report
+the length of the recording in no other format.
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from tollgate.core.work.recording import RECORDING_TYPES
 from tollgate.core.work.transcription import TranscriptionRequest
 from tollgate.providers.ports.base import FormPart, Target, WireRequest
 
-# Words, each with two times, of ten hours.
+# Enough for ten hours of words with two timestamps each.
 TRANSCRIPT_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 def encode(work: TranscriptionRequest, target: Target) -> WireRequest:
-    """Encode a request, streamed where the caller wants that and the server can."""
+    """Encode a request, streamed if the caller wants that and the server can."""
     dialect = target.dialect.transcription
     streams = work.stream and dialect.streams
     return WireRequest(
@@ -34,7 +34,7 @@ def encode(work: TranscriptionRequest, target: Target) -> WireRequest:
 def _parts(work: TranscriptionRequest, target: Target, *, streams: bool) -> Iterator[FormPart]:
     dialect, recording = target.dialect.transcription, work.recording
     if recording is None:
-        raise RuntimeError("a recording is fetched before it is sent")
+        raise RuntimeError("the recording was not fetched")
     yield _text("model", target.upstream_model)
     if work.language is not None:
         yield _text("language", work.language)
@@ -62,7 +62,7 @@ def _parts(work: TranscriptionRequest, target: Target, *, streams: bool) -> Iter
     yield FormPart(
         name="file",
         content=recording.content,
-        # Servers go by the extension. The caller's own name may say what nobody needs to know.
+        # Servers read the format from the extension; the caller's file name may be private.
         file_name=f"recording.{recording.format}",
         media_type=RECORDING_TYPES[recording.format],
     )

@@ -1,1 +1,1 @@
-"""Rerankers: of Jina and of everyone who has its shape, of Cohere, and of Bedrock."""
+"""Rerankers: in Jina's format by Jina and its imitators, by Cohere, and on Bedrock."""

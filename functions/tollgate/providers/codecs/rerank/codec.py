@@ -1,7 +1,7 @@
-"""Encodes a query with its documents, and checks the ranking that comes back.
+"""Encodes a query with its documents, and checks the ranking in the answer.
 
-Jina's shape, which vLLM and others have (https://jina.ai/reranker), Voyage's with `data` and
-`top_k`, Cohere's v2 (https://docs.cohere.com/reference/rerank) and its body behind Bedrock's
+Jina's format, which vLLM and others share (https://jina.ai/reranker), Voyage's with `data` and
+`top_k`, Cohere's v2 (https://docs.cohere.com/reference/rerank), and its body on Bedrock's
 InvokeModel (Bedrock user guide), all seen 2026-11-22.
 """
 
@@ -50,19 +50,19 @@ class _Body(Struct, frozen=True):
 
 
 def whole_work(work: RerankRequest, target: Target) -> Sequence[RerankRequest]:
-    """Return the work as one batch: scores of several are not comparable."""
+    """Return the work as one batch, because scores of different batches are not comparable."""
     return (work,)
 
 
 def encode_jina(work: RerankRequest, target: Target) -> WireRequest:
-    """Encode a request in Jina's shape, with the field that Voyage has for the limit."""
+    """Encode a request in Jina's format, with the limit field of the dialect."""
     dialect = target.dialect.rerank
     body = _fields(work, limit_field=dialect.limit_field) | {"model": target.upstream_model}
     return _wire(dialect.path or "/rerank", body)
 
 
 def encode_cohere(work: RerankRequest, target: Target) -> WireRequest:
-    """Encode a request of Cohere's v2."""
+    """Encode a request in Cohere's v2 format."""
     body = _fields(work) | {"model": target.upstream_model}
     return _wire(target.dialect.rerank.path or "/v2/rerank", body)
 
@@ -74,18 +74,20 @@ def encode_bedrock(work: RerankRequest, target: Target) -> WireRequest:
 
 
 def decode_ranking(frame: Frame, work: RerankRequest, target: Target) -> WorkResult:
-    """Decode an answer; UpstreamError for a document that is not there, or is ranked twice."""
+    """Decode an answer; raise UpstreamError for an unknown document or one ranked twice."""
     body = parse_body(frame.data, _Body, target)
-    ranked = sorted(body.results or body.data or (), key=lambda each: -each.relevance_score)
-    places = {each.index for each in ranked}
+    ranked = sorted(body.results or body.data or (), key=lambda entry: -entry.relevance_score)
+    places = {entry.index for entry in ranked}
     due = min(work.results_max or len(work.documents), len(work.documents))
     if len(ranked) != due or len(places) != due or not places <= set(range(len(work.documents))):
-        raise malformed_error(target.provider, f"a ranking that is not of {due} documents")
+        raise malformed_error(
+            target.provider, f"a ranking that does not have {due} different documents"
+        )
     usage, raw = _usage(body, by_tokens=target.dialect.rerank.by_tokens)
     return WorkResult(
         pieces=tuple(
-            to_json({"index": each.index, "relevance_score": each.relevance_score})
-            for each in ranked
+            to_json({"index": entry.index, "relevance_score": entry.relevance_score})
+            for entry in ranked
         ),
         usage=usage,
         raw_usage=raw,
@@ -103,9 +105,10 @@ def _wire(path: str, body: dict[str, JsonValue]) -> WireRequest:
 
 
 def _usage(body: _Body, *, by_tokens: bool) -> tuple[Usage, JsonValue]:
-    """Return the units and the tokens; who reports units alone charges for no tokens.
+    """Return the usage and its raw report.
 
-    Unless tokens are charged for: then units count nothing, and missing tokens are not known.
+    If the provider reports search units, missing tokens count as 0. With `by_tokens`, search units
+    are ignored, and missing tokens are unknown.
     """
     billed = body.meta.billed_units if body.meta else None
     units = read_count(billed.search_units) if billed else None

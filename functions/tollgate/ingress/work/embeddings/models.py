@@ -1,26 +1,28 @@
-"""The request for embeddings as clients send it.
+"""The request for embeddings and its reply, as clients see them.
 
 https://platform.openai.com/docs/api-reference/embeddings/create (2026-08-21); `input_type` as
 Cohere, Voyage and OpenRouter have it (2026-11-22).
+https://platform.openai.com/docs/api-reference/embeddings/object (2026-08-21)
 """
 
 from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tollgate.ingress.shared.wire.reply_models import Answer, TollgateMetadata
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import shape
 
 INPUTS_MAX: Final = 2_048
-# Of one input: larger than the context of any model.
 TOKEN_IDS_MAX: Final = 131_072
-# Larger than any vocabulary.
+"""The most token ids of one input: more than the context of any model."""
 TOKEN_ID_MAX: Final = 1_048_575
+"""The largest token id: above the ids of any vocabulary."""
 DIMENSIONS_MAX: Final = 65_536
 
 
 def _shape(value: object) -> str | None:
-    """Return the tag of an input; an array is of what its first entry is."""
+    """Return the tag of an input; the first entry of an array decides the tag."""
     first = value[0] if isinstance(value, list) and value else None
     if type(first) is int:
         return "<ids>"
@@ -72,3 +74,30 @@ class EmbeddingsRequest(EndUser, RoutingFields):
         default=None,
         description="Use of the vectors, for models that tell a query from a document.",
     )
+
+
+class EmbeddingObject(Answer):
+    """The vector of one input."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str = Field(
+        description="Numbers, or with `encoding_format: base64` little-endian 32-bit floats."
+    )
+
+
+class EmbeddingUsage(Answer):
+    """The tokens of all inputs."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class EmbeddingsReply(Answer):
+    """The vectors, in the order of the inputs."""
+
+    object: Literal["list"]
+    data: list[EmbeddingObject]
+    model: str
+    usage: EmbeddingUsage
+    tollgate_metadata: TollgateMetadata | None = None

@@ -1,7 +1,9 @@
-"""The requests for pictures as clients send them.
+"""The requests for pictures and their replies, as clients see them.
 
 https://developers.openai.com/api/reference/resources/images/methods/generate and `/edit`, as
 openai-python 3.52.0 has them (2026-11-22).
+https://developers.openai.com/api/reference/resources/images, as openai-python 3.52.0 has it
+(2026-11-22).
 """
 
 import re
@@ -18,13 +20,14 @@ from tollgate.core.work.images import (
     PictureFormat,
     Style,
 )
+from tollgate.ingress.shared.wire.reply_models import Accounts, Answer, ErrorObject
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import Wire
 
 PROMPT_LENGTH_MAX: Final = 32_000
 IMAGES_MAX: Final = 10
-# OpenAI's limit of the pictures of one edit.
 PICTURES_MAX: Final = 16
+"""OpenAI's limit on the pictures of one edit."""
 PARTIAL_IMAGES_MAX: Final = 3
 
 _SIZE: Final = re.compile(r"auto|[1-9][0-9]{1,4}x[1-9][0-9]{1,4}")
@@ -37,7 +40,7 @@ def _check_size(size: str) -> str:
 
 
 _Size = Annotated[str, AfterValidator(_check_size)]
-# `standard` and `hd` are those of older models, and of some of OpenAI's imitators.
+# Older models and some servers that imitate OpenAI know `standard` and `hd`.
 Quality = Literal["auto", "low", "medium", "high", "xhigh", "max", "standard", "hd"]
 
 
@@ -72,7 +75,7 @@ class GenerationBody(ImageOptions):
 
 
 class PictureReference(Wire):
-    """A picture by its address, its content or the id of its file."""
+    """A picture by its URL, its content or the id of its file."""
 
     image_url: str | None = Field(default=None, description="An http(s) URL, or a data URL.")
     file_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
@@ -81,7 +84,7 @@ class PictureReference(Wire):
 
 
 class EditOptions(ImageOptions):
-    """The fields of POST /v1/images/edits that are no pictures; a form has those as files."""
+    """The fields of POST /v1/images/edits other than pictures, which are files in a form."""
 
     input_fidelity: Fidelity | None = None
 
@@ -104,3 +107,70 @@ class EditBody(EditOptions):
     mask: PictureReference | None = Field(
         default=None, description="Transparent where the first picture is to be changed."
     )
+
+
+class PictureTokens(Answer):
+    """Tokens, split into those of texts and those of pictures."""
+
+    text_tokens: int
+    image_tokens: int
+
+
+class ImageUsage(Answer):
+    """The tokens of all pictures; 0 where a provider charges by the picture."""
+
+    input_tokens: int
+    input_tokens_details: PictureTokens
+    output_tokens: int
+    output_tokens_details: PictureTokens
+    total_tokens: int
+    cost: float | None = Field(default=None, description="US dollars, exact to a billionth.")
+
+
+class ImageObject(Answer):
+    """One picture, as base64 or at a URL of the provider."""
+
+    b64_json: str | None = None
+    url: str | None = None
+    revised_prompt: str | None = None
+
+
+class ImagesReply(Accounts):
+    """The pictures, with the properties that all of them share."""
+
+    created: int
+    data: list[ImageObject]
+    background: Literal["transparent", "opaque"] | None = None
+    output_format: str | None = None
+    quality: str | None = None
+    size: str | None = Field(default=None, description="`WIDTHxHEIGHT` of the first.")
+    usage: ImageUsage
+
+
+class ImageEvent(ImageObject):
+    """A preview of a picture, or a picture; the last event has the price of all pictures."""
+
+    type: Literal[
+        "image_generation.partial_image",
+        "image_generation.completed",
+        "image_edit.partial_image",
+        "image_edit.completed",
+    ]
+    created_at: int
+    background: str
+    output_format: str
+    quality: str
+    size: str
+    partial_image_index: int | None = None
+    usage: ImageUsage | None = None
+    credits_used: float | None = None
+    model_used: str | None = None
+    provider_used: str | None = None
+
+
+class ImageFailure(Accounts):
+    """The event that ends a stream which failed."""
+
+    type: Literal["error"]
+    error: ErrorObject
+    usage: ImageUsage

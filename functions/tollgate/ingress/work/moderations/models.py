@@ -1,12 +1,14 @@
-"""The request to judge texts and pictures as clients send it.
+"""The request to judge texts and pictures, and its reply, as clients see them.
 
 https://platform.openai.com/docs/api-reference/moderations/create (2026-11-22)
+https://platform.openai.com/docs/api-reference/moderations/object (2026-08-21)
 """
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, Tag
+from pydantic import BaseModel, ConfigDict, Field, Tag
 
+from tollgate.ingress.shared.wire.reply_models import Answer, TollgateMetadata
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
 from tollgate.ingress.shared.wire.request_model import Wire, by_field, by_shape
 
@@ -58,3 +60,22 @@ class ModerationBody(EndUser, RoutingFields):
     input: Moderated = Field(
         description="A text, a list of texts, or a list of parts that are judged together."
     )
+
+
+class Judgement(BaseModel):
+    """The judgement of one input, in the categories that the model has."""
+
+    model_config = ConfigDict(extra="allow")
+
+    flagged: bool
+    categories: dict[str, bool]
+    category_scores: dict[str, float]
+
+
+class ModerationReply(Answer):
+    """The judgements, in the order of the inputs."""
+
+    id: str
+    model: str
+    results: list[Judgement]
+    tollgate_metadata: TollgateMetadata | None = None

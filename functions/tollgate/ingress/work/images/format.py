@@ -1,0 +1,345 @@
+"""OpenAI's generation and editing of pictures as client formats."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, ClassVar, Literal, TypeVar
+
+from msgspec.json import decode as decode_json
+from msgspec.structs import replace
+from pydantic_core import to_json
+from typing_extensions import override
+
+from tollgate.core.content import Image, InlineMedia, MediaUrl
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import Output, Partial, StreamEvent
+from tollgate.core.files.media_types import decode_base64, detect_media_type, is_form
+from tollgate.core.files.picture_files import find_picture_fault
+from tollgate.core.json_value import JsonValue
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.response import GenerationResponse
+from tollgate.core.usage import Usage
+from tollgate.core.work.images import MASK_TYPE, ImagePiece, ImageRequest
+from tollgate.ingress.base import NO_HEADERS, ErrorReply, ParsedWork, Routed, ServedBy
+from tollgate.ingress.errors import FieldNames, openai_error, openai_reply
+from tollgate.ingress.form_body import Form, parse_form
+from tollgate.ingress.shared.accounts import render_accounts
+from tollgate.ingress.shared.ignored_fields import printable_names
+from tollgate.ingress.shared.media import (
+    DATA_URL,
+    MEDIA_BYTES_MAX,
+    field_refusal,
+    parse_address,
+    parse_file_id,
+    parse_inline,
+)
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
+from tollgate.ingress.shared.whole_replies import WholeReplies
+from tollgate.ingress.validation import validate_body, validate_texts
+from tollgate.ingress.work.images.models import (
+    PICTURES_MAX,
+    EditBody,
+    EditOptions,
+    GenerationBody,
+    ImageOptions,
+    PictureReference,
+)
+
+_Body = TypeVar("_Body", bound=ImageOptions)
+
+
+def parse_generation(body: bytes) -> ParsedWork:
+    """Parse a request for pictures from a text; raise RequestError with the field at fault."""
+    fields = _checked(validate_body(GenerationBody, body))
+    return _parsed(
+        fields, ImageRequest(**_options(fields), moderation=fields.moderation, style=fields.style)
+    )
+
+
+def parse_edit(body: bytes, content_type: str) -> ParsedWork:
+    """Parse a request to edit pictures; raise RequestError with the field at fault."""
+    if is_form(content_type):
+        return _parse_form_edit(parse_form(body, content_type))
+    fields = _checked(validate_body(EditBody, body))
+    request = ImageRequest(
+        **_options(fields),
+        images=tuple(
+            _referenced(each, f"images[{index}]") for index, each in enumerate(fields.images)
+        ),
+        mask=None if fields.mask is None else _mask(fields.mask),
+        fidelity=fields.input_fidelity,
+    )
+    return _parsed(fields, request)
+
+
+def _parse_form_edit(form: Form) -> ParsedWork:
+    if any(name.partition("[")[0] == "image" for name in form.texts):
+        raise field_refusal("image", "must be a file")
+    lists, objects = frozenset({"models"}), frozenset({"metadata", "provider"})
+    fields = _checked(validate_texts(EditOptions, form.values(lists=lists, objects=objects)))
+    files = form.files.get("image", ())
+    if not files:
+        raise field_refusal("image", "is required")
+    if len(files) > PICTURES_MAX:
+        raise field_refusal("image", f"must have at most {PICTURES_MAX} files")
+    mask = form.file("mask")
+    request = ImageRequest(
+        **_options(fields),
+        images=tuple(_uploaded(content, "image") for content in files),
+        mask=None if mask is None else _check_mask(_uploaded(mask, "mask"), "mask"),
+        fidelity=fields.input_fidelity,
+    )
+    parsed = _parsed(fields, request)
+    unread = printable_names(form.unread_files("image", "mask"))
+    return replace(parsed, ignored=(*parsed.ignored, *unread), described=form.described())
+
+
+def _uploaded(content: bytes, path: str) -> Image:
+    if len(content) > MEDIA_BYTES_MAX:
+        raise field_refusal(path, f"must be at most {MEDIA_BYTES_MAX} bytes")
+    fault = find_picture_fault(content)
+    if fault is not None:
+        raise field_refusal(path, fault)
+    return Image(
+        source=InlineMedia(
+            media_type=detect_media_type(content) or "", base64=b64encode(content).decode()
+        )
+    )
+
+
+def _checked(fields: _Body) -> _Body:
+    if fields.partial_images and not fields.stream:
+        raise field_refusal("partial_images", "must be 0 unless stream is true")
+    if fields.background == "transparent" and fields.output_format == "jpeg":
+        raise field_refusal("background", "must not be transparent in a jpeg")
+    return fields
+
+
+def _options(fields: ImageOptions) -> dict[str, Any]:
+    """Return the options as fields of ImageRequest; `auto`, the model's own choice, is None."""
+    return {
+        "model": fields.model,
+        "prompt": fields.prompt,
+        "count": fields.n or 1,
+        "size": None if fields.size == "auto" else fields.size,
+        "quality": None if fields.quality == "auto" else fields.quality,
+        "background": fields.background,
+        "output_format": fields.output_format,
+        "output_compression": fields.output_compression,
+        "delivery": fields.response_format,
+        "partial_images": fields.partial_images or 0,
+        "stream": fields.stream or False,
+        "user": fields.user,
+        "metadata": fields.metadata or {},
+        "preferences": parse_preferences(fields),
+    }
+
+
+def _parsed(fields: ImageOptions, request: ImageRequest) -> ParsedWork:
+    return ParsedWork(
+        request=request, stream=request.stream, ignored=printable_names(unknown_fields(fields))
+    )
+
+
+def _referenced(picture: PictureReference, path: str) -> Image:
+    if picture.file_id is not None:
+        if picture.image_url is not None:
+            raise field_refusal(path, "must have exactly one of image_url and file_id")
+        return Image(source=parse_file_id(picture.file_id, path))
+    if picture.image_url is None:
+        raise field_refusal(f"{path}.image_url", "is required")
+    return Image(source=_source(picture.image_url, f"{path}.image_url"))
+
+
+def _mask(picture: PictureReference) -> Image:
+    return _check_mask(_referenced(picture, "mask"), "mask.image_url")
+
+
+def _check_mask(mask: Image, path: str) -> Image:
+    if isinstance(mask.source, InlineMedia) and mask.source.media_type != MASK_TYPE:
+        raise field_refusal(path, "must be a PNG picture")
+    return mask
+
+
+def _source(url: str, path: str) -> InlineMedia | MediaUrl:
+    if not DATA_URL.match(url):
+        return parse_address(url, path)
+    source = parse_inline(url, None, path)
+    check_picture(source, path)
+    return source
+
+
+def check_picture(source: InlineMedia, path: str) -> None:
+    """Raise RequestError unless the content is a picture of few enough pixels."""
+    fault = find_picture_fault(decode_base64(source.base64))
+    if fault is not None:
+        raise field_refusal(path, fault)
+
+
+_BACKGROUNDS = frozenset({"transparent", "opaque"})
+_QUALITIES = frozenset({"low", "medium", "high", "xhigh", "max"})
+
+
+class ImageRenderer:
+    """Renders one reply, streamed or whole."""
+
+    def __init__(
+        self,
+        call: ParsedWork,
+        served: ServedBy,
+        *,
+        events: Literal["image_generation", "image_edit"],
+        credits_per_usd: Decimal,
+    ) -> None:
+        if not isinstance(call.request, ImageRequest):
+            raise TypeError("no request for pictures")
+        self._request = call.request
+        self._tells_routing = call.tells_routing
+        self._served = served
+        self._events = events
+        self._credits_per_usd = credits_per_usd
+        self._pictures: list[ImagePiece] = []
+
+    def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
+        """Return the event of a preview; pictures wait for `close`, which knows the price."""
+        match event:
+            case Partial(piece=piece):
+                picture = decode_json(piece, type=ImagePiece)
+                return self._frame(
+                    "partial_image", picture, {"partial_image_index": picture.preview or 0}
+                )
+            case Output(pieces=pieces):
+                self._pictures += (decode_json(piece, type=ImagePiece) for piece in pieces)
+            case _:
+                pass
+        return b""
+
+    def close(self, record: GenerationRecord) -> bytes:
+        """Return an event for each picture; the last event has the usage and price of all."""
+        nothing: dict[str, JsonValue] = {"usage": _usage(Usage())}
+        *before, last = self._pictures
+        frames = [self._frame("completed", picture, nothing) for picture in before]
+        return b"".join([*frames, self._frame("completed", last, {}, self._accounts(record))])
+
+    def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
+        """Return the event that ends a stream which failed after its first bytes were sent."""
+        broken = to_json(openai_error(error, self._served.generation_id))
+        return b'event: error\ndata: {"type":"error","error":%b,%b}\n\n' % (
+            broken,
+            self._accounts(record),
+        )
+
+    def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
+        """Return the body of a reply that is not streamed."""
+        pictures = [decode_json(piece, type=ImagePiece) for piece in responses[0].output]
+        body: dict[str, JsonValue] = {
+            "created": self._served.created_s,
+            "data": [_shown(picture) for picture in pictures],
+            **self._stated(pictures[0]),
+        }
+        return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
+
+    def _stated(self, picture: ImagePiece) -> dict[str, JsonValue]:
+        """Return the properties that OpenAI states once for all pictures, if they are known."""
+        background = picture.background or self._request.background
+        quality = picture.quality or self._request.quality
+        stated = {
+            "background": background if background in _BACKGROUNDS else None,
+            "output_format": picture.output_format,
+            "quality": quality if quality in _QUALITIES else None,
+            "size": picture.size,
+        }
+        return {name: value for name, value in stated.items() if value is not None}
+
+    def _frame(
+        self, name: str, picture: ImagePiece, more: dict[str, JsonValue], accounts: bytes = b""
+    ) -> bytes:
+        kind = f"{self._events}.{name}"
+        event: dict[str, JsonValue] = {
+            "type": kind,
+            **_shown(picture),
+            "created_at": self._served.created_s,
+            "background": "auto",
+            "output_format": self._request.output_format or "png",
+            "quality": "auto",
+            "size": self._request.size or "auto",
+            **self._stated(picture),
+            **more,
+        }
+        written = to_json(event)
+        if accounts:
+            written = b"%b,%b}" % (written[:-1], accounts)
+        return b"event: %b\ndata: %b\n\n" % (kind.encode(), written)
+
+    def _accounts(self, record: GenerationRecord) -> bytes:
+        return render_accounts(
+            record,
+            self._served,
+            credits_per_usd=self._credits_per_usd,
+            tells_routing=self._tells_routing,
+            usage=_usage(record.usage),
+        )
+
+
+def _shown(picture: ImagePiece) -> dict[str, JsonValue]:
+    shown = {
+        "b64_json": picture.b64_json,
+        "url": picture.url,
+        "revised_prompt": picture.revised_prompt,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _usage(usage: Usage) -> dict[str, JsonValue]:
+    read, written = usage.input_tokens, usage.output_tokens or 0
+    seen, drawn = usage.image_input_tokens or 0, usage.image_output_tokens or 0
+    return {
+        "input_tokens": read,
+        "input_tokens_details": {"text_tokens": read - seen, "image_tokens": seen},
+        "output_tokens": written,
+        "output_tokens_details": {"text_tokens": written - drawn, "image_tokens": drawn},
+        "total_tokens": read + written,
+    }
+
+
+class ImageGenerations(WholeReplies):
+    """The format of POST /v1/images/generations; its replies have no ids."""
+
+    _names: ClassVar[FieldNames] = {"messages": "prompt"}
+
+    @override
+    def error(
+        self, error: GatewayError, request_id: str, routed: Routed | None = None
+    ) -> ErrorReply:
+        """Render an error in OpenAI's envelope, by the names of this format's fields."""
+        return openai_reply(error, request_id, routed, self._names)
+
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
+        """Parse a request; raise RequestError with the field at fault. No header is read."""
+        return parse_generation(body)
+
+    def renderer(
+        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
+    ) -> ImageRenderer:
+        """Return a new renderer for one reply."""
+        return ImageRenderer(
+            call, served, events="image_generation", credits_per_usd=credits_per_usd
+        )
+
+
+class ImageEdits(ImageGenerations):
+    """The format of POST /v1/images/edits."""
+
+    _names: ClassVar[FieldNames] = {"messages": "images"}
+
+    @override
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
+        """Parse JSON or a form; raise RequestError with the field at fault."""
+        return parse_edit(body, headers.get("content-type", ""))
+
+    @override
+    def renderer(
+        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
+    ) -> ImageRenderer:
+        """Return a new renderer for one reply."""
+        return ImageRenderer(call, served, events="image_edit", credits_per_usd=credits_per_usd)

@@ -1,0 +1,377 @@
+"""OpenAI's transcriptions and translations as client formats."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Final, TypeVar
+
+from msgspec import to_builtins
+from msgspec.json import decode as decode_json
+from msgspec.structs import replace
+from pydantic_core import to_json
+from typing_extensions import override
+
+from tollgate.core.content import FileReference
+from tollgate.core.errors import GatewayError
+from tollgate.core.events import Output, Partial, StreamEvent
+from tollgate.core.files.media_types import is_form
+from tollgate.core.ids import IdSource
+from tollgate.core.json_value import JsonValue
+from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.response import GenerationResponse
+from tollgate.core.usage import Usage
+from tollgate.core.work.recording import RECORDING_BYTES_MAX
+from tollgate.core.work.transcription import (
+    Segment,
+    TokenLogprob,
+    Transcript,
+    TranscriptDetail,
+    TranscriptionRequest,
+    TranscriptPreview,
+)
+from tollgate.ingress.base import NO_HEADERS, AwaitedMedia, ErrorReply, ParsedWork, Routed, ServedBy
+from tollgate.ingress.errors import openai_error, openai_reply, tollgate_metadata
+from tollgate.ingress.form_body import Form, parse_form
+from tollgate.ingress.shared.accounts import render_accounts
+from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.media import base64_of, decode_content, field_refusal, parse_address
+from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.shared.whole_replies import WholeReplies
+from tollgate.ingress.validation import validate_body, validate_texts
+from tollgate.ingress.work.transcription.models import TranscriptionBody, TranslationBody
+from tollgate.ingress.work.transcription.recordings import read_recording
+from tollgate.ingress.work.transcription.subtitles import write_srt, write_vtt
+
+_Fields = TranscriptionBody | TranslationBody
+_Body = TypeVar("_Body", TranscriptionBody, TranslationBody)
+_LISTS: Final = frozenset({"include", "models", "timestamp_granularities"})
+_OBJECTS: Final = frozenset({"chunking_strategy", "metadata", "provider"})
+_TEXT: Final = "text/plain; charset=utf-8"
+TEXT_TYPES: Final[Mapping[str, str]] = {
+    "text": _TEXT,
+    "srt": _TEXT,
+    "vtt": "text/vtt; charset=utf-8",
+}
+_BY_GRANULARITY: Final[Mapping[str, TranscriptDetail]] = {"segment": "segments", "word": "words"}
+# The response formats that list the segments of a transcript.
+_OF_SEGMENTS: Final = frozenset({"srt", "verbose_json", "vtt"})
+
+
+class ParsedTranscription(ParsedWork, frozen=True, kw_only=True):
+    """A parsed request, and the format of its reply."""
+
+    request: TranscriptionRequest
+    response_format: str = "json"
+
+
+def parse_transcription(body: bytes, headers: Mapping[str, str]) -> ParsedTranscription:
+    """Parse a request for a transcript; raise RequestError with the field at fault."""
+    fields, form = _read(TranscriptionBody, body, headers)
+    if fields.include and (fields.response_format or "json") != "json":
+        raise field_refusal("include", "has logprobs for the response_format json alone")
+    request = replace(
+        _request(fields),
+        language=fields.language,
+        details=_details(fields),
+        logprobs=bool(fields.include),
+        chunking=fields.chunking_strategy,
+    )
+    return _with_input(fields, form, request)
+
+
+def parse_translation(body: bytes, headers: Mapping[str, str]) -> ParsedTranscription:
+    """Parse a request for an English transcript; raise RequestError with the field at fault."""
+    fields, form = _read(TranslationBody, body, headers)
+    details = _details_of_format(fields.response_format)
+    return _with_input(fields, form, replace(_request(fields), translates=True, details=details))
+
+
+def _read(model: type[_Body], body: bytes, headers: Mapping[str, str]) -> tuple[_Body, Form | None]:
+    content_type = headers.get("content-type", "")
+    if not is_form(content_type):
+        return validate_body(model, body), None
+    form = parse_form(body, content_type)
+    return validate_texts(model, form.values(lists=_LISTS, objects=_OBJECTS)), form
+
+
+def _request(fields: _Fields) -> TranscriptionRequest:
+    return TranscriptionRequest(
+        model=fields.model,
+        recording=None,
+        prompt=fields.prompt,
+        temperature=fields.temperature,
+        stream=bool(fields.stream),
+        user=fields.user,
+        metadata=fields.metadata or {},
+        preferences=parse_preferences(fields),
+    )
+
+
+def _details(fields: TranscriptionBody) -> frozenset[TranscriptDetail]:
+    """Return the details that the reply needs besides the text, such as segments or words."""
+    granularities = frozenset(fields.timestamp_granularities or ())
+    if fields.response_format != "verbose_json":
+        if "word" in granularities:
+            raise field_refusal(
+                "timestamp_granularities", "has words for the response_format verbose_json alone"
+            )
+        return _details_of_format(fields.response_format)
+    return frozenset(_BY_GRANULARITY[each] for each in granularities or {"segment"})
+
+
+def _details_of_format(response_format: str | None) -> frozenset[TranscriptDetail]:
+    if response_format == "diarized_json":
+        return frozenset({"speakers"})
+    return frozenset({"segments"}) if response_format in _OF_SEGMENTS else frozenset()
+
+
+def _with_input(
+    fields: _Fields, form: Form | None, request: TranscriptionRequest
+) -> ParsedTranscription:
+    """Return the parsed request with its recording, or with the file or URL to fetch it from."""
+    response_format = fields.response_format or "json"
+    if request.stream and response_format in _OF_SEGMENTS:
+        raise field_refusal("stream", f"cannot be true with the response_format {response_format}")
+    parsed = ParsedTranscription(
+        request=request,
+        stream=request.stream,
+        media_type="" if request.stream else TEXT_TYPES.get(response_format, ""),
+        ignored=printable_names((*_unknown(fields), *(form.unread_files("file") if form else ()))),
+        response_format=response_format,
+        described=b"" if form is None else form.described(),
+    )
+    content = form.file("file") if form else _decoded(fields.file)
+    if fields.url is None and fields.file_id is None:
+        if content is None:
+            raise field_refusal("file", "is required")
+        return replace(parsed, request=_with_recording(request, "file", content))
+    field = "file_id" if fields.url is None else "url"
+    if content is not None or (fields.url is not None and fields.file_id is not None):
+        raise field_refusal(field, "cannot be combined with file, url or file_id")
+    awaited = AwaitedMedia(
+        source=FileReference(id=fields.file_id or "", field=field)
+        if fields.url is None
+        else parse_address(fields.url, field),
+        field=field,
+        bytes_max=RECORDING_BYTES_MAX,
+        complete=partial(_with_recording, request, field),
+    )
+    return replace(parsed, awaits=awaited)
+
+
+def _with_recording(
+    request: TranscriptionRequest, field: str, content: bytes
+) -> TranscriptionRequest:
+    return replace(request, recording=read_recording(content, field))
+
+
+def _decoded(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    return decode_content(base64_of(text), "file", RECORDING_BYTES_MAX)
+
+
+def _unknown(fields: _Fields) -> Iterator[str]:
+    yield from extra_fields(fields)
+    yield from unknown_preferences(fields)
+
+
+class TranscriptRenderer:
+    """Renders a transcript in the requested format, whole or in OpenAI's events."""
+
+    def __init__(
+        self, call: ParsedTranscription, served: ServedBy, *, credits_per_usd: Decimal
+    ) -> None:
+        self._call = call
+        self._served = served
+        self._credits_per_usd = credits_per_usd
+        self._is_previewed = False
+        self._transcript = Transcript(text="")
+
+    def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
+        """Return the events of a preview, or those of the transcript if it had no previews."""
+        match event:
+            case Partial(piece=piece):
+                self._is_previewed = True
+                return _events(decode_json(piece, type=TranscriptPreview))
+            case Output(pieces=(piece, *_)):
+                self._transcript = decode_json(piece, type=Transcript)
+                if self._is_previewed:
+                    return b""
+                return b"".join(map(_events, self._previews()))
+            case _:
+                return b""
+
+    def close(self, record: GenerationRecord) -> bytes:
+        """Return the event with the whole text, usage and price."""
+        done: dict[str, JsonValue] = {
+            "type": "transcript.text.done",
+            "text": self._transcript.text,
+            **_logprobs(self._transcript.logprobs),
+        }
+        return b"data: %b,%b}\n\n" % (to_json(done)[:-1], self._accounts(record))
+
+    def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
+        """Return the last event of a transcript that broke off."""
+        broken = to_json(openai_error(error, self._served.generation_id))
+        return b'data: {"type":"error","error":%b,%b}\n\n' % (broken, self._accounts(record))
+
+    def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
+        """Return the body in the requested format."""
+        transcript = decode_json(responses[0].output[0], type=Transcript)
+        match self._call.response_format:
+            case "text":
+                return f"{transcript.text.strip()}\n".encode()
+            case "srt":
+                return write_srt(transcript.segments or ()).encode()
+            case "vtt":
+                return write_vtt(transcript.segments or ()).encode()
+            case "verbose_json":
+                body = self._verbose(transcript, record)
+            case "diarized_json":
+                body = self._diarized(transcript, record)
+            case _:
+                body = {"text": transcript.text, **_logprobs(transcript.logprobs)}
+        body["usage"] = _usage(record.usage)
+        if self._call.tells_routing:
+            body["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
+        return to_json(body)
+
+    def _previews(self) -> Iterator[TranscriptPreview]:
+        yield TranscriptPreview(delta=self._transcript.text, logprobs=self._transcript.logprobs)
+        if "speakers" in self._call.request.details:
+            for segment in self._transcript.segments or ():
+                yield TranscriptPreview(segment=segment)
+
+    def _verbose(self, transcript: Transcript, record: GenerationRecord) -> dict[str, JsonValue]:
+        request = self._call.request
+        body: dict[str, JsonValue] = {
+            "task": "translate" if request.translates else "transcribe",
+            "language": transcript.language or request.language or "",
+            "duration": _duration_s(transcript, record),
+            "text": transcript.text,
+        }
+        if "segments" in request.details:
+            segments = enumerate(transcript.segments or ())
+            body["segments"] = [{"id": place, **_fields(each)} for place, each in segments]
+        if "words" in request.details:
+            body["words"] = to_builtins(transcript.words or ())
+        return body
+
+    def _diarized(self, transcript: Transcript, record: GenerationRecord) -> dict[str, JsonValue]:
+        segments = enumerate(transcript.segments or ())
+        return {
+            "task": "transcribe",
+            "duration": _duration_s(transcript, record),
+            "text": transcript.text,
+            "segments": [_stretch(each, place) for place, each in segments],
+        }
+
+    def _accounts(self, record: GenerationRecord) -> bytes:
+        return render_accounts(
+            record,
+            self._served,
+            credits_per_usd=self._credits_per_usd,
+            tells_routing=self._call.tells_routing,
+            usage=_usage(record.usage),
+        )
+
+
+def _events(preview: TranscriptPreview) -> bytes:
+    shown: list[dict[str, JsonValue]] = []
+    if preview.delta:
+        delta: dict[str, JsonValue] = {"type": "transcript.text.delta", "delta": preview.delta}
+        shown.append(delta | _logprobs(preview.logprobs))
+    if preview.segment is not None:
+        shown.append(_stretch(preview.segment, 0))
+    return b"".join(b"data: %b\n\n" % to_json(event) for event in shown)
+
+
+def _fields(segment: Segment) -> dict[str, JsonValue]:
+    return dict(to_builtins(segment))
+
+
+def _stretch(segment: Segment, place: int) -> dict[str, JsonValue]:
+    """Return a segment with its speaker, in OpenAI's form."""
+    return {
+        "type": "transcript.text.segment",
+        "id": f"seg_{place}" if segment.id is None else str(segment.id),
+        "start": segment.start,
+        "end": segment.end,
+        "text": segment.text,
+        "speaker": segment.speaker or "",
+    }
+
+
+def _duration_s(transcript: Transcript, record: GenerationRecord) -> float:
+    if transcript.duration_s is not None:
+        return transcript.duration_s
+    trace = record.trace.units
+    return float(record.usage.audio_seconds or (trace.audio_seconds if trace else 0))
+
+
+def _logprobs(logprobs: Sequence[TokenLogprob] | None) -> dict[str, JsonValue]:
+    return {} if logprobs is None else {"logprobs": to_builtins(logprobs)}
+
+
+def _usage(usage: Usage) -> dict[str, JsonValue]:
+    """Return the usage in the charged unit: seconds of sound, else tokens."""
+    if usage.audio_seconds is not None:
+        return {"type": "duration", "seconds": usage.audio_seconds}
+    audio = usage.audio_input_tokens or 0
+    return {
+        "type": "tokens",
+        "input_tokens": usage.input_tokens,
+        "input_token_details": {
+            "audio_tokens": audio,
+            "text_tokens": usage.input_tokens - audio,
+        },
+        "output_tokens": usage.output_tokens or 0,
+        "total_tokens": usage.total_tokens,
+    }
+
+
+_BODY_HINT: Final = "Send a file_id (POST /v1/files/presigned) or url in place of file."
+_RECORDING_HINT: Final = "Cut it into pieces, or compress it."
+_Parse = Callable[[bytes, Mapping[str, str]], ParsedTranscription]
+
+
+class _Transcripts(WholeReplies):
+    """The base of both formats, which differ in the function that parses requests."""
+
+    def __init__(self, parse: _Parse) -> None:
+        self._parse = parse
+
+    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedTranscription:
+        """Parse a form or a JSON body; raise RequestError with the field at fault."""
+        return self._parse(body, headers)
+
+    def renderer(
+        self, call: ParsedTranscription, served: ServedBy, *, credits_per_usd: Decimal
+    ) -> TranscriptRenderer:
+        """Return a new renderer for one reply."""
+        return TranscriptRenderer(call, served, credits_per_usd=credits_per_usd)
+
+    @override
+    def error(
+        self, error: GatewayError, request_id: str, routed: Routed | None = None
+    ) -> ErrorReply:
+        """Render an error in OpenAI's envelope; an error of size hints at how to send the file."""
+        hint = _BODY_HINT if error.param is None else _RECORDING_HINT
+        return openai_reply(error, request_id, routed, upload_hint=hint)
+
+
+class Transcriptions(_Transcripts):
+    """The format of POST /v1/audio/transcriptions."""
+
+    def __init__(self, ids: IdSource) -> None:
+        del ids
+        super().__init__(parse_transcription)
+
+
+class Translations(_Transcripts):
+    """The format of POST /v1/audio/translations."""
+
+    def __init__(self, ids: IdSource) -> None:
+        del ids
+        super().__init__(parse_translation)

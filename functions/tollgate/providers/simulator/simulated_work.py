@@ -1,0 +1,59 @@
+"""The table of the kinds of work that the simulator answers, by the path of a request.
+
+Vectors are made of the words of a text, documents are ranked by the words that they share with the
+query, pictures are stripes, speech is a tone, and a transcript is made of a recording's bytes.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from tollgate.providers.ports.base import WireRequest
+from tollgate.providers.simulator.simulated_pictures import answer_with_pictures
+from tollgate.providers.simulator.simulated_results import embed, moderate, rank_documents
+from tollgate.providers.simulator.simulated_sound import speak
+from tollgate.providers.simulator.simulated_transcripts import answer_with_transcript
+
+
+class SimulatedWork(Struct, frozen=True, kw_only=True):
+    """The simulator's answer to one kind of work."""
+
+    models: frozenset[str]
+    """The upstream models that serve the kind."""
+    answer: Callable[[WireRequest, bytes], Iterator[bytes]]
+    """Return the pieces of the answer to a request and its body as JSON.
+
+    Raises ValidationError for a body that the simulator cannot read, and UpstreamRefused.
+    """
+    streams: bool = True
+    """True if an answer may have several pieces, so that `:drop-after-N` is a fault of a model."""
+
+
+def _in_one_piece(
+    answer: Callable[[bytes], bytes],
+) -> Callable[[WireRequest, bytes], Iterator[bytes]]:
+    return lambda request, body: iter((answer(body),))
+
+
+_TRANSCRIPTS: Final = SimulatedWork(models=frozenset({"transcribe"}), answer=answer_with_transcript)
+
+SIMULATED_WORK: Final[Mapping[str, SimulatedWork]] = {
+    "/embeddings": SimulatedWork(
+        models=frozenset({"embed"}), answer=_in_one_piece(embed), streams=False
+    ),
+    "/rerank": SimulatedWork(
+        models=frozenset({"rerank"}), answer=_in_one_piece(rank_documents), streams=False
+    ),
+    "/moderations": SimulatedWork(
+        models=frozenset({"moderate"}), answer=_in_one_piece(moderate), streams=False
+    ),
+    "/images/generations": SimulatedWork(
+        models=frozenset({"image", "image-tokens"}), answer=answer_with_pictures
+    ),
+    "/audio/speech": SimulatedWork(
+        models=frozenset({"speech"}), answer=lambda request, body: speak(body)
+    ),
+    "/audio/transcriptions": _TRANSCRIPTS,
+    "/audio/translations": _TRANSCRIPTS,
+}
