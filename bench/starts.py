@@ -27,7 +27,7 @@ from bench.load import Question, ask
 from bench.upstream import SHORT_CHUNKS
 from tollgate.settings import Settings
 
-_IMPORT_FLOOR = "import starlette.applications, pydantic, pydantic_settings, aiohttp"
+_IMPORT_FLOOR = "import starlette.applications, pydantic, aiohttp"
 _REQUESTS = 1000
 _STAGING = Path(__file__).with_name("stage.py")
 
