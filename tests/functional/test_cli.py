@@ -226,7 +226,7 @@ def test_a_narrow_terminal_shows_fewer_columns_and_every_one_whole(server: Local
     [
         (("keys", "ls"), {"TOLLGATE_KEY": ""}, 1, "No key is set.\nSet TOLLGATE_KEY"),
         (("keys", "ls"), {"TOLLGATE_URL": "http://127.0.0.1:9"}, 1, "start one: `tollgate dev`"),
-        (("keys", "ls"), {"TOLLGATE_URL": "file:///etc/passwd"}, 1, "no http or https URL"),
+        (("keys", "ls"), {"TOLLGATE_URL": "file:///etc/passwd"}, 1, "is not an http or https URL"),
         (("keys", "show", "nobody"), {}, 1, "`tollgate keys ls` shows them all."),
         (("generations", "show", "gen-x"), {}, 1, "`tollgate generations ls` list"),
         (("spend", "--month", "11/2026"), {}, 2, "write '11/2026' as 2026-11"),

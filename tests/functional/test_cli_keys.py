@@ -160,7 +160,7 @@ def test_c60_a_key_is_rotated_changed_and_deleted(server: LocalServer) -> None:
 
     printed(server, "keys", "disable", "turned")
     assert "\ton\t" in printed(server, "keys", "enable", "turned")
-    assert "is gone" in printed(server, "keys", "delete", "turned")
+    assert "is deleted" in printed(server, "keys", "delete", "turned")
     assert "turned" not in printed(server, "keys", "ls")
 
 

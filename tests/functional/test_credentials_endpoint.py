@@ -54,7 +54,7 @@ class Replying(LocalServer):
 )
 async def test_a_reply_of_another_form_is_not_quoted(body: str) -> None:
     async with Replying(body) as server:
-        with pytest.raises(CredentialsUnavailable, match="another form") as refused:
+        with pytest.raises(CredentialsUnavailable, match="malformed reply") as refused:
             await CredentialsEndpoint(server.url).fetch()
     assert "hush" not in str(refused.value)
     assert refused.value.__context__ is None or refused.value.__suppress_context__

@@ -107,4 +107,4 @@ def test_without_credentials_it_says_what_sets_them(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     result = CliRunner().invoke(main, ["first-key", "--region", "us-east-1"])
     assert result.exit_code == 1
-    assert "no AWS credentials here: `aws configure`" in result.output
+    assert "no AWS credentials here: set them with `aws configure`" in result.output
