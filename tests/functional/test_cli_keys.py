@@ -145,7 +145,8 @@ def test_c60_a_key_is_rotated_changed_and_deleted(server: LocalServer) -> None:
     assert rotated.returncode == 0
     assert new != old
     assert "works for another 1h" in rotated.stderr
-    [shown] = json.loads(printed(server, "keys", "ls", "--json"))[-1:]
+    listed = json.loads(printed(server, "keys", "ls", "--json"))
+    [shown] = [row for row in listed if row["name"] == "turning"]
     assert (shown["requests_per_minute"], shown["old_secret"]["label"]) == (7, f"…{old[-4:]}")
 
     changes = ("--limit", "day=2.5", "--label", "team=search", "--content-days", "7")
