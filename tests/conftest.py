@@ -11,8 +11,19 @@ from tests.examples import EXAMPLES
 for _name, _examples in EXAMPLES.items():
     settings.register_profile(_name, deadline=None, max_examples=_examples)
 settings.load_profile("pull_request")
-# Built artefacts; a browser with its server.
-TOGETHER = ("tests/artefact/", "tests/browser/")
+# Built artefacts; a browser with its server; commands with theirs.
+TOGETHER = ("tests/artefact/", "tests/browser/", "tests/functional/test_cli")
+
+# Characters or bytes of a value that are shown in the id of a test.
+_SHOWN_MAX = 100
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long value by its argument.
+
+    Whole values made 289 MB of ids, which each process of a run keeps, compares and sends.
+    """
+    return argname if isinstance(val, bytes | str) and len(val) > _SHOWN_MAX else None
 
 
 @pytest.hookimpl(trylast=True)

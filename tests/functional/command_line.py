@@ -17,6 +17,12 @@ from tollgate.cli.main import main
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """Start a gateway for one module, which reads all that a gateway keeps."""
+    yield from start(tmp_path_factory)
+
+
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """Yield a gateway that has answered twice."""
     with local_server(tmp_path_factory.mktemp("dev")) as started:
         with openai.OpenAI(base_url=started.base_url, api_key=started.key, max_retries=0) as client:
             for content in ("one", "two"):

@@ -1,12 +1,14 @@
 """One deployment for all tests that do it no harm, a workspace of its own for each of them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
 from openai import AsyncOpenAI
 
 from tests.deployment import Deployment, Workspace, deployed
+from tests.functional.command_line import start
+from tests.local_server import LocalServer
 from tests.ministack import ministack_url
 from tests.upstream import FakeUpstream
 from tollgate.providers.transports.http_pool import HttpPool
@@ -54,3 +56,9 @@ async def pool() -> AsyncIterator[HttpPool]:
     pool = HttpPool()
     yield pool
     await pool.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """Start one gateway for the modules of the command line that share it."""
+    yield from start(tmp_path_factory)

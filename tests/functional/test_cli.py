@@ -14,10 +14,8 @@ from pathlib import Path
 import openai
 import pytest
 
-from tests.functional.command_line import on_screen, printed, run, server
+from tests.functional.command_line import on_screen, printed, run
 from tests.local_server import LocalServer
-
-__all__ = ["server"]
 
 COLUMNS = "id\tcreated_at\tstatus\tusd\tmodel\tkey\ttokens\tms\tprovider"
 

@@ -12,10 +12,8 @@ from decimal import Decimal
 import openai
 import pytest
 
-from tests.functional.command_line import on_screen, printed, run, server
+from tests.functional.command_line import on_screen, printed, run
 from tests.local_server import LocalServer
-
-__all__ = ["server"]
 
 
 def test_c60_a_name_belongs_to_one_key_and_finds_its_spending(server: LocalServer) -> None:
@@ -61,8 +59,8 @@ def test_c61_c91_a_read_key_lists_and_changes_nothing(server: LocalServer) -> No
 
 
 def test_c91_the_operator_lists_and_stops_keys_of_another_workspace(server: LocalServer) -> None:
-    printed(server, "workspaces", "create", "search")
-    there = ("--workspace", "search")
+    printed(server, "workspaces", "create", "tenant")
+    there = ("--workspace", "tenant")
     secret = printed(server, "keys", "create", "leaked", *there, "--role", "management").strip()
     tenant = replace(server, management_key=secret)
     printed(tenant, "keys", "ls")
@@ -147,7 +145,8 @@ def test_c60_a_key_is_rotated_changed_and_deleted(server: LocalServer) -> None:
     assert rotated.returncode == 0
     assert new != old
     assert "works for another 1h" in rotated.stderr
-    [shown] = json.loads(printed(server, "keys", "ls", "--json"))[-1:]
+    listed = json.loads(printed(server, "keys", "ls", "--json"))
+    [shown] = [row for row in listed if row["name"] == "turning"]
     assert (shown["requests_per_minute"], shown["old_secret"]["label"]) == (7, f"…{old[-4:]}")
 
     changes = ("--limit", "day=2.5", "--label", "team=search", "--content-days", "7")

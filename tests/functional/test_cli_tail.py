@@ -16,10 +16,8 @@ from contextlib import contextmanager
 import openai
 import pytest
 
-from tests.functional.command_line import run, server
+from tests.functional.command_line import run
 from tests.local_server import ROOT, TOLLGATE, LocalServer, environment
-
-__all__ = ["server"]
 
 HEAD = ["id", "created_at", "status", "usd", "model", "key", "tokens", "ms", "provider"]
 

@@ -2,10 +2,8 @@
 
 import json
 
-from tests.functional.command_line import on_screen, printed, run, server
+from tests.functional.command_line import on_screen, printed, run
 from tests.local_server import LocalServer
-
-__all__ = ["server"]
 
 
 def test_a_team_makes_tries_changes_and_deletes_a_webhook(server: LocalServer) -> None:

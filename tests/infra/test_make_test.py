@@ -6,6 +6,7 @@ Keeps no contract statement.
 import re
 import shlex
 import subprocess
+import sys
 from functools import cache
 from itertools import pairwise
 
@@ -61,6 +62,22 @@ def test_what_one_target_leaves_out_the_other_runs() -> None:
     assert all("-m" not in run for run in runs_of("test"))
     for run in runs_of("test-nightly"):
         assert run[run.index("-m") + 1].split(" or ")[0] == "nightly"
+
+
+def test_a_file_stays_in_one_process() -> None:
+    """What a file starts is started once: pytest-dev/pytest-xdist#1386 spread it without a word."""
+    flags = ("-p", "xdist.plugin", "--numprocesses", "2", "--dist", "loadgroup", "-v")
+    assert set(flags[:2] + flags[4:6]) <= {*runs_of("test")[0]}
+    shown = subprocess.run(
+        [sys.executable, "-m", "pytest", *flags, "tests/unit/test_settings.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    workers = re.findall(r"^\[(gw\d)\].* PASSED ", shown, re.M)
+    assert len(workers) > 5
+    assert len({*workers}) == 1
 
 
 def test_a_workflow_runs_each_target() -> None:

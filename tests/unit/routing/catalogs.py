@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from tollgate.core.content import Text
@@ -87,6 +88,15 @@ def routing(**sections: object) -> Routing:
 
 def catalog(**sections: object) -> Catalog:
     """The same as functions see it."""
+    return _read(**sections) if sections else _whole()
+
+
+@cache
+def _whole() -> Catalog:
+    return _read()
+
+
+def _read(**sections: object) -> Catalog:
     return Catalog.from_json(canonical_json(routing(**sections)))
 
 

@@ -4,7 +4,7 @@ Keeps C2, C41, C60, C64, C66, C67.
 """
 
 import json
-from copy import deepcopy
+import pickle
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +82,7 @@ class Tenants:
 
     async def state(self) -> object:
         """Everything that is stored, apart from when each key was used last."""
-        books = deepcopy(self.home.stores.books)
+        books = pickle.loads(pickle.dumps(self.home.stores.books))
         for key in books.keys.values():
             key.used_s.clear()
         workspaces = await self.call.services.workspaces.list()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, json
-from msgspec.structs import fields
 
 from tollgate.aws.attributes import AttributeValue, Item, number, string, texts
 from tollgate.core.ids import created_s
@@ -137,7 +136,7 @@ def read_pending(pointer: Item) -> KeySettings:
 
 def settings_of(key: KeySettings) -> KeySettings:
     """Return only the settings of a key summary or of a new key."""
-    return KeySettings(**{field.name: getattr(key, field.name) for field in fields(KeySettings)})
+    return KeySettings(**{name: getattr(key, name) for name in KeySettings.__struct_fields__})
 
 
 @reads_an_item
