@@ -178,7 +178,7 @@ def test_c54_a_canary_ends_whatever_has_become_of_it_and_of_the_file(
     publication = live(stack)
     assert publication is not None
     assert publication.candidate is None
-    assert f"No canary of {candidate[:7]} runs" in run(*end).output
+    assert f"SHA {candidate[:7]} has no running canary" in run(*end).output
 
 
 def test_c54_a_rollback_says_that_it_ends_the_canary_too(stack: Settings, file: Path) -> None:
@@ -255,7 +255,7 @@ def test_c54_a_sha_must_be_known_and_long_enough(stack: Settings, file: Path) ->
     elsewhere = run("canary", "0123456789", "--percent", "5", "--file", "nowhere.yaml").output
     assert "nowhere.yaml here is no file." in elsewhere
     assert run("rollback", "012345").exit_code == 2
-    assert "Nothing was live before" in run("rollback").output
+    assert "No catalog was live before" in run("rollback").output
 
 
 def test_c54_a_broken_file_is_refused_as_check_refuses_it(stack: Settings, file: Path) -> None:

@@ -25,7 +25,8 @@ from tollgate.stores.rules.key_settings import CONTENT_DAYS
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 
 PAGE: Final = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-GOOD: Final = "for good"
+# What expires never is kept until a hand deletes it, if anything does.
+GOOD: Final = ("for good", "until they are deleted")
 RESTORE: Final = (ROOT / "infra" / "restore.md").read_text(encoding="utf-8")
 STORED: Final = PAGE.partition("\n## What is stored")[2].partition("\n## ")[0]
 ROWS: Final = {

@@ -124,7 +124,7 @@ class DayExport:
             raise LedgerError(
                 ErrorCode.SERVICE_UNAVAILABLE,
                 f"{day.workspace_id} {day.day} had {day.requests} generations, of which {number}"
-                "  are left.",
+                " are left.",
             )
 
     async def _generations(self, day: ClosedDay) -> AsyncIterator[BaseModel]:
