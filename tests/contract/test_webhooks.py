@@ -31,9 +31,8 @@ from tollgate.stores.ports.administration import NewKey
 from tollgate.stores.records.audit_log import entry_puts
 from tollgate.stores.rules.reports import WebhookReport
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
-from tollgate.stores.webhooks.posting import post_event
+from tollgate.stores.webhooks.posting import EventSender, post_event
 from tollgate.stores.webhooks.rounds import WebhookRounds
-from tollgate.stores.webhooks.sender import EventSender
 
 __all__ = ["receiver", "tls"]
 OPERATORS = "platform"

@@ -6,8 +6,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from tollgate.sign_in.fetching import fetch_from_issuer
-from tollgate.sign_in.issuer import IssuerUnavailable
+from tollgate.sign_in.issuer import IssuerUnavailable, fetch_from_issuer
 
 
 @pytest_asyncio.fixture

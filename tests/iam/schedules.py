@@ -16,8 +16,8 @@ from tollgate.http1.egress import Egress
 from tollgate.stores.rules.sweep import HOLD_LIFETIME_S
 from tollgate.stores.rules.webhook_events import TRIED_FOR_S
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
+from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
-from tollgate.stores.webhooks.sender import EventSender
 from tollgate.wiring.stores import Stores
 
 # More holds than one shard should have, so that maintenance adds shards.

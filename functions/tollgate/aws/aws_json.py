@@ -98,7 +98,6 @@ class AwsJson:
     async def call(
         self, operation: str, payload: Mapping[str, object], *, attempts_max: int = ATTEMPTS_MAX
     ) -> AwsReply:
-        """Return the reply to one operation; raise StoreError if it fails."""
         body = to_json(payload)
         maybe_applied = False
         for attempt in range(1, attempts_max + 1):

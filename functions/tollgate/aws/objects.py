@@ -79,7 +79,6 @@ class S3Objects:
         self._pool = Pool(_CONNECTIONS_MAX)
 
     async def get(self, key: str, *, timeout_s: float = _TIMEOUT_S) -> bytes | None:
-        """Return the object's bytes, None if there is no such object."""
         reply = await self._send("GET", key, timeout_s=timeout_s)
         if reply.status == 404:
             return None
@@ -88,7 +87,6 @@ class S3Objects:
         return reply.body
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and first bytes of an object that is not empty; None if there is none."""
         reply = await self._send("GET", key, headers={"range": f"bytes=0-{bytes_max - 1}"})
         if reply.status == 404:
             return None
@@ -97,7 +95,6 @@ class S3Objects:
         return ObjectHead(size_bytes=int(reply.range.rpartition("/")[2]), head=reply.body)
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move an object, replacing any at `to`; a missing object is ignored, as in a retry."""
         copying = {
             "content-type": media_type,
             "x-amz-copy-source": f"/{self._bucket}/{_check_key(key)}",
@@ -112,7 +109,6 @@ class S3Objects:
         await self.delete(key)
 
     async def put(self, key: str, body: bytes) -> None:
-        """Store the object, replacing any with the same key."""
         reply = await self._send(
             "PUT", key, body, headers={"content-type": "application/octet-stream"}
         )
@@ -120,13 +116,11 @@ class S3Objects:
             raise StoreRejected(f"HTTP {reply.status}", "PUT of an object")
 
     async def delete(self, key: str) -> None:
-        """Delete the object; a missing object is ignored."""
         reply = await self._send("DELETE", key)
         if reply.status not in (200, 204, 404):
             raise StoreRejected(f"HTTP {reply.status}", "DELETE of an object")
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._pool.close()
 
     async def _send(
@@ -181,24 +175,19 @@ class FolderObjects:
         self._folder = folder
 
     async def get(self, key: str, *, timeout_s: float = _TIMEOUT_S) -> bytes | None:
-        """Return the object's bytes, None if there is no such object."""
         return await asyncio.to_thread(self._read, self._folder / _check_key(key))
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and first bytes of an object that is not empty; None if there is none."""
         return await asyncio.to_thread(self._read_head, self._folder / _check_key(key), bytes_max)
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move an object, replacing any at `to`; a missing object is ignored, as in a retry."""
         place, target = self._folder / _check_key(key), self._folder / _check_key(to)
         await asyncio.to_thread(self._rename, place, target)
 
     async def put(self, key: str, body: bytes) -> None:
-        """Store the object, replacing any with the same key."""
         await asyncio.to_thread(self._write, self._folder / _check_key(key), body)
 
     async def delete(self, key: str) -> None:
-        """Delete the object; a missing object is ignored."""
         path = self._folder / _check_key(key)
         await asyncio.to_thread(path.unlink, missing_ok=True)
 

@@ -1,7 +1,7 @@
 """The grants of the token endpoint: device code, code and refresh token (RFC 6749, 7636, 8628)."""
 
 import hmac
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +14,6 @@ from tollgate.sign_in.browser import LIFETIME_S
 from tollgate.sign_in.codes import challenge_of, digest_of, new_secret_code, new_user_code
 from tollgate.sign_in.issuer import Issuer
 from tollgate.sign_in.people import People
-from tollgate.sign_in.refusals import OAuthRefusal, TokenPair
 from tollgate.sign_in.sealing import public_key_of, seal, unseal
 from tollgate.sign_in.tickets import Approval, Code, Device, Family
 from tollgate.stores.ports.people import CodeStore, OpenedSession, SessionStore
@@ -27,6 +26,42 @@ FAMILY_S: Final = 30 * 86_400
 _ISSUER_ANSWERS_MS: Final = 15_000
 # Two programs of a person may refresh at once: the slower one presents the previous token.
 _CHANGED_JUST_NOW_MS: Final = 30_000
+# Error codes of RFC 6749, 5.2, and RFC 8628, 3.5.
+RefusalCode = Literal[
+    "access_denied",
+    "authorization_pending",
+    "expired_token",
+    "invalid_client",
+    "invalid_grant",
+    "invalid_request",
+    "slow_down",
+    "temporarily_unavailable",
+    "unsupported_grant_type",
+]
+_STATUSES: dict[RefusalCode, int] = {
+    "slow_down": 429,
+    "temporarily_unavailable": 503,
+}
+
+
+class OAuthRefusal(Exception):
+    """The request of a program for tokens is refused."""
+
+    def __init__(self, code: RefusalCode, description: str, *, status: int | None = None) -> None:
+        super().__init__(description)
+        self.code = code
+        self.description = description
+        self.status = status or _STATUSES.get(code, 400)
+
+
+class TokenPair(Struct, frozen=True, kw_only=True):
+    """A session's token, and the refresh token for the next session."""
+
+    access_token: str
+    expires_in: int
+    """Seconds until the access token expires."""
+    refresh_token: str | None
+    """None if the issuer returned none: then nothing could tell whether the person may stay."""
 
 
 class WaitingDevice(Struct, frozen=True):

@@ -16,6 +16,9 @@ from msgspec import Struct
 from tollgate.core.clock import Clock
 from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.secret import SecretReference
+from tollgate.http1.errors import HttpError
+from tollgate.http1.exchange import send_alone
+from tollgate.http1.request import USUAL_HEADERS, Request
 from tollgate.sign_in.configuration import SignIn, is_safe_address
 from tollgate.sign_in.identity import (
     Expected,
@@ -33,6 +36,8 @@ KEYS_CACHED_FOR_S: Final = 600.0
 # Minimum interval between JWKS refetches, so that forged key ids cannot trigger one each.
 _KEYS_AGAIN_S: Final = 30.0
 _RETRY_AFTER_S: Final = 5.0
+_TIMEOUT_S: Final = 5.0
+_REPLY_BYTES_MAX: Final = 512 * 1024
 
 
 class IssuerUnavailable(Exception):
@@ -53,6 +58,23 @@ class Fetch(Protocol):
         self, url: str, *, form: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> IssuerReply:
         """Return the reply to a GET, or to a POST of a form."""
+
+
+async def fetch_from_issuer(
+    url: str, *, form: bytes | None = None, headers: Mapping[str, str] | None = None
+) -> IssuerReply:
+    """Return the reply to a GET, or to a POST of a form; raise IssuerUnavailable."""
+    sent = {**USUAL_HEADERS, "accept": "application/json", **(headers or {})}
+    if form is None:
+        request = Request(method="GET", url=url, headers=sent)
+    else:
+        sent["content-type"] = "application/x-www-form-urlencoded"
+        request = Request(method="POST", url=url, headers=sent, body=(form,))
+    try:
+        async with send_alone(request, timeout_s=_TIMEOUT_S) as reply:
+            return IssuerReply(reply.status, await reply.read_all(_REPLY_BYTES_MAX))
+    except HttpError as failed:
+        raise IssuerUnavailable(type(failed).__name__) from failed
 
 
 class _Metadata(Struct, frozen=True):

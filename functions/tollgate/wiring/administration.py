@@ -17,7 +17,7 @@ from tollgate.stores.records.activity import DynamoActivityStore
 from tollgate.stores.records.audit_log import DynamoAuditLog
 from tollgate.stores.records.responses import AuditedResponses
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
-from tollgate.stores.webhooks.sender import EventSender
+from tollgate.stores.webhooks.posting import EventSender
 from tollgate.wiring.stores import Stores
 
 

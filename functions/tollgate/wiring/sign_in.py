@@ -7,9 +7,8 @@ from tollgate.engine.gateway import Journal
 from tollgate.settings import Settings, environment_variable
 from tollgate.sign_in.browser import BrowserSignIn
 from tollgate.sign_in.configuration import InvalidSignIn, read_sign_in
-from tollgate.sign_in.fetching import fetch_from_issuer
 from tollgate.sign_in.grants import Grants
-from tollgate.sign_in.issuer import Issuer
+from tollgate.sign_in.issuer import Issuer, fetch_from_issuer
 from tollgate.sign_in.people import People
 from tollgate.stores.aws.secrets import AwsSecretStore
 from tollgate.stores.sign_in.codes import DynamoCodeStore

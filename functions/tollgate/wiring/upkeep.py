@@ -22,8 +22,8 @@ from tollgate.stores.money.workspaces import Workspaces
 from tollgate.stores.people.pending import PendingLevels
 from tollgate.stores.people.slices import LevelSlices
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
+from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rounds import WebhookRounds
-from tollgate.stores.webhooks.sender import EventSender
 from tollgate.wiring.aws import aws_json, signer
 from tollgate.wiring.stores import Stores
 

@@ -16,10 +16,9 @@ from tollgate.core.records.audit import Actor
 from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.sign_in.browser import Arrival, BrowserSignIn, Departure
 from tollgate.sign_in.configuration import SignIn, read_sign_in
-from tollgate.sign_in.grants import Grants
+from tollgate.sign_in.grants import Grants, TokenPair
 from tollgate.sign_in.issuer import Issuer
 from tollgate.sign_in.people import People
-from tollgate.sign_in.refusals import TokenPair
 from tollgate.stores.ports.people import Team
 
 KEY_PREFIX = "sk-tg-"

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.unit.sign_in.signing_in import house, refresh, sign_in_device
 
-from tollgate.sign_in.refusals import OAuthRefusal
+from tollgate.sign_in.grants import OAuthRefusal
 
 
 async def test_a_refresh_asks_the_issuer_and_gives_a_fresh_pair() -> None:

@@ -14,6 +14,7 @@ from typing import Final, assert_never
 
 from msgspec import Struct
 
+from tollgate.aws.attributes import AttributeValue, Item
 from tollgate.stores.rules.account import RateForm, TierForm
 
 
@@ -22,6 +23,25 @@ class ConditionalUpdate(Struct, frozen=True):
 
     update: str
     condition: str
+
+    def build(
+        self,
+        table: str,
+        key: Item,
+        values: Mapping[str, AttributeValue],
+        names: Mapping[str, str] | None = None,
+    ) -> dict[str, object]:
+        """Return the parameters of an `UpdateItem` call, or of an `Update` action."""
+        parameters: dict[str, object] = {
+            "TableName": table,
+            "Key": key,
+            "UpdateExpression": self.update,
+            "ConditionExpression": self.condition,
+            "ExpressionAttributeValues": values,
+        }
+        if names:
+            parameters["ExpressionAttributeNames"] = names
+        return parameters
 
 
 IF_ABSENT: Final = "attribute_not_exists(pk)"

@@ -71,7 +71,6 @@ class AwsSecretStore:
         return await self._from_secrets_manager(self._client, reference.secret)
 
     def place(self, reference: SecretReference) -> CredentialPlace:
-        """Return where this process would find the secret."""
         secret = reference.secret if self._client is not None else None
         variable = reference.env
         if variable is None or (secret is not None and self._prefers_secrets):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tollgate.aws.attributes import Item, string
 from tollgate.aws.aws_json import AwsCaller
-from tollgate.aws.failures import StoreRejected, StoreUnavailable
+from tollgate.aws.failures import ConditionFailed, StoreRejected, StoreUnavailable
 from tollgate.core.ids import created_s
 from tollgate.core.limits import AboveKey, LimitOwner
 from tollgate.core.records.activity import ActivityRow
@@ -301,6 +301,15 @@ async def create_tables(client: AwsCaller, tables: Tables) -> None:
         except StoreRejected as rejected:
             if rejected.code != "ResourceInUseException":
                 raise
+
+
+async def try_update(client: AwsCaller, parameters: Mapping[str, object]) -> bool:
+    """Update one item; return False if the condition of the update fails."""
+    try:
+        await client.call("UpdateItem", parameters)
+    except ConditionFailed:
+        return False
+    return True
 
 
 async def get_item(client: AwsCaller, table: str, key: Item) -> Item | None:

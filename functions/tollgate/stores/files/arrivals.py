@@ -6,14 +6,13 @@ from msgspec.structs import replace
 
 from tollgate.aws.attributes import string
 from tollgate.aws.aws_json import AwsCaller
-from tollgate.aws.failures import ConditionFailed
 from tollgate.aws.objects import ObjectHead
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files.file_types import HEAD_BYTES, read_media_type
-from tollgate.core.files.stored import FILE_PREFIX, StoredFile
+from tollgate.core.files.stored import StoredFile
 from tollgate.stores.aws.expressions import FILE_ARRIVED
-from tollgate.stores.aws.tables import file_key
-from tollgate.stores.files.rows import awaited_object_of, object_of
+from tollgate.stores.aws.tables import try_update
+from tollgate.stores.files.rows import awaited_object_of, key_of_file, object_of
 
 # Longest time for which an upload may go on after its signed address has expired.
 LATE_S: Final = 3_600
@@ -60,18 +59,9 @@ class Arrivals:
             purpose=file.purpose,
         )
         await self._contents.move(awaited_object_of(file), object_of(file), media_type)
-        try:
-            await self._client.call(
-                "UpdateItem",
-                {
-                    "TableName": self._table,
-                    "Key": file_key(file.workspace_id, file.id.removeprefix(FILE_PREFIX)),
-                    "UpdateExpression": FILE_ARRIVED.update,
-                    "ConditionExpression": FILE_ARRIVED.condition,
-                    "ExpressionAttributeValues": {":mt": string(media_type)},
-                },
-            )
-        except ConditionFailed:
-            # Another reader has checked the file, or it was deleted in the meantime.
+        write = FILE_ARRIVED.build(self._table, key_of_file(file), {":mt": string(media_type)})
+        # The update fails if another reader has checked the file, or if the file was deleted in the
+        # meantime.
+        if not await try_update(self._client, write):
             return None
         return replace(file, media_type=media_type, awaited_until_s=None)

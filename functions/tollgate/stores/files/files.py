@@ -44,18 +44,19 @@ from tollgate.stores.aws.tables import (
 from tollgate.stores.aws.transactions import transact
 from tollgate.stores.files.arrivals import LATE_S, Arrivals
 from tollgate.stores.files.contents import FileContents
-from tollgate.stores.files.lookup import find_file
 from tollgate.stores.files.rows import (
     ROWS,
     awaited_object_of,
+    bare_id_of,
     encode_file,
+    find_file,
+    key_of_file,
     object_of,
     part_object_of,
     read_cursor,
     sort_files,
 )
-from tollgate.stores.files.searches import RecentSearches
-from tollgate.stores.files.usage import FileUsages, no_room, read_uploads
+from tollgate.stores.files.usage import FileUsages, RecentSearches, no_room, read_uploads
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange
 
@@ -108,7 +109,6 @@ class DynamoFileStore:
         self._searches = RecentSearches()
 
     async def create(self, new: NewFile, content: bytes) -> StoredFile:
-        """Store a file; raise AccessError if its key's or workspace's cap is reached."""
         file = self._new(new, len(content))
         with refusing_when_unavailable():
             await self._reserve(file)
@@ -123,10 +123,6 @@ class DynamoFileStore:
     async def announce(
         self, new: NewFile, size_bytes: int
     ) -> tuple[StoredFile, SignedUpload] | None:
-        """Reserve room for a file that its client uploads to the bucket; None without a bucket.
-
-        The file can be found once its content has arrived as announced.
-        """
         file = self._new(new, size_bytes)
         with refusing_when_unavailable():
             upload = await self._contents.sign_upload(
@@ -180,10 +176,9 @@ class DynamoFileStore:
             },
         )
         for place in _places(file):
-            await self._usages.commit(place, _bare(file), file.size_bytes)
+            await self._usages.commit(place, bare_id_of(file), file.size_bytes)
 
     async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
-        """Return a file of this workspace, None if it is missing, deleted or expired."""
         with refusing_when_unavailable():
             file = await find_file(
                 self._client, self._table, workspace_id, file_id, now_s=self._clock.now_s()
@@ -223,7 +218,6 @@ class DynamoFileStore:
         member_id: str | None = None,
         oldest_first: bool = False,
     ) -> Page[StoredFile]:
-        """Return a page of a workspace's files, starting after the file `after`."""
         limit = min(limit, PAGE_MAX)
         start = None if after is None else file_key(workspace_id, read_cursor(after))
         page_files: list[StoredFile] = []
@@ -271,32 +265,23 @@ class DynamoFileStore:
                 filename=file.filename, purpose=file.purpose, size_bytes=file.size_bytes
             ),
         )
-        decision = {
-            "Update": {
-                "TableName": self._table,
-                "Key": file_key(workspace_id, _bare(file)),
-                "UpdateExpression": FILE_DELETING.update,
-                "ConditionExpression": FILE_DELETING.condition,
-                "ExpressionAttributeValues": {":now": number(int(self._clock.now_s()))},
-            }
-        }
+        now = {":now": number(int(self._clock.now_s()))}
+        mark = {"Update": FILE_DELETING.build(self._table, key_of_file(file), now)}
         with refusing_when_unavailable():
             try:
-                await transact(self._client, self._ids, [decision, *self._entries.puts(change, by)])
+                await transact(self._client, self._ids, [mark, *self._entries.puts(change, by)])
             except TransactionCancelled:
                 return False
         await self.remove_quietly(file)
         return True
 
     async def download(self, file: StoredFile) -> FileDownload | None:
-        """Return the address or path of a file's content, None if it is missing."""
         with refusing_when_unavailable():
             return await self._contents.download(
                 object_of(file), filename=file.filename, media_type=file.media_type
             )
 
     async def usage(self, workspace_id: str) -> FileUsage:
-        """Return the number and size of a workspace's files."""
         with refusing_when_unavailable():
             return await self._usages.read(workspace_id)
 
@@ -310,12 +295,12 @@ class DynamoFileStore:
         for place, cap, whose in zip(
             _places(file), (self.caps.key, self.caps.workspace), ("key", "workspace"), strict=True
         ):
-            full = await self._usages.reserve(place, _bare(file), file.size_bytes, cap)
+            full = await self._usages.reserve(place, bare_id_of(file), file.size_bytes, cap)
             if full is not None and await self._reclaim(file.workspace_id, place, full):
-                full = await self._usages.reserve(place, _bare(file), file.size_bytes, cap)
+                full = await self._usages.reserve(place, bare_id_of(file), file.size_bytes, cap)
             if full is not None:
                 for counted_place in counted:
-                    await self._usages.release(counted_place, _bare(file), file.size_bytes)
+                    await self._usages.release(counted_place, bare_id_of(file), file.size_bytes)
                 raise no_room(full, cap, whose, file.size_bytes)
             counted.append(place)
 
@@ -324,7 +309,7 @@ class DynamoFileStore:
         try:
             await self._contents.delete(object_of(file))
             for place in _places(file):
-                await self._usages.release(place, _bare(file), file.size_bytes)
+                await self._usages.release(place, bare_id_of(file), file.size_bytes)
         except StoreError as failed:
             _log.warning("the failed upload of %s is still counted: %s", file.id, failed)
 
@@ -372,7 +357,7 @@ class DynamoFileStore:
         item = {
             "Delete": {
                 "TableName": self._table,
-                "Key": file_key(file.workspace_id, _bare(file)),
+                "Key": key_of_file(file),
                 "ConditionExpression": IF_PRESENT,
             }
         }
@@ -394,7 +379,3 @@ def _places(file: StoredFile) -> tuple[Item, Item]:
         file_usage_key(file.workspace_id, file.key_id),
         file_usage_key(file.workspace_id, None),
     )
-
-
-def _bare(file: StoredFile) -> str:
-    return file.id.removeprefix(FILE_PREFIX)

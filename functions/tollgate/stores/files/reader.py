@@ -8,8 +8,7 @@ from tollgate.aws.objects import ObjectStore
 from tollgate.core.clock import Clock
 from tollgate.core.files.stored import FoundFile
 from tollgate.stores.files.arrivals import Arrivals
-from tollgate.stores.files.lookup import find_file
-from tollgate.stores.files.rows import object_of
+from tollgate.stores.files.rows import find_file, object_of
 
 # Timeout of reading a whole content: 40 MB within a region take less than a second.
 _READ_TIMEOUT_S: Final = 30.0

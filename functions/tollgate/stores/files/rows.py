@@ -5,6 +5,7 @@ from hashlib import sha256
 from typing import Final, cast, get_args
 
 from tollgate.aws.attributes import Item, number, string
+from tollgate.aws.aws_json import AwsCaller
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files.stored import FILE_PREFIX, FilePurpose, StoredFile
 from tollgate.core.ids import is_id
@@ -18,7 +19,7 @@ from tollgate.stores.aws.decoding import (
     reads_an_item,
 )
 from tollgate.stores.aws.items import AnyItem, FileItem
-from tollgate.stores.aws.tables import file_key
+from tollgate.stores.aws.tables import file_key, get_item
 
 ROWS: Final = "F#"
 
@@ -27,6 +28,16 @@ def bare_id(file_id: str) -> str | None:
     """Return a file's id without its prefix, None if the text is not a file id."""
     bare = file_id.removeprefix(FILE_PREFIX)
     return bare if bare != file_id and is_id(bare) else None
+
+
+def bare_id_of(file: StoredFile) -> str:
+    """Return a file's id without its prefix, as in the keys of items and objects."""
+    return file.id.removeprefix(FILE_PREFIX)
+
+
+def key_of_file(file: StoredFile) -> Item:
+    """Return the key of a file's item."""
+    return file_key(file.workspace_id, bare_id_of(file))
 
 
 def read_cursor(after: str) -> str:
@@ -66,13 +77,13 @@ def part_object_of(file: StoredFile, part: str) -> str:
 def _place(file: StoredFile) -> str:
     # A workspace's id is chosen by users; its hash is safe in an object key.
     workspace = sha256(file.workspace_id.encode()).hexdigest()[:32]
-    return f"{workspace}/{file.id.removeprefix(FILE_PREFIX)}"
+    return f"{workspace}/{bare_id_of(file)}"
 
 
 def encode_file(file: StoredFile) -> Item:
     """Encode a file."""
     item: Item = {
-        **file_key(file.workspace_id, file.id.removeprefix(FILE_PREFIX)),
+        **key_of_file(file),
         FileItem.KEY: string(file.key_id),
         FileItem.FILENAME: string(file.filename),
         FileItem.PURPOSE: string(file.purpose),
@@ -134,3 +145,21 @@ def sort_files(
 def is_being_deleted(item: Item) -> bool:
     """Return True if a file is being deleted."""
     return read_optional_number(item, FileItem.DELETING) is not None
+
+
+async def find_file(
+    client: AwsCaller, table: str, workspace_id: str, file_id: str, *, now_s: float
+) -> StoredFile | None:
+    """Return a file of this workspace, None if it is missing, deleted or expired.
+
+    A file whose upload in parts is not completed counts as missing. Another file may still wait for
+    its content.
+    """
+    bare = bare_id(file_id)
+    if bare is None:
+        return None
+    item = await get_item(client, table, file_key(workspace_id, bare))
+    if item is None or is_being_deleted(item):
+        return None
+    file = decode_file(item)
+    return None if file.parts is not None or file.is_expired(now_s) else file

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tollgate.aws.attributes import AttributeValue, number, string
+from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import (
     ConditionFailed,
@@ -18,7 +18,6 @@ from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files.file_types import HEAD_BYTES, read_media_type
 from tollgate.core.files.stored import (
-    FILE_PREFIX,
     PART_PREFIX,
     UPLOAD_PREFIX,
     NewFile,
@@ -36,10 +35,17 @@ from tollgate.stores.aws.expressions import (
     ConditionalUpdate,
 )
 from tollgate.stores.aws.items import FileItem
-from tollgate.stores.aws.tables import Tables, file_key, get_item
+from tollgate.stores.aws.tables import Tables, file_key, get_item, try_update
 from tollgate.stores.files.contents import FileContents
 from tollgate.stores.files.files import DynamoFileStore
-from tollgate.stores.files.rows import decode_file, is_being_deleted, object_of, part_object_of
+from tollgate.stores.files.rows import (
+    bare_id_of,
+    decode_file,
+    is_being_deleted,
+    key_of_file,
+    object_of,
+    part_object_of,
+)
 
 # The expiry and the number of parts are those of OpenAI:
 # https://platform.openai.com/docs/api-reference/uploads (2026-11-22)
@@ -70,18 +76,15 @@ class DynamoUploadStore:
         self._clock = clock
 
     async def create(self, new: NewFile, size_bytes: int) -> PartialUpload:
-        """Reserve room for a file; raise AccessError if its key's or workspace's cap is reached."""
         until_s = int(self._clock.now_s()) + UPLOAD_EXPIRES_S
         return _pending(await self._files.await_parts(new, size_bytes, until_s))
 
     async def file(self, workspace_id: str, upload_id: str) -> StoredFile | None:
-        """Return the file of a pending or completed upload, None if there is none."""
         with refusing_when_unavailable():
             upload = await self._find(workspace_id, upload_id)
         return None if upload is None else upload[0]
 
     async def add_part(self, workspace_id: str, upload_id: str, content: bytes) -> str | None:
-        """Store a part and return its id, None if the upload is not pending."""
         with refusing_when_unavailable():
             upload = await self._find(workspace_id, upload_id)
             if upload is None or _is_over(upload[0], self._clock.now_s()):
@@ -92,8 +95,10 @@ class DynamoUploadStore:
                 ":max": number(UPLOAD_PARTS_MAX),
                 ":room": number(_TIMES_SENT_MAX * file.size_bytes - len(content)),
             }
+            update = FILE_PART.build(self._table, key_of_file(file), values, {"#h": part})
+            update["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
             try:
-                await self._update(FILE_PART, file, values, names={"#h": part})
+                await self._client.call("UpdateItem", update)
             except ConditionFailed as failed:
                 if failed.item is None or FileItem.JOINED in failed.item:
                     return None
@@ -110,12 +115,6 @@ class DynamoUploadStore:
     async def complete(
         self, workspace_id: str, upload_id: str, part_ids: Sequence[str], md5: str | None
     ) -> PartialUpload | None:
-        """Join parts as the content of a file, which can be found from then on.
-
-        Return None if the upload is not pending. A retry with the same parts is safe. Raise
-        RequestError if the parts or the content differ from what was announced; the upload then
-        stays pending.
-        """
         with refusing_when_unavailable():
             upload = await self._find(workspace_id, upload_id)
             if upload is None:
@@ -147,7 +146,6 @@ class DynamoUploadStore:
         return _completed(replace(file, media_type=media_type, awaited_until_s=None, parts=None))
 
     async def cancel(self, workspace_id: str, upload_id: str) -> PartialUpload | None:
-        """Remove an upload and its parts; return None if the upload is not pending."""
         with refusing_when_unavailable():
             upload = await self._find(workspace_id, upload_id)
             if upload is None:
@@ -200,7 +198,7 @@ class DynamoUploadStore:
 
     async def _end_of_race(self, file: StoredFile, order: str) -> PartialUpload | None:
         """Return the result for an upload that another request has ended in the meantime."""
-        upload = await self._find(file.workspace_id, UPLOAD_PREFIX + _bare(file))
+        upload = await self._find(file.workspace_id, UPLOAD_PREFIX + bare_id_of(file))
         if upload is None:
             await self._contents.delete(object_of(file))
             return None
@@ -215,35 +213,8 @@ class DynamoUploadStore:
         except StoreError:
             return
 
-    async def _try(
-        self, write: ConditionalUpdate, file: StoredFile, values: dict[str, AttributeValue]
-    ) -> bool:
-        try:
-            await self._update(write, file, values)
-        except ConditionFailed:
-            return False
-        return True
-
-    async def _update(
-        self,
-        write: ConditionalUpdate,
-        file: StoredFile,
-        values: dict[str, AttributeValue],
-        *,
-        names: dict[str, str] | None = None,
-    ) -> None:
-        await self._client.call(
-            "UpdateItem",
-            {
-                "TableName": self._table,
-                "Key": file_key(file.workspace_id, _bare(file)),
-                "UpdateExpression": write.update,
-                "ConditionExpression": write.condition,
-                "ExpressionAttributeValues": values,
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-                **({"ExpressionAttributeNames": names} if names else {}),
-            },
-        )
+    async def _try(self, write: ConditionalUpdate, file: StoredFile, values: Item) -> bool:
+        return await try_update(self._client, write.build(self._table, key_of_file(file), values))
 
 
 def _sources(file: StoredFile, part_ids: Sequence[str]) -> list[tuple[str, int]]:
@@ -275,16 +246,12 @@ def _expires_s(file: StoredFile) -> int:
 
 def _pending(file: StoredFile) -> PartialUpload:
     return PartialUpload(
-        id=UPLOAD_PREFIX + _bare(file), file=file, status="pending", expires_s=_expires_s(file)
+        id=UPLOAD_PREFIX + bare_id_of(file), file=file, status="pending", expires_s=_expires_s(file)
     )
 
 
 def _completed(file: StoredFile) -> PartialUpload:
     return replace(_pending(file), status="completed")
-
-
-def _bare(file: StoredFile) -> str:
-    return file.id.removeprefix(FILE_PREFIX)
 
 
 def _refused(field: str, what: str) -> RequestError:

@@ -5,10 +5,10 @@ exceed a cap. Until the file's item is written, the count's item names the uploa
 a killed process has counted is found there, and released.
 """
 
-from collections.abc import Mapping
+from collections import OrderedDict
 from typing import Final
 
-from tollgate.aws.attributes import AttributeValue, Item, number
+from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import ConditionFailed
 from tollgate.core.errors import AccessError, ErrorCode
@@ -23,11 +23,15 @@ from tollgate.stores.aws.expressions import (
     ConditionalUpdate,
 )
 from tollgate.stores.aws.items import FileUsageItem
-from tollgate.stores.aws.tables import file_usage_key, get_item
+from tollgate.stores.aws.tables import file_usage_key, get_item, try_update
 
 # Uploads of one workspace at a time: each makes the count's item longer.
 UPLOADS_MAX: Final = 256
 _ONE: Final = number(1)
+# Workspaces whose last search is remembered; a forgotten workspace is searched again.
+SEARCHED_MAX: Final = 1_000
+# Interval between two searches of a workspace that is at its cap.
+_SEARCH_EVERY_S: Final = 60
 
 
 class FileUsages:
@@ -42,7 +46,9 @@ class FileUsages:
         item = await get_item(self._client, self._table, file_usage_key(workspace_id, None))
         return FileUsage() if item is None else _read_usage(item)
 
-    async def reserve(self, place: Item, upload: str, size_bytes: int, cap: FileCap) -> Item | None:
+    async def reserve(
+        self, count_key: Item, upload: str, size_bytes: int, cap: FileCap
+    ) -> Item | None:
         """Count a file that is about to be uploaded; return the count's item if it has no room.
 
         A retry for the same upload is safe: the upload is counted once.
@@ -55,11 +61,13 @@ class FileUsages:
             ":max": number(UPLOADS_MAX),
         }
         while True:
+            parameters = FILE_RESERVE.build(self._table, count_key, values, {"#h": upload})
+            parameters["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
             try:
-                await self._update(FILE_RESERVE, place, upload, values)
+                await self._client.call("UpdateItem", parameters)
             except ConditionFailed as failed:
                 if failed.item is None:
-                    await self._create(place)
+                    await self._create(count_key)
                 elif upload in read_uploads(failed.item):
                     return None
                 else:
@@ -67,61 +75,27 @@ class FileUsages:
             else:
                 return None
 
-    async def commit(self, place: Item, upload: str, size_bytes: int) -> None:
-        """Record that the file's item exists; an upload that was recorded already is ignored."""
-        await self._end(FILE_COMMIT, place, upload, {":x": number(size_bytes)})
+    async def commit(self, count_key: Item, upload: str, size_bytes: int) -> None:
+        """Record that the file's item exists; ignore an upload that was recorded already."""
+        await self._end(FILE_COMMIT, count_key, upload, {":x": number(size_bytes)})
 
-    async def release(self, place: Item, upload: str, size_bytes: int) -> None:
-        """Take an abandoned upload off the count; an upload that has ended is ignored."""
-        await self._end(FILE_RELEASE, place, upload, {":one": _ONE, ":x": number(size_bytes)})
+    async def release(self, count_key: Item, upload: str, size_bytes: int) -> None:
+        """Subtract an abandoned upload from a count; ignore an upload that has ended."""
+        await self._end(FILE_RELEASE, count_key, upload, {":one": _ONE, ":x": number(size_bytes)})
 
-    def free(self, place: Item, size_bytes: int) -> object:
-        """Return the transaction's action that takes a file off a count."""
-        return {
-            "Update": {
-                "TableName": self._table,
-                "Key": place,
-                "UpdateExpression": FILE_FREE.update,
-                "ConditionExpression": FILE_FREE.condition,
-                "ExpressionAttributeValues": {":one": _ONE, ":x": number(size_bytes)},
-            }
-        }
+    def free(self, count_key: Item, size_bytes: int) -> object:
+        """Return the transaction action that subtracts a deleted file from a count."""
+        values = {":one": _ONE, ":x": number(size_bytes)}
+        return {"Update": FILE_FREE.build(self._table, count_key, values)}
 
     async def _end(
-        self,
-        write: ConditionalUpdate,
-        place: Item,
-        upload: str,
-        values: Mapping[str, AttributeValue],
+        self, write: ConditionalUpdate, count_key: Item, upload: str, values: Item
     ) -> None:
-        try:
-            await self._update(write, place, upload, values)
-        except ConditionFailed:
-            return
+        await try_update(self._client, write.build(self._table, count_key, values, {"#h": upload}))
 
-    async def _update(
-        self,
-        write: ConditionalUpdate,
-        place: Item,
-        upload: str,
-        values: Mapping[str, AttributeValue],
-    ) -> None:
-        await self._client.call(
-            "UpdateItem",
-            {
-                "TableName": self._table,
-                "Key": place,
-                "UpdateExpression": write.update,
-                "ConditionExpression": write.condition,
-                "ExpressionAttributeNames": {"#h": upload},
-                "ExpressionAttributeValues": values,
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            },
-        )
-
-    async def _create(self, place: Item) -> None:
+    async def _create(self, count_key: Item) -> None:
         item: Item = {
-            **place,
+            **count_key,
             FileUsageItem.FILES: number(0),
             FileUsageItem.SIZE: number(0),
             FileUsageItem.UPLOADS: {"M": {}},
@@ -133,6 +107,26 @@ class FileUsages:
             )
         except ConditionFailed:
             return
+
+
+class RecentSearches:
+    """The times of the last searches by workspace, latest last."""
+
+    def __init__(self) -> None:
+        self._searched_s: OrderedDict[str, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._searched_s)
+
+    def begin(self, workspace_id: str, now_s: float) -> bool:
+        """Return True if a search is due, and record that it begins."""
+        if self._searched_s.get(workspace_id, 0.0) + _SEARCH_EVERY_S > now_s:
+            return False
+        self._searched_s[workspace_id] = now_s
+        self._searched_s.move_to_end(workspace_id)
+        if len(self._searched_s) > SEARCHED_MAX:
+            self._searched_s.popitem(last=False)
+        return True
 
 
 def read_uploads(item: Item) -> dict[str, int]:

@@ -49,7 +49,7 @@ from tollgate.stores.keys.rows import (
 from tollgate.stores.keys.secret import LAST_LENGTH, new_secret, secret_hash
 from tollgate.stores.keys.state_items import encode_limits, encode_plain_settings, new_key_state
 from tollgate.stores.keys.writes import KeyWrites, same_shards
-from tollgate.stores.people.belonging import Belonging
+from tollgate.stores.people.level_items import join_levels
 from tollgate.stores.ports.administration import KEYS_PAGE_MAX, CreatedKey, KeySummary, NewKey
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange
@@ -83,15 +83,12 @@ class DynamoKeyStore:
         self._prefix = prefix
         self._writes = KeyWrites(client, tables, ids=ids, clock=clock)
         self._names = KeyNames(client, tables)
-        self._belonging = Belonging(client, tables.core)
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def authenticate(self, secret: str) -> Principal:
-        """Return the principal of a secret."""
         return await self._directory.authenticate(secret)
 
     async def note_use(self, principal: Principal) -> None:
-        """Record the use of a key by a request without a hold."""
         await self._directory.note_use(principal)
 
     async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
@@ -117,9 +114,7 @@ class DynamoKeyStore:
                 workspace = await self._workspace(new.workspace_id)
                 row = secret_row(secret_hash(secret), pointer, new, workspace)
                 claim = await self._names.claim(new.workspace_id, new.label, key_id)
-                joins = await self._belonging.join(
-                    new.workspace_id, team_id=new.team_id, member_id=new.member_id
-                )
+                joins = await self._joins(new.workspace_id, new.team_id, new.member_id)
                 try:
                     await self._writes.transact(
                         same_shards(self._tables, new.workspace_id, workspace),
@@ -139,12 +134,10 @@ class DynamoKeyStore:
             raise StoreUnavailable("the workspace keeps changing", maybe_applied=False)
 
     async def names(self, workspace_id: str) -> tuple[KeyName, ...]:
-        """Return the name of every key that a workspace has or had, oldest first."""
         with refusing_when_unavailable():
             return await self._names.read(workspace_id)
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
-        """Return a key with its spending, None if it does not exist."""
         with refusing_when_unavailable():
             rows = await self._rows(workspace_id, key_id)
             return None if rows is None else summary_of(*rows, self._clock.now_s())
@@ -152,7 +145,6 @@ class DynamoKeyStore:
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
     ) -> Page[KeySummary]:
-        """Return a page of a workspace's keys, oldest first, which is the order of their ids."""
         if after is not None and not is_id(after):
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "The cursor is not valid.", param="cursor"
@@ -183,7 +175,6 @@ class DynamoKeyStore:
         *,
         by: Actor,
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` returns; equal settings write nothing."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 rows = await self._rows(workspace_id, key_id)
@@ -207,7 +198,6 @@ class DynamoKeyStore:
     async def rotate(
         self, workspace_id: str, key_id: str, *, grace_s: int, by: Actor
     ) -> CreatedKey | None:
-        """Give a key a new secret; the previous one stays valid for `grace_s` seconds."""
         secret = new_secret(self._prefix, self._ids.random_bytes)
         digest = secret_hash(secret)
         with refusing_when_unavailable():
@@ -304,10 +294,10 @@ class DynamoKeyStore:
         if new.label != old.label:
             claim = await self._names.claim(workspace_id, new.label, key_of_pointer(pointer))
             renaming = [claim, *await self._names.release(pointer)]
-        joins = await self._belonging.join(
+        joins = await self._joins(
             workspace_id,
-            team_id=new.team_id if new.team_id != old.team_id else None,
-            member_id=new.member_id if new.member_id != old.member_id else None,
+            new.team_id if new.team_id != old.team_id else None,
+            new.member_id if new.member_id != old.member_id else None,
         )
         entry = self._entry(by, "key.change", pointer, new.label, before=old, after=new)
         pending = encode_plain_settings(old) != encode_plain_settings(new) or (
@@ -317,6 +307,13 @@ class DynamoKeyStore:
             pointer, new, *renaming, *joins, *entry, pending=pending
         )
         self._directory.forget(*digests)
+
+    async def _joins(
+        self, workspace_id: str, team_id: str | None, member_id: str | None
+    ) -> Sequence[object]:
+        return await join_levels(
+            self._client, self._tables.core, workspace_id, team_id=team_id, member_id=member_id
+        )
 
     def _entry(
         self,

@@ -182,10 +182,10 @@ class _Parts:
     def actions(self, table: str) -> list[object]:
         """Return the actions of the transaction, none if every slice has its part already."""
         count, slices = self._division.slices_before, self._division.slices
-        changes = [self._change(place) for place in range(count)]
+        changes = [self._change(table, place) for place in range(count)]
         new = [self._new_slice(place) for place in range(count, slices)]
         return [
-            *({"Update": {"TableName": table, **change}} for change in changes if change),
+            *({"Update": change} for change in changes if change),
             *(put_if_absent(table, item) for item in new),
         ]
 
@@ -219,7 +219,7 @@ class _Parts:
         period = next(period for period, limit in LIMIT_NAMES.items() if limit == name)
         return bucket_names(self._second)[PERIODS.index(period)]
 
-    def _change(self, place: int) -> dict[str, object] | None:
+    def _change(self, table: str, place: int) -> dict[str, object] | None:
         """Return the update of an existing slice, None if it has its part already."""
         item, division = self._items[place], self._division
         amounts = {
@@ -253,18 +253,13 @@ class _Parts:
             shifts=":shift" in values,
         )
         names = {**{f"#{name}": name for name in plain}, **moved.names}
-        return {
-            "Key": state_key(_slice_of(division.owner, place)),
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeValues": {
-                **{f":{name}": value for name, value in plain.items()},
-                **moved.values,
-                **values,
-                ":rv": number(self._revision),
-            },
-            **({"ExpressionAttributeNames": names} if names else {}),
+        sent = {
+            **{f":{name}": value for name, value in plain.items()},
+            **moved.values,
+            **values,
+            ":rv": number(self._revision),
         }
+        return write.build(table, state_key(_slice_of(division.owner, place)), sent, names)
 
     def _plain(self, place: int) -> tuple[Item, Item]:
         """Return the attributes that a slice's write overwrites, and the values of its guards."""

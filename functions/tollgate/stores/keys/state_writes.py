@@ -80,16 +80,7 @@ class StateWrites:
         names |= moved.names
         values |= moved.values
         write = key_change(list(plain), moved.buckets)
-        payload: dict[str, object] = {
-            "TableName": self._table,
-            "Key": state_key,
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeValues": values,
-        }
-        if names:
-            payload["ExpressionAttributeNames"] = names
-        await self._client.call("UpdateItem", payload)
+        await self._client.call("UpdateItem", write.build(self._table, state_key, values, names))
 
 
 class MovedLimits(Struct, frozen=True):

@@ -24,7 +24,7 @@ from tollgate.stores.aws.expressions import (
 )
 from tollgate.stores.aws.holds import HoldUnknown, held_by, settle_whatever_is_held
 from tollgate.stores.aws.items import KeyStateItem
-from tollgate.stores.aws.tables import get_slices, state_key
+from tollgate.stores.aws.tables import get_slices, state_key, try_update
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.state_items import count_slices, read_key_state
 from tollgate.stores.keys.tiers import OwnLimits, TierPart, budget_part, tier_part
@@ -230,10 +230,7 @@ class KeyStates:
         """Record that a key is used now; a deleted key is ignored."""
         names = {"#used": _USED[old_secret]}
         values = {":second": number(int(self._clock.now_s()))}
-        try:
-            await self._client.call("UpdateItem", self._update(KEY_USED, owner, names, values))
-        except ConditionFailed:
-            return
+        await try_update(self._client, self._update(KEY_USED, owner, names, values))
 
     async def settle(
         self,
@@ -302,15 +299,9 @@ class KeyStates:
         names: Mapping[str, str],
         values: Mapping[str, AttributeValue],
     ) -> dict[str, object]:
-        return {
-            "TableName": self._table,
-            "Key": state_key(owner),
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeNames": names,
-            "ExpressionAttributeValues": values,
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
+        parameters = write.build(self._table, state_key(owner), values, names)
+        parameters["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        return parameters
 
     def _remember(self, owner: LimitOwner, item: Item, state: KeyState, now_us: int) -> None:
         stale = stale_buckets(set(item), now_us // 1_000_000)

@@ -6,7 +6,6 @@ from msgspec import json
 
 from tollgate.aws.attributes import AttributeValue, Item, number, string
 from tollgate.aws.aws_json import AwsCaller
-from tollgate.aws.failures import ConditionFailed
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.stores.aws.decoding import read_number, read_text
@@ -28,6 +27,7 @@ from tollgate.stores.aws.tables import (
     key_pointer_key,
     key_state_key,
     secret_key,
+    try_update,
     workspace_key,
 )
 from tollgate.stores.aws.transactions import transact
@@ -99,19 +99,9 @@ class KeyWrites:
         revision = revision_of(pointer)
         state_key = key_state_key(read_text(pointer, KeyPointerItem.KEY))
         await self._states.apply(state_key, read_pending(pointer), revision)
-        try:
-            await self._client.call(
-                "UpdateItem",
-                {
-                    "TableName": self._tables.core,
-                    "Key": _key_of(pointer),
-                    "UpdateExpression": KEY_APPLIED.update,
-                    "ConditionExpression": KEY_APPLIED.condition,
-                    "ExpressionAttributeValues": {":rev": number(revision)},
-                },
-            )
-        except ConditionFailed:
-            return
+        values = {":rev": number(revision)}
+        applied = KEY_APPLIED.build(self._tables.core, _key_of(pointer), values)
+        await try_update(self._client, applied)
 
     def rotation(self, pointer: Item, secret_end: tuple[str, str], ends_s: int) -> list[object]:
         """Return the actions that give a key another secret.
@@ -143,20 +133,9 @@ class KeyWrites:
 
     async def switch_off(self, key_id: str) -> None:
         """Make a state admit no further requests; a deleted state is ignored."""
-        try:
-            await self._client.call(
-                "UpdateItem",
-                {
-                    "TableName": self._tables.ledger,
-                    "Key": key_state_key(key_id),
-                    "UpdateExpression": KEY_DISABLE.update,
-                    "ConditionExpression": KEY_DISABLE.condition,
-                    "ExpressionAttributeNames": {"#on": KeyStateItem.ENABLED},
-                    "ExpressionAttributeValues": {":zero": number(0)},
-                },
-            )
-        except ConditionFailed:
-            return
+        names, values = {"#on": KeyStateItem.ENABLED}, {":zero": number(0)}
+        disabled = KEY_DISABLE.build(self._tables.ledger, key_state_key(key_id), values, names)
+        await try_update(self._client, disabled)
 
     async def delete_secrets(self, pointer: Item, *other_actions: object) -> Sequence[str]:
         """Mark a key as being deleted and delete the rows of its secrets; return the secrets'
@@ -270,13 +249,4 @@ def _update(
     names = {f"#{name}": name for name in (*values, *absent, *named)}
     sent: dict[str, AttributeValue] = {f":{name}": value for name, value in values.items()}
     sent |= {f":same{name}": value for name, value in same.items()}
-    return {
-        "Update": {
-            "TableName": table,
-            "Key": key,
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeNames": names,
-            "ExpressionAttributeValues": sent,
-        }
-    }
+    return {"Update": write.build(table, key, sent, names)}

@@ -1,13 +1,21 @@
-"""The settings in the row of a team or a member: all that authentication decodes of the row."""
+"""The rows of teams and members in the core table: their settings, and joining one."""
 
 from msgspec import json
 
-from tollgate.aws.attributes import AttributeValue, Item, string
+from tollgate.aws.attributes import AttributeValue, Item, number, string
+from tollgate.aws.aws_json import AwsCaller
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.limits import AboveKey
 from tollgate.stores.aws.decoding import read_optional_number, read_text, reads_an_item
+from tollgate.stores.aws.expressions import LEVEL_THERE, TEAM_JOIN
 from tollgate.stores.aws.items import AnyItem, LevelItem
-from tollgate.stores.aws.tables import level_state_key
-from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
+from tollgate.stores.aws.tables import get_item, level_row_key, level_state_key
+from tollgate.stores.rules.level_settings import (
+    LevelSettings,
+    MemberSettings,
+    is_member_id,
+    is_team_id,
+)
 
 
 def encode_level_settings(settings: LevelSettings) -> AttributeValue:
@@ -54,3 +62,40 @@ def state_keys(level: AboveKey, row: Item) -> list[Item]:
     return [
         level_state_key(level, workspace_id, level_id, place) for place in range(slices_of(row))
     ]
+
+
+async def join_levels(
+    client: AwsCaller,
+    table: str,
+    workspace_id: str,
+    *,
+    team_id: str | None = None,
+    member_id: str | None = None,
+) -> list[object]:
+    """Return the transaction actions by which a key or a member joins a team and a member.
+
+    An action fails if its team or member is deleted in the meantime. Raise RequestError if there is
+    no such team or member.
+    """
+
+    async def find(level: AboveKey, level_id: str, *, is_valid: bool) -> Item:
+        key = level_row_key(level, workspace_id, level_id)
+        row = await get_item(client, table, key) if is_valid else None
+        if row is None or is_tombstone(row):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"There is no {level} {level_id} in this workspace.",
+                param=f"{level}_id",
+            )
+        return key
+
+    actions: list[object] = []
+    if team_id is not None:
+        key = await find("team", team_id, is_valid=is_team_id(team_id))
+        # The counter shows a concurrent deletion of the team that a key or a member has joined.
+        actions.append({"Update": TEAM_JOIN.build(table, key, {":one": number(1)})})
+    if member_id is not None:
+        key = await find("member", member_id, is_valid=is_member_id(member_id))
+        check = {"TableName": table, "Key": key, "ConditionExpression": LEVEL_THERE}
+        actions.append({"ConditionCheck": check})
+    return actions

@@ -107,16 +107,35 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def get(self, workspace_id: str, level_id: str) -> _Shown | None:
-        """Return a level or its tombstone; None if the id was never used."""
         with refusing_when_unavailable():
             return await self._find(workspace_id, level_id)
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
     ) -> Page[_Shown]:
-        """Return a page in the order of ids, from the one after `after`."""
+        start = None
+        if after is not None:
+            if not self._kind.is_id(after):
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST, "This is not a cursor.", param="cursor"
+                )
+            start = self._key(workspace_id, after)
         with refusing_when_unavailable():
-            return await self._page(workspace_id, after=after, limit=limit)
+            rows, end = await query_rows(
+                self._client,
+                self._tables.core,
+                f"W#{workspace_id}",
+                level_rows_prefix(self._kind.level),
+                after=start,
+                limit=limit,
+            )
+            spending = await self._spending(rows)
+            found, unreadable = decode_items(lambda row: self._kind.show(row, spending), rows)
+            return Page(
+                found=tuple(found),
+                next=None if end is None else id_of_row(end),
+                unreadable=tuple(unreadable),
+            )
 
     async def change(
         self,
@@ -126,9 +145,30 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         *,
         by: Actor,
     ) -> _Shown | None:
-        """Replace the settings by what `edit` returns; equal settings change nothing."""
         with refusing_when_unavailable():
-            return await self._change(workspace_id, level_id, edit, by=by)
+            for _ in range(LEVEL_ROUNDS_MAX):
+                row = await self._row(workspace_id, level_id)
+                if row is None or is_tombstone(row):
+                    return None
+                if LevelItem.PENDING in row:
+                    await self._pending.apply(self._kind.level, row)
+                    continue
+                old = self._kind.read(row)
+                new = edit(old)
+                if new == old:
+                    return await self._shown(row)
+                joins = await self._joins(workspace_id, level_id, old, new)
+                try:
+                    await self._decide(row, old, new, joins, by=by)
+                except TransactionCancelled:
+                    continue
+                changed = await self._row(workspace_id, level_id)
+                if changed is not None and LevelItem.PENDING in changed:
+                    await self._pending.apply(self._kind.level, changed)
+                return None if changed is None else await self._shown(changed)
+            raise StoreUnavailable(
+                f"{self._kind.level} {level_id} keeps changing", maybe_applied=False
+            )
 
     async def _joins(
         self, workspace_id: str, level_id: str, old: _Settings, new: _Settings
@@ -147,15 +187,8 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         self, workspace_id: str, level_id: str, write: ConditionalUpdate, values: Item
     ) -> object:
         """Return the transaction action that writes to the row of a level."""
-        return {
-            "Update": {
-                "TableName": self._tables.core,
-                "Key": self._key(workspace_id, level_id),
-                "UpdateExpression": write.update,
-                "ConditionExpression": write.condition,
-                "ExpressionAttributeValues": values,
-            }
-        }
+        key = self._key(workspace_id, level_id)
+        return {"Update": write.build(self._tables.core, key, values)}
 
     async def _put(self, row: Item, settings: _Settings, *extra_actions: object, by: Actor) -> bool:
         """Put a row, its state if it has a limit, and its audit entry; return False if the id is
@@ -189,64 +222,8 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return await get_item(self._client, self._tables.core, key)
 
     async def _find(self, workspace_id: str, level_id: str) -> _Shown | None:
-        """Return a level or its tombstone; None if the id was never used."""
         row = await self._row(workspace_id, level_id)
         return None if row is None else await self._shown(row)
-
-    async def _page(self, workspace_id: str, *, after: str | None, limit: int) -> Page[_Shown]:
-        """Return a page in the order of ids, from the one after `after`."""
-        start = None
-        if after is not None:
-            if not self._kind.is_id(after):
-                raise RequestError(
-                    ErrorCode.INVALID_REQUEST, "This is not a cursor.", param="cursor"
-                )
-            start = self._key(workspace_id, after)
-        rows, end = await query_rows(
-            self._client,
-            self._tables.core,
-            f"W#{workspace_id}",
-            level_rows_prefix(self._kind.level),
-            after=start,
-            limit=limit,
-        )
-        spending = await self._spending(rows)
-        found, unreadable = decode_items(lambda row: self._kind.show(row, spending), rows)
-        return Page(
-            found=tuple(found),
-            next=None if end is None else id_of_row(end),
-            unreadable=tuple(unreadable),
-        )
-
-    async def _change(
-        self,
-        workspace_id: str,
-        level_id: str,
-        edit: Callable[[_Settings], _Settings],
-        *,
-        by: Actor,
-    ) -> _Shown | None:
-        for _ in range(LEVEL_ROUNDS_MAX):
-            row = await self._row(workspace_id, level_id)
-            if row is None or is_tombstone(row):
-                return None
-            if LevelItem.PENDING in row:
-                await self._pending.apply(self._kind.level, row)
-                continue
-            old = self._kind.read(row)
-            new = edit(old)
-            if new == old:
-                return await self._shown(row)
-            joins = await self._joins(workspace_id, level_id, old, new)
-            try:
-                await self._decide(row, old, new, joins, by=by)
-            except TransactionCancelled:
-                continue
-            changed = await self._row(workspace_id, level_id)
-            if changed is not None and LevelItem.PENDING in changed:
-                await self._pending.apply(self._kind.level, changed)
-            return None if changed is None else await self._shown(changed)
-        raise StoreUnavailable(f"{self._kind.level} {level_id} keeps changing", maybe_applied=False)
 
     def _entry(
         self,

@@ -23,8 +23,12 @@ from tollgate.stores.aws.tables import (
     subject_key,
 )
 from tollgate.stores.aws.transactions import put_if_absent, transact
-from tollgate.stores.people.belonging import Belonging
-from tollgate.stores.people.level_items import id_of_row, is_tombstone, read_member_settings
+from tollgate.stores.people.level_items import (
+    id_of_row,
+    is_tombstone,
+    join_levels,
+    read_member_settings,
+)
 from tollgate.stores.people.levels import LEVEL_ROUNDS_MAX, DynamoLevelStore, LevelKind
 from tollgate.stores.people.rows import read_member
 from tollgate.stores.ports.people import Member
@@ -53,7 +57,6 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
         subject: str | None = None,
         by: Actor,
     ) -> Member | None:
-        """Create a member; None if the id or the subject is taken, even by a removed member."""
         self._check_id(member_id)
         row = self._key(workspace_id, member_id)
         with refusing_when_unavailable():
@@ -62,7 +65,7 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
                     return None
                 if subject is not None and await self._found(workspace_id, subject) is not None:
                     return None
-                actions = await self._belonging().join(workspace_id, team_id=settings.team_id)
+                actions = await self._join_team(workspace_id, settings.team_id)
                 linked = row
                 if subject is not None:
                     linked = {**row, MemberItem.SUBJECT: string(subject)}
@@ -72,7 +75,6 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
             raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
 
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
-        """Return the member that an identity signs in as, removed or not; None if there is none."""
         with refusing_when_unavailable():
             member_id = await self._found(workspace_id, subject)
             return None if member_id is None else await self._find(workspace_id, member_id)
@@ -80,7 +82,6 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
     async def link(
         self, workspace_id: str, member_id: str, subject: str, *, by: Actor
     ) -> Member | None:
-        """Let an identity sign in as a member without an identity."""
         with refusing_when_unavailable():
             row = await self._row(workspace_id, member_id)
             if row is None:
@@ -123,13 +124,13 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
     ) -> Sequence[object]:
         actions: list[object] = []
         if new.team_id != old.team_id:
-            actions += await self._belonging().join(workspace_id, team_id=new.team_id)
+            actions += await self._join_team(workspace_id, new.team_id)
         if old.role == "owner" != new.role:
             actions.append(await self._keep_owner(workspace_id, level_id, param="role"))
         return actions
 
-    def _belonging(self) -> Belonging:
-        return Belonging(self._client, self._tables.core)
+    async def _join_team(self, workspace_id: str, team_id: str | None) -> list[object]:
+        return await join_levels(self._client, self._tables.core, workspace_id, team_id=team_id)
 
     async def _keep_owner(self, workspace_id: str, member_id: str, *, param: str) -> object:
         """Return the check that another owner remains; raise RequestError if there is none.

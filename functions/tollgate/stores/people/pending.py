@@ -5,7 +5,6 @@ from typing import Final
 
 from tollgate.aws.attributes import Item, number
 from tollgate.aws.aws_json import AwsCaller
-from tollgate.aws.failures import ConditionFailed
 from tollgate.core.clock import Clock
 from tollgate.core.ids import IdSource
 from tollgate.core.limits import AboveKey, LimitOwner
@@ -18,6 +17,7 @@ from tollgate.stores.aws.tables import (
     level_row_key,
     level_rows_prefix,
     level_state_key,
+    try_update,
 )
 from tollgate.stores.keys.slice_writes import SliceWrites
 from tollgate.stores.keys.state_writes import StateWrites
@@ -73,16 +73,6 @@ class PendingLevels:
                 revision=revision,
                 slices=slices,
             )
-        try:
-            await self._client.call(
-                "UpdateItem",
-                {
-                    "TableName": self._tables.core,
-                    "Key": level_row_key(level, workspace_id, level_id),
-                    "UpdateExpression": KEY_APPLIED.update,
-                    "ConditionExpression": KEY_APPLIED.condition,
-                    "ExpressionAttributeValues": {":rev": number(revision)},
-                },
-            )
-        except ConditionFailed:
-            return
+        row_key = level_row_key(level, workspace_id, level_id)
+        applied = KEY_APPLIED.build(self._tables.core, row_key, {":rev": number(revision)})
+        await try_update(self._client, applied)

@@ -9,7 +9,6 @@ from typing import Final
 from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import (
-    ConditionFailed,
     StoreUnavailable,
     TransactionCancelled,
     refusing_when_unavailable,
@@ -27,6 +26,7 @@ from tollgate.stores.aws.tables import (
     key_pointer_key,
     level_row_key,
     secret_key,
+    try_update,
 )
 from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.keys.administration import DynamoKeyStore
@@ -73,7 +73,6 @@ class DynamoSessionStore:
     async def open(
         self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
     ) -> OpenedSession | None:
-        """Open a session of a member; None if there is no such member."""
         if lifetime_s < 1:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "lifetime_s must be more than 0.", param="lifetime_s"
@@ -120,7 +119,6 @@ class DynamoSessionStore:
             raise StoreUnavailable(f"member {member_id} keeps changing", maybe_applied=False)
 
     async def close(self, secret: str, *, by: Actor) -> bool:
-        """Close a session; return False if the secret is not that of a session."""
         if not is_well_formed(secret, self._prefix):
             return False
         digest = secret_hash(secret)
@@ -168,18 +166,9 @@ class DynamoSessionStore:
         )
         key_id = created.summary.id
         values = {":kid": string(key_id), ":was": string(known or "")}
-        try:
-            await self._client.call(
-                "UpdateItem",
-                {
-                    "TableName": self._tables.core,
-                    "Key": level_row_key("member", workspace_id, member_id),
-                    "UpdateExpression": MEMBER_SESSION_KEY.update,
-                    "ConditionExpression": MEMBER_SESSION_KEY.condition,
-                    "ExpressionAttributeValues": values,
-                },
-            )
-        except ConditionFailed:
+        member_key = level_row_key("member", workspace_id, member_id)
+        write = MEMBER_SESSION_KEY.build(self._tables.core, member_key, values)
+        if not await try_update(self._client, write):
             await self._keys.delete(workspace_id, key_id, by=by)
             return None
         return await self._pointer(workspace_id, key_id)

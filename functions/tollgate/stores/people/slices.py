@@ -78,13 +78,8 @@ class LevelSlices:
         values = {":new": number(new), ":rev": row[LevelItem.REVISION]}
         if LevelItem.SLICES in row:
             values[":was"] = number(slices_before)
-        update = {
-            "TableName": self._tables.core,
-            "Key": level_row_key(level, owner.workspace_id, owner.id),
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeValues": values,
-        }
+        row_key = level_row_key(level, owner.workspace_id, owner.id)
+        update = write.build(self._tables.core, row_key, values)
         entry = self._entries.puts(change, SWEEPER)
         return await self._writes.divide(
             self._division(

@@ -35,7 +35,6 @@ class DynamoTeamStore(DynamoLevelStore[LevelSettings, Team]):
     async def create(
         self, workspace_id: str, team_id: str, settings: LevelSettings, *, by: Actor
     ) -> Team | None:
-        """Create a team; None if its id is taken, even by a deleted team."""
         self._check_id(team_id)
         row: Item = {**self._key(workspace_id, team_id), TeamItem.JOINS: number(0)}
         with refusing_when_unavailable():

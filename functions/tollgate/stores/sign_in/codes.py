@@ -15,7 +15,7 @@ from tollgate.stores.aws.expressions import (
     UNLESS_CURRENT,
 )
 from tollgate.stores.aws.items import LoginCodeItem, LoginCountItem
-from tollgate.stores.aws.tables import get_item, login_code_key, login_count_key
+from tollgate.stores.aws.tables import get_item, login_code_key, login_count_key, try_update
 from tollgate.stores.ports.people import CodeKind
 
 
@@ -28,7 +28,6 @@ class DynamoCodeStore:
         self._clock = clock
 
     async def add(self, kind: CodeKind, digest: str, value: bytes, *, lifetime_s: int) -> bool:
-        """Store a value; return False if one exists already."""
         ends_s = self._now_s() + lifetime_s
         item: Item = {
             **login_code_key(kind, digest),
@@ -52,7 +51,6 @@ class DynamoCodeStore:
         return True
 
     async def read(self, kind: CodeKind, digest: str) -> bytes | None:
-        """Return a value, None if it is missing or expired."""
         with refusing_when_unavailable():
             item = await get_item(self._client, self._table, login_code_key(kind, digest))
             return None if item is None else self._value(item)
@@ -60,32 +58,21 @@ class DynamoCodeStore:
     async def replace(
         self, kind: CodeKind, digest: str, old: bytes, new: bytes, *, lifetime_s: int | None
     ) -> bool:
-        """Replace a value that still equals `old`; return False if it differs."""
         write = CODE_REPLACE_AND_KEEP if lifetime_s is None else CODE_REPLACE
         values: Item = {
             ":old": binary(old),
             ":new": binary(new),
             ":now": number(self._now_s()),
         }
-        sent: dict[str, object] = {
-            "TableName": self._table,
-            "Key": login_code_key(kind, digest),
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeValues": values,
-        }
+        names: dict[str, str] = {}
         if lifetime_s is not None:
             values[":ends"] = number(self._now_s() + lifetime_s)
-            sent["ExpressionAttributeNames"] = {"#ttl": LoginCodeItem.DELETE_AT}
+            names = {"#ttl": LoginCodeItem.DELETE_AT}
+        parameters = write.build(self._table, login_code_key(kind, digest), values, names)
         with refusing_when_unavailable():
-            try:
-                await self._client.call("UpdateItem", sent)
-            except ConditionFailed:
-                return False
-        return True
+            return await try_update(self._client, parameters)
 
     async def take(self, kind: CodeKind, digest: str) -> bytes | None:
-        """Delete a value and return it; only one caller gets it, any other gets None."""
         with refusing_when_unavailable():
             try:
                 reply = await self._client.call(
@@ -102,30 +89,18 @@ class DynamoCodeStore:
             return self._value(reply["Attributes"])
 
     async def count(self, purpose: str, origin: str, *, window_s: int, most: int) -> bool:
-        """Count an address's call in this window; return False once there are more than `most`."""
         window = self._now_s() // window_s
         digest = sha256(f"{purpose} {origin} {window}".encode()).hexdigest()
+        values = {
+            ":zero": number(0),
+            ":one": number(1),
+            ":most": number(most),
+            ":ends": number((window + 1) * window_s),
+        }
+        names = {"#ttl": LoginCountItem.DELETE_AT}
+        parameters = CODE_COUNT.build(self._table, login_count_key(digest), values, names)
         with refusing_when_unavailable():
-            try:
-                await self._client.call(
-                    "UpdateItem",
-                    {
-                        "TableName": self._table,
-                        "Key": login_count_key(digest),
-                        "UpdateExpression": CODE_COUNT.update,
-                        "ConditionExpression": CODE_COUNT.condition,
-                        "ExpressionAttributeNames": {"#ttl": LoginCountItem.DELETE_AT},
-                        "ExpressionAttributeValues": {
-                            ":zero": number(0),
-                            ":one": number(1),
-                            ":most": number(most),
-                            ":ends": number((window + 1) * window_s),
-                        },
-                    },
-                )
-            except ConditionFailed:
-                return False
-        return True
+            return await try_update(self._client, parameters)
 
     def _value(self, item: Item) -> bytes | None:
         # DynamoDB deletes an item some time after it expires.

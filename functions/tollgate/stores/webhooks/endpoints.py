@@ -44,6 +44,7 @@ from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.records.audit_log import AuditWriter
 from tollgate.stores.rules.audit_entries import AuditedChange
 from tollgate.stores.rules.webhook_events import EVENT_PREFIX
+from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rows import (
     WEBHOOK_ROWS,
     StoredWebhook,
@@ -54,7 +55,6 @@ from tollgate.stores.webhooks.rows import (
     read_delivery,
     read_webhook,
 )
-from tollgate.stores.webhooks.sender import EventSender
 
 _ROUNDS_MAX: Final = 5
 _SECRET_BYTES: Final = 32
@@ -94,7 +94,6 @@ class DynamoWebhookStore:
         self._entries = AuditWriter(tables.core, ids=ids, clock=clock)
 
     async def create(self, workspace_id: str, settings: WebhookSettings, *, by: Actor) -> Webhook:
-        """Create a webhook; raise RequestError if the workspace has the maximum number."""
         now_s = self._clock.now_s()
         webhook = Webhook(
             id=self._ids.new_id(),
@@ -129,13 +128,11 @@ class DynamoWebhookStore:
         )
 
     async def list(self, workspace_id: str) -> Sequence[ShownWebhook]:
-        """Return the webhooks of a workspace, oldest first."""
         with refusing_when_unavailable():
             found = await self.read_all(workspace_id)
         return sorted((stored.shown for stored in found), key=lambda shown: shown.webhook.id)
 
     async def get(self, workspace_id: str, webhook_id: str) -> ShownWebhook | None:
-        """Return a webhook of this workspace, None if there is none."""
         with refusing_when_unavailable():
             stored = await self._find(workspace_id, webhook_id)
         return None if stored is None else stored.shown
@@ -148,11 +145,6 @@ class DynamoWebhookStore:
         *,
         by: Actor,
     ) -> ShownWebhook | None:
-        """Replace the settings by what `edit` returns; None if there is no such webhook.
-
-        A webhook that is enabled again gets events from then on.
-        """
-
         def changed(webhook: Webhook) -> Webhook:
             new = edit(_settings_of(webhook))
             reason = None if new.enabled else webhook.disabled_reason
@@ -171,11 +163,6 @@ class DynamoWebhookStore:
     async def rotate(
         self, workspace_id: str, webhook_id: str, *, grace_s: int, by: Actor
     ) -> Webhook | None:
-        """Create a new secret; the old one keeps signing as well for `grace_s`.
-
-        The returned webhook is the only place that shows the secret. None if there is no such
-        webhook.
-        """
         ends_s = int(self._clock.now_s()) + grace_s
         secret = self._new_secret()
 
@@ -194,7 +181,6 @@ class DynamoWebhookStore:
         await self._change(webhook.workspace_id, webhook.id, disabled, "webhook.disable", by=by)
 
     async def delete(self, workspace_id: str, webhook_id: str, *, by: Actor) -> bool:
-        """Delete a webhook and its pending deliveries; return False if there is none."""
         with refusing_when_unavailable():
             for _ in range(_ROUNDS_MAX):
                 stored = await self._find(workspace_id, webhook_id)
@@ -219,7 +205,6 @@ class DynamoWebhookStore:
         raise self._keeps_changing(webhook_id)
 
     async def send_test(self, workspace_id: str, webhook_id: str) -> EventDelivery | None:
-        """Send a test event now, without retries; None if there is no such webhook."""
         with refusing_when_unavailable():
             stored = await self._find(workspace_id, webhook_id)
         if stored is None:
@@ -244,7 +229,6 @@ class DynamoWebhookStore:
     async def deliveries(
         self, workspace_id: str, webhook_id: str
     ) -> Sequence[EventDelivery] | None:
-        """Return the latest deliveries, newest first; None if there is no such webhook."""
         with refusing_when_unavailable():
             stored = await self._find(workspace_id, webhook_id)
             if stored is None:
@@ -269,15 +253,13 @@ class DynamoWebhookStore:
     async def redeliver(
         self, workspace_id: str, webhook_id: str, event_id: str
     ) -> EventDelivery | None:
-        """Send an event again that was delivered or given up, under the same id.
-
-        None if there is no such webhook or delivery.
-        """
+        """Queue a delivered or abandoned event again under the same id; None if it is missing."""
         with refusing_when_unavailable():
             stored = await self._find(workspace_id, webhook_id)
             if stored is None:
                 return None
-            item = await self._row(workspace_id, webhook_id, event_id, pending=False)
+            key = delivery_key(workspace_id, webhook_id, event_id, pending=False)
+            item = await get_item(self._client, self._table, key)
             if item is None:
                 return None
             ended, now_s = read_delivery(item), int(self._clock.now_s())
@@ -297,12 +279,6 @@ class DynamoWebhookStore:
             self._client, self._table, webhook_partition(workspace_id), WEBHOOK_ROWS
         )
         return decode_items(read_webhook, rows)[0]
-
-    async def _row(
-        self, workspace_id: str, webhook_id: str, event_id: str, *, pending: bool
-    ) -> Item | None:
-        key = delivery_key(workspace_id, webhook_id, event_id, pending=pending)
-        return await get_item(self._client, self._table, key)
 
     async def _find(self, workspace_id: str, webhook_id: str) -> StoredWebhook | None:
         found = await self.read_all(workspace_id)
@@ -344,15 +320,8 @@ class DynamoWebhookStore:
         if new.enabled and not stored.webhook.enabled:
             write = WEBHOOK_ENABLE
             values[":cur"] = number(int(self._clock.now_s() * 1_000))
-        return {
-            "Update": {
-                "TableName": self._table,
-                "Key": webhook_key(new.workspace_id, stored.place),
-                "UpdateExpression": write.update,
-                "ConditionExpression": write.condition,
-                "ExpressionAttributeValues": values,
-            }
-        }
+        key = webhook_key(new.workspace_id, stored.place)
+        return {"Update": write.build(self._table, key, values)}
 
     def _entry(
         self,

@@ -9,7 +9,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from tollgate.core.addresses import is_address
-from tollgate.core.webhooks import SECRET_PREFIX, DeliveryFailed
+from tollgate.core.clock import Clock
+from tollgate.core.webhooks import SECRET_PREFIX, DeliveryFailed, Webhook
 from tollgate.http1.egress import Egress
 from tollgate.http1.errors import HttpError
 from tollgate.http1.exchange import Connect, connect_anywhere, send_alone
@@ -17,6 +18,24 @@ from tollgate.http1.request import Request
 
 _TIMEOUT_S: Final = 5.0
 SIGNATURE_HEADER: Final = "x-tollgate-signature"
+
+
+class EventSender:
+    """Sends events to webhooks; `egress` decides which addresses are allowed."""
+
+    def __init__(self, clock: Clock, egress: Egress) -> None:
+        self._clock = clock
+        self._egress = egress
+
+    async def send(self, webhook: Webhook, event_id: str, event: bytes) -> int:
+        """Post an event and return the HTTP status of success; raise DeliveryFailed otherwise."""
+        sent_s = int(self._clock.now_s())
+        secrets = webhook.secrets(sent_s)
+        headers = {
+            SIGNATURE_HEADER: sign(secrets[0], event, sent_s),
+            **standard_headers(secrets, event_id, event, sent_s),
+        }
+        return await post_event(webhook.url, event, headers, self._egress)
 
 
 def check_address(url: str) -> None:

@@ -39,6 +39,7 @@ from tollgate.stores.aws.tables import (
     all_rows,
     delivery_key,
     get_item,
+    try_update,
     webhook_key,
 )
 from tollgate.stores.records.audit_log import DynamoAuditLog
@@ -51,6 +52,7 @@ from tollgate.stores.rules.webhook_events import (
     next_try_s,
 )
 from tollgate.stores.webhooks.endpoints import DynamoWebhookStore
+from tollgate.stores.webhooks.posting import EventSender
 from tollgate.stores.webhooks.rows import (
     StoredDelivery,
     StoredWebhook,
@@ -60,7 +62,6 @@ from tollgate.stores.webhooks.rows import (
     new_delivery,
     read_delivery,
 )
-from tollgate.stores.webhooks.sender import EventSender
 
 _log = logging.getLogger(__name__)
 
@@ -259,19 +260,7 @@ class WebhookRounds:
         await self._client.call("DeleteItem", {"TableName": self._table, "Key": key})
 
     async def _update(self, key: Item, write: ConditionalUpdate, values: Item) -> bool:
-        """Write if the condition holds; return whether it did."""
-        payload = {
-            "TableName": self._table,
-            "Key": key,
-            "UpdateExpression": write.update,
-            "ConditionExpression": write.condition,
-            "ExpressionAttributeValues": values,
-        }
-        try:
-            await self._client.call("UpdateItem", payload)
-        except ConditionFailed:
-            return False
-        return True
+        return await try_update(self._client, write.build(self._table, key, values))
 
 
 @reads_an_item

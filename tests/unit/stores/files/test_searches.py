@@ -1,7 +1,7 @@
 """Workspaces are searched once a minute each, and few of them are remembered."""
 
 from tests.clocks import STARTED_S
-from tollgate.stores.files.searches import SEARCHED_MAX, RecentSearches
+from tollgate.stores.files.usage import SEARCHED_MAX, RecentSearches
 
 
 def test_a_workspace_is_searched_once_a_minute() -> None:
