@@ -222,7 +222,8 @@ async def test_the_race_finds_a_count_that_is_written_without_its_condition(
             values = {":one": {"N": "1"}, ":x": {"N": str(size_bytes)}, ":max": {"N": "256"}}
             if item is None:
                 await self._create(place)
-            await self._update(lax, place, upload, values)
+            write = lax.build(self._table, place, values, {"#h": upload})
+            await self._client.call("UpdateItem", write)
             return None
 
     monkeypatch.setattr("tollgate.stores.files.files.FileUsages", ReadFirst)

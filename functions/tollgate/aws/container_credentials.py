@@ -1,8 +1,9 @@
 """Temporary AWS credentials, fetched from the credentials endpoint of Lambda, ECS or EKS.
 
-Lambda has this endpoint instead of environment variables for functions that are restored from a
-snapshot ("Activating and managing Lambda SnapStart", 2026-11-21); Amazon ECS and EKS have it for
-every container ("Container credential provider", AWS SDKs and Tools Reference Guide, 2026-11-21).
+Lambda provides this endpoint, instead of environment variables, to functions that are restored from
+a snapshot ("Activating and managing Lambda SnapStart", 2026-11-21). Amazon ECS and EKS provide it
+to every container ("Container credential provider", AWS SDKs and Tools Reference Guide,
+2026-11-21).
 """
 
 import asyncio
@@ -21,8 +22,8 @@ from tollgate.http1.errors import HttpError
 from tollgate.http1.exchange import send_alone
 from tollgate.http1.request import USUAL_HEADERS, Request
 
-# Credentials are renewed when they are valid for less than this. It is longer than any request may
-# last, because a signature made at the end of a request must still be accepted.
+# Credentials are renewed when they expire within this time. No request lasts longer, because a
+# signature made at the end of a request must still be accepted.
 FRESH_FOR_S: Final = 20 * 60
 # Minimum interval between fetches while the current credentials are valid: the endpoint may be
 # failing, or may have no newer credentials yet.
@@ -51,7 +52,11 @@ class _Reply(Struct, rename="pascal"):
 
 
 class CredentialsEndpoint:
-    """Fetches credentials from `url`; the token is a value, or a file that is replaced."""
+    """A client for the credentials endpoint at `url`.
+
+    The authorization token is `token`, or is read from `token_file` for every request, because the
+    platform replaces that file.
+    """
 
     def __init__(self, url: str, *, token: str | None = None, token_file: Path | None = None):
         self._url = url
@@ -73,7 +78,8 @@ class CredentialsEndpoint:
         try:
             found = msgspec.json.decode(body, type=_Reply)
         except msgspec.MsgspecError:
-            # The cause is not chained: it may quote the reply, which contains secrets.
+            # Do not chain the cause: the decoding error may quote the reply, which contains
+            # secrets.
             raise _unavailable("malformed reply") from None
         return Lease(
             Credentials(found.access_key_id, found.secret_access_key, found.token),
@@ -92,20 +98,20 @@ class RotatingCredentials:
         self._renewing = asyncio.Lock()
 
     def current(self) -> Credentials | None:
-        """Return the credentials to sign with, None if none are valid."""
+        """Return the current credentials, or None if they are missing or expired."""
         if self._lease is None or self._lease.ends_s <= self._clock.now_s():
             return None
         return self._lease.credentials
 
     def forget(self) -> None:
-        """Drop the credentials: after a restore they belong to another environment."""
+        """Drop the credentials after a snapshot restore: they belong to another environment."""
         self._lease = None
         self._fetch_again_s = 0.0
 
     async def renew(self) -> None:
-        """Fetch new credentials if the current ones may end before a request that begins now ends.
+        """Fetch new credentials if the current ones may expire during a request that starts now.
 
-        A failing endpoint is logged, and the current credentials stay in use while they are valid.
+        A failure of the endpoint is logged, and the current credentials are used until they expire.
         """
         if not self._due():
             return

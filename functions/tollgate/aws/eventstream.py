@@ -1,4 +1,4 @@
-"""AWS event-stream framing: bytes to messages, with every length and both checksums checked.
+"""A decoder for AWS event streams, which checks every length and both checksums of a message.
 
 Framing: https://smithy.io/2.0/aws/amazon-eventstream.html (seen 2026-11-21). Tests compare the
 decoder with botocore's, which needs five times the CPU.
@@ -21,16 +21,16 @@ _LENGTHS_BYTES: Final = 8
 _CHECKSUM: Final = struct.Struct("!I")
 _AROUND_BYTES: Final = _PRELUDE.size + _CHECKSUM.size
 _VALUE_LENGTH: Final = struct.Struct("!H")
-# The bytes of a header's value, by its type: true, false, integers, a time, a UUID.
+# Sizes in bytes of header values by type: true, false, four integers, a timestamp, a UUID.
 _VALUE_BYTES: Final = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 _BYTES: Final = 6
 _TEXT: Final = 7
-# The most sets of headers that are cached. A stream has about six kinds of messages.
+# Maximum number of cached header sets. A stream has about six kinds of messages.
 _KINDS_MAX: Final = 32
 
 
 class EventStreamMessage(Struct, frozen=True):
-    """One message; `exception` is its exception type, None for an event."""
+    """One message; `exception` is the exception type, or None if the message is an event."""
 
     event: str
     exception: str | None
@@ -38,18 +38,18 @@ class EventStreamMessage(Struct, frozen=True):
 
 
 class EventStreamDecoder:
-    """Decodes the bytes of one stream as they arrive."""
+    """A decoder for the bytes of one stream, as they arrive."""
 
     def __init__(self) -> None:
         self._pending = b""
-        # Parsed headers by their bytes: all messages of a kind have the same headers.
+        # Parsed headers by their raw bytes: all messages of a kind have the same headers.
         self._kinds: dict[bytes, _Kind] = {}
 
     def feed(self, chunk: bytes) -> Iterator[EventStreamMessage]:
-        """Yield the messages that these bytes complete; the caller must exhaust the iterator.
+        """Yield the messages that `chunk` completes; the caller must exhaust the iterator.
 
-        Raises UpstreamError for a message that is damaged or longer than MESSAGE_BYTES_MAX, after
-        the messages before it were yielded.
+        Raise UpstreamError for a message that is damaged or longer than MESSAGE_BYTES_MAX, after
+        yielding all earlier messages.
         """
         octets = self._pending + chunk if self._pending else chunk
         view, start = memoryview(octets), 0
@@ -76,7 +76,7 @@ class EventStreamDecoder:
         self._pending = octets[start:]
 
     def end(self) -> list[EventStreamMessage]:
-        """Return no messages; raise UpstreamError if the stream closed within a message."""
+        """Return an empty list; raise UpstreamError if the stream ended within a message."""
         if self._pending:
             raise _broken("closed the stream in the middle of a message")
         return []
@@ -89,7 +89,7 @@ class EventStreamDecoder:
 
 
 class _Kind(Struct, frozen=True):
-    """The parsed headers of a message; `words`, if set, replace its payload."""
+    """The parsed headers of a message; if `words` is set, it replaces the payload."""
 
     event: str
     exception: str | None = None

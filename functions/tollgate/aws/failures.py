@@ -14,9 +14,8 @@ from tollgate.core.errors import ErrorCode, LedgerError
 _log = logging.getLogger(__name__)
 
 _RETRY_AFTER_S: Final = 1.0
-# Longest time for which an important write is retried. If a settlement is left to the sweeper
-# instead, its hold makes the item larger, and so each write of the item dearer, for a quarter of an
-# hour.
+# Maximum time for which an important write is retried. If a settlement is left to the sweeper, the
+# hold stays in the item for a quarter of an hour, and each write of a larger item costs more.
 _REFUSED_FOR_S: Final = 3.0
 _PAUSE_MIN_S: Final = 0.2
 _PAUSE_MAX_S: Final = 1.0
@@ -25,11 +24,11 @@ _Reply = TypeVar("_Reply")
 
 
 class StoreError(Exception):
-    """A call to a store that failed."""
+    """A failed call to a store."""
 
 
 class ConditionFailed(StoreError):
-    """A conditional write was refused; `item` is the stored item, None if it does not exist."""
+    """A refused conditional write; `item` is the stored item, or None if it does not exist."""
 
     def __init__(self, item: Item | None) -> None:
         super().__init__("the condition of a write failed")
@@ -40,13 +39,13 @@ class CancellationReason(Struct, frozen=True):
     """The reason why one action of a transaction was refused."""
 
     code: str
-    """DynamoDB's code, "None" for an action that was not refused."""
+    """DynamoDB's code; "None" if this action was not refused."""
     item: Item | None = None
-    """The stored item on which the action's condition failed, if DynamoDB returned one."""
+    """The stored item that failed the action's condition, if DynamoDB returned the item."""
 
 
 class TransactionCancelled(StoreError):
-    """A transaction was refused as a whole; `reasons` has one reason for each action, in order."""
+    """A refused transaction; `reasons` has one reason for each action, in order."""
 
     def __init__(self, reasons: tuple[CancellationReason, ...]) -> None:
         super().__init__(f"transaction cancelled: {[reason.code for reason in reasons]}")
@@ -54,7 +53,7 @@ class TransactionCancelled(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store gave no usable reply; if `maybe_applied` is false, the call has changed nothing."""
+    """A call without a usable reply; if `maybe_applied` is false, the call has changed nothing."""
 
     def __init__(self, reason: str, *, maybe_applied: bool) -> None:
         super().__init__(reason)
@@ -62,7 +61,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreRejected(StoreUnavailable):
-    """The store refuses a call permanently: no such table, no permission, or an invalid call."""
+    """A call that always fails: the table or a permission is missing, or the call is invalid."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}", maybe_applied=False)
@@ -70,7 +69,7 @@ class StoreRejected(StoreUnavailable):
 
 
 class CorruptItem(StoreUnavailable):
-    """A stored item that Tollgate cannot have written; `name` is its partition and sort key."""
+    """A stored item that cannot be decoded; `name` is its partition and sort key."""
 
     def __init__(self, name: str, error: Exception) -> None:
         super().__init__(f"item {name} is corrupt: {error!r}", maybe_applied=False)
@@ -79,7 +78,7 @@ class CorruptItem(StoreUnavailable):
 
 @contextmanager
 def refusing_when_unavailable() -> Iterator[None]:
-    """Turn StoreUnavailable into the public 503 within a `with` block."""
+    """Convert StoreUnavailable into the public error with status 503, within a `with` block."""
     try:
         yield
     except StoreUnavailable as unavailable:

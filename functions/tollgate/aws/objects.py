@@ -1,4 +1,4 @@
-"""Whole objects in S3 by signed GET, PUT and DELETE, or in a local folder without S3.
+"""Stores of whole objects: an S3 bucket, or a local folder for servers without S3.
 
 Object keys consist of letters, digits, `/`, `-`, `_`, `.` and `=`, so that they are valid file
 names.
@@ -26,7 +26,7 @@ _CONNECTIONS_MAX: Final = 100
 _ATTEMPTS_MAX: Final = 2
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 _OBJECT_BYTES_MAX: Final = 64 * 1024 * 1024
-# S3 takes some seconds to copy half a gigabyte.
+# S3 takes a few seconds to copy half a gigabyte.
 _MOVE_TIMEOUT_S: Final = 25.0
 
 
@@ -38,22 +38,24 @@ class ObjectHead(Struct, frozen=True, kw_only=True):
 
 
 class ObjectStore(Protocol):
-    """Bytes by key; every method raises StoreUnavailable if the store cannot be reached."""
+    """A store of objects by key; every method raises StoreUnavailable if it cannot be reached."""
 
     async def get(self, key: str, *, timeout_s: float = _TIMEOUT_S) -> bytes | None:
-        """Return the object's bytes, None if there is no such object."""
+        """Return an object's bytes, or None if the object does not exist."""
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and first bytes of an object that is not empty; None if there is none."""
+        """Return the size and first bytes of a non-empty object, or None if it does not exist."""
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move an object, replacing any at `to`; a missing object is ignored, as in a retry."""
+        """Move an object to `to`, replacing any object there; ignore a missing object, as in a
+        retry.
+        """
 
     async def put(self, key: str, body: bytes) -> None:
-        """Store the object, replacing any with the same key."""
+        """Store an object, replacing any object with the same key."""
 
     async def delete(self, key: str) -> None:
-        """Delete the object; a missing object is ignored."""
+        """Delete an object; ignore a missing object."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -63,7 +65,7 @@ class _Reply(Struct, frozen=True, kw_only=True):
     status: int
     body: bytes
     range: str
-    """Value of the header Content-Range, empty if there is none."""
+    """Value of the Content-Range header, or an empty string."""
 
 
 class S3Objects:
@@ -103,7 +105,7 @@ class S3Objects:
         reply = await self._send("PUT", to, headers=copying, timeout_s=_MOVE_TIMEOUT_S)
         if reply.status == 404:
             return
-        # S3 sends status 200 as a copy begins; an error after that is in the body.
+        # S3 sends status 200 when a copy begins; a later error is in the body.
         if reply.status != 200 or b"<Error>" in reply.body:
             raise StoreRejected(f"HTTP {reply.status}", "PUT of a copy")
         await self.delete(key)
@@ -132,9 +134,7 @@ class S3Objects:
         headers: Mapping[str, str] = _NO_HEADERS,
         timeout_s: float = _TIMEOUT_S,
     ) -> _Reply:
-        """Return the reply to a request; a failed attempt is repeated, as every request is
-        idempotent.
-        """
+        """Return the reply to a request; retry a failed attempt, since all requests are idempotent."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
                 async with asyncio.timeout(timeout_s):
@@ -155,7 +155,7 @@ class S3Objects:
     async def _send_once(
         self, method: Method, key: str, body: bytes, headers: Mapping[str, str]
     ) -> _Reply:
-        # S3's signature covers the path with `=` percent-encoded too (RFC 3986).
+        # S3 computes the signature of the path with `=` percent-encoded (RFC 3986).
         url = f"{self._base}/{_check_key(key).replace('=', '%3D')}"
         signed = self._signer.sign(method, url, headers, body)
         request = Request(method=method, url=url, headers=signed, body=(body,) if body else ())
@@ -169,7 +169,7 @@ class S3Objects:
 
 
 class FolderObjects:
-    """Objects of a local server, in files that only its user may read."""
+    """Objects of a local server, in files that only the server's user may read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -192,7 +192,7 @@ class FolderObjects:
         await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def close(self) -> None:
-        """Leave everything open: a folder has no connections."""
+        """Return at once: a folder has no connections."""
 
     def _read(self, path: Path) -> bytes | None:
         return path.read_bytes() if path.is_file() else None

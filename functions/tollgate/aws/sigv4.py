@@ -19,14 +19,14 @@ from typing_extensions import override
 from tollgate.core.clock import Clock
 
 _ALGORITHM: Final = "AWS4-HMAC-SHA256"
-# S3 signs paths as they are sent, because dots and slashes may be part of a key, and requires the
-# hash of the body in a header.
+# S3 signs paths without normalizing them, because dots and slashes may be part of a key. S3 also
+# requires the hash of the body in a header.
 _S3: Final = "s3"
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _DATE: Final = "x-amz-date"
-# The most prepared requests that are cached: one for each operation of a service, or each model.
+# Maximum number of cached prepared requests: one for each operation of a service, or each model.
 _PREPARED_MAX: Final = 64
-# Proxies and tracing rewrite these in flight, so they are never part of a signature.
+# Proxies and tracing change these headers in flight, so the headers are never signed.
 _UNSIGNED: Final = frozenset({"expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"})
 
 
@@ -43,14 +43,14 @@ class Credentials(Struct, frozen=True):
 
 
 def fixed(credentials: Credentials) -> Callable[[], Credentials]:
-    """Return a source of credentials that do not change while the process lives."""
+    """Return a credentials source that always returns the same credentials."""
     return lambda: credentials
 
 
 class Signer:
     """Signs requests to one service in one region.
 
-    Credentials are requested for every signature because Lambda rotates them.
+    The credentials are read for every signature, because Lambda rotates them.
     """
 
     def __init__(
@@ -67,10 +67,9 @@ class Signer:
     def sign(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> dict[str, str]:
-        """Return `headers` with the headers `host`, date, token and authorization added.
+        """Return `headers` with the host, the date, the session token and the signature added.
 
-        `url` must be escaped as it will be sent; a client that escapes it again breaks the
-        signature.
+        `url` must be escaped exactly as it is sent: escaping the URL again breaks the signature.
         """
         credentials = self._credentials()
         body_hash = hashlib.sha256(body).hexdigest()
@@ -101,7 +100,7 @@ class Signer:
         token: str | None,
         body_hash: str,
     ) -> "_Prepared":
-        """Return the request without date and body, cached because calls differ in little else."""
+        """Return the parts of a signature without date and body, cached because they rarely differ."""
         if self._service == _S3:
             hashed = {**headers, "x-amz-content-sha256": body_hash}
             return _prepare(method, url, hashed, token, canonical_path=_take_path)
@@ -115,8 +114,7 @@ class Signer:
         return prepared
 
     def _signing_key(self, secret: str, day: str) -> bytes:
-        """Return the key of one day, derived once because its four digests cost most of a
-        signature."""
+        """Return a day's signing key, cached because its four digests are most of the cost."""
         if self._cached_for != (secret, day):
             key = f"AWS4{secret}".encode()
             for part in (day, self._region, self._service, "aws4_request"):
@@ -127,7 +125,7 @@ class Signer:
 
 
 class _Prepared(Struct, frozen=True):
-    """A request prepared for signing, all but its date and its body."""
+    """The parts of a signature that do not depend on the date and the body of the request."""
 
     headers: Mapping[str, str]
     """The headers to send, without date and authorization."""
@@ -173,7 +171,7 @@ def _hmac(key: bytes, text: str) -> bytes:
 
 
 def _host(parts: SplitResult) -> str:
-    """Return the Host header as HTTP clients send it: lower case, without the scheme's own port."""
+    """Return the Host header as HTTP clients send it: lower case, without the default port."""
     host = parts.hostname or ""
     if ":" in host:
         host = f"[{host}]"
@@ -188,13 +186,13 @@ def _take_path(path: str) -> str:
 
 
 def _canonical_path(path: str) -> str:
-    """Return the path without dot segments, escaped once more, as all services but S3 sign it."""
+    """Return the path without dot segments, escaped again, as all services except S3 require."""
     if not path or path == "/":
         return "/"
     resolved = posixpath.normpath(path)
     if path.endswith("/") and not resolved.endswith("/"):
         resolved += "/"
-    # normpath keeps exactly two leading slashes, which POSIX gives a meaning and URLs do not.
+    # normpath keeps two leading slashes, which have a meaning in POSIX but not in URLs.
     return quote("/" + resolved.lstrip("/"), safe="/~")
 
 

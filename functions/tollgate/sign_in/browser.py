@@ -1,4 +1,4 @@
-"""The browser's part of a sign-in: the redirect to the issuer, and the way back."""
+"""The browser's part of a sign-in: the redirect to the issuer, and the return from the issuer."""
 
 import re
 from typing import Final
@@ -34,7 +34,7 @@ class Departure(Struct, frozen=True):
 
 
 class Arrival(Struct, frozen=True):
-    """The end of a sign-in in the browser: the member, and where the browser goes."""
+    """The result of a sign-in in the browser: the member, and the address to redirect to."""
 
     member: Member
     url: str | None
@@ -42,7 +42,7 @@ class Arrival(Struct, frozen=True):
 
 
 class BrowserSignIn:
-    """The browser's part of a sign-in: redirects to the issuer, and takes the browser back."""
+    """The browser's part of a sign-in: redirects to the issuer and handles the return."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class BrowserSignIn:
         self._ids = ids
 
     async def leave_for_device(self, typed_code: str) -> Departure:
-        """Begin the sign-in that a program elsewhere waits for; raise RequestError if none does."""
+        """Begin a sign-in for a program on another device; raise RequestError if none is waiting."""
         code = read_user_code(typed_code)
         found = None if code is None else await self._codes.read("user", digest_of(code))
         if found is None:
@@ -73,7 +73,7 @@ class BrowserSignIn:
         return await self._leave(ForDevice(device=found.decode("ascii")))
 
     async def leave_for_program(self, purpose: ForProgram) -> Departure:
-        """Begin a sign-in that ends at the console, or at a listener on this machine."""
+        """Begin a sign-in that returns to the console, or to a program on the person's machine."""
         if not self._may_end_at(purpose.redirect_uri):
             raise _invalid("redirect_uri", "must be the console's address or http on this machine")
         if not _CHALLENGE.fullmatch(purpose.challenge):
@@ -83,7 +83,7 @@ class BrowserSignIn:
         return await self._leave(purpose)
 
     async def arrive(self, *, state: str, code: str, cookie: str, by: Actor) -> Arrival:
-        """End a sign-in, once; raise AccessError if it began in another browser or is refused."""
+        """Finish a sign-in; raise AccessError if it is refused, ended or began in another browser."""
         attempt = await self._take_attempt(state, cookie)
         try:
             approval, member = await self._approve(code, attempt, by)
@@ -100,7 +100,9 @@ class BrowserSignIn:
                 return Arrival(member, await self._hand_over(program, approval))
 
     async def turn_back(self, *, state: str, cookie: str) -> str | None:
-        """End a sign-in that the issuer refused; return where the browser goes, if anywhere."""
+        """End a sign-in that the issuer refused; return the address to redirect to, if there is
+        one.
+        """
         attempt = await self._take_attempt(state, cookie)
         match attempt.purpose:
             case ForDevice() as device:
@@ -156,8 +158,8 @@ class BrowserSignIn:
         self, purpose: ForDevice, *, approval: Approval | None = None, refusal: str | None = None
     ) -> None:
         """Store the result for the polling device; raise AccessError if its code has expired."""
-        # The device polls meanwhile and changes its row, so a conditional write may have to be
-        # repeated.
+        # The device polls at the same time, which changes the stored item, so the conditional write
+        # may fail and has to be retried.
         for _ in range(5):
             found = await self._codes.read("device", purpose.device)
             if found is None:
@@ -173,7 +175,7 @@ class BrowserSignIn:
             raise _refused("The program no longer waits. Begin it again.")
 
     async def _hand_over(self, program: ForProgram, approval: Approval) -> str:
-        """Return the program's address with a code that only the program can redeem, once."""
+        """Return the program's address with a one-time code that only the program can redeem."""
         code = new_secret_code(self._ids.random_bytes)
         stored = Code(
             redirect_uri=program.redirect_uri,
@@ -187,7 +189,7 @@ class BrowserSignIn:
 
     def _may_end_at(self, address: str) -> bool:
         console = self._sign_in.public_url + CONSOLE
-        # Only the exact address: `console/../` would reach other pages on the same host.
+        # Compare the whole address: `console/../` would reach other pages on the same host.
         return address in (console, f"{console}/") or _is_listener(address)
 
     @property
@@ -196,7 +198,7 @@ class BrowserSignIn:
 
 
 def _is_listener(address: str) -> bool:
-    """Return whether a program may listen at an address on this machine (RFC 8252, 7.3)."""
+    """Return whether an address is a local program's loopback listener (RFC 8252, 7.3)."""
     try:
         parts = urlsplit(address)
         port = parts.port

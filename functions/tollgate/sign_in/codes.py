@@ -1,11 +1,11 @@
-"""Short-lived codes: how they are generated, typed and hashed."""
+"""Short-lived codes: their generation, canonical spelling and hashing."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
 
-# There are no vowels, so that no code spells a word (RFC 8628, 6.1).
+# Vowels are left out, so that no code spells a word (RFC 8628, 6.1).
 _LETTERS: Final = "BCDFGHJKLMNPQRSTVWXZ"
 _GROUP: Final = 4
 _GROUPS: Final = 2
@@ -18,12 +18,12 @@ def digest_of(code: str) -> str:
 
 
 def new_secret_code(entropy: Callable[[int], bytes]) -> str:
-    """Return a code of 256 random bits, for programs."""
+    """Return a code with 256 random bits, which a program sends."""
     return urlsafe_b64encode(entropy(_SECRET_BYTES)).rstrip(b"=").decode("ascii")
 
 
 def new_user_code(entropy: Callable[[int], bytes]) -> str:
-    """Return a code that people type: `BCDF-GHJK`, with 34 random bits."""
+    """Return a code with 34 random bits, such as `BCDF-GHJK`, which a person types."""
     drawn = int.from_bytes(entropy(16), "big")
     letters = []
     for _ in range(_GROUP * _GROUPS):

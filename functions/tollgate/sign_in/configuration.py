@@ -1,4 +1,4 @@
-"""The sign-in file: the issuer, and the rules by which its identities become members."""
+"""The sign-in file: the issuer, and the rules that map its identities to members."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -37,25 +37,23 @@ class InvalidSignIn(Exception):
 
 
 class ClientSecret(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Places of the client secret, which the file itself never contains."""
+    """The locations of the client secret, which is never in the file itself."""
 
     secret: _Text | None = None
     """Name of the secret in Secrets Manager."""
     env: _Text | None = None
-    """Environment variable, which is read before Secrets Manager."""
+    """Name of an environment variable, which takes precedence over Secrets Manager."""
 
 
 class MemberRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rule that maps identities with certain claims to members."""
 
     claims: Annotated[dict[_Text, _Text | _Words], Meta(min_length=1, max_length=16)]
-    """Globs by claim, all of which must match. Of several globs for a claim, one must match; of a
-    claim that is a list, one item must.
-    """
+    """Globs by claim. Each claim must match one of its globs; for a list, one item must match."""
     workspace: Annotated[str, Meta(min_length=1, max_length=63)]
     role: MemberRole
     team: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
-    """None leaves a member in its current team."""
+    """None keeps a member in the current team."""
 
     def matches(self, claims: Mapping[str, Any]) -> bool:
         """Return whether a person's claims match the rule."""
@@ -67,9 +65,9 @@ class ManagedSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     settings: dict[str, Any]
     teams: _Words | None = None
-    """None means every team, and members without a team."""
+    """None means all teams, and members without a team."""
     roles: tuple[MemberRole, ...] | None = None
-    """None means every role."""
+    """None means all roles."""
 
     def are_of(self, role: str, team: str | None) -> bool:
         """Return whether a member with this role and team gets these settings."""
@@ -81,7 +79,7 @@ class SignIn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of the sign-in file."""
 
     public_url: _Text
-    """The gateway's address as people reach it, without `/v1`."""
+    """The gateway's public address, without `/v1`."""
     issuer: _Text
     client_id: _Text
     client_secret: ClientSecret | None = None
@@ -96,7 +94,7 @@ class SignIn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     member_claim: _Text = "email"
     """The claim whose value becomes the id of a new member."""
     creates_members: bool = True
-    """True if people whom a rule matches become members at their first sign-in."""
+    """True to create a member when a person whom a rule matches signs in for the first time."""
     session_s: Annotated[int, Meta(ge=60, le=SESSION_S_MAX)] = SESSION_S_MAX
     rules: Annotated[tuple[MemberRule, ...], Meta(min_length=1, max_length=500)]
     """Rules in order; the first that matches applies."""
@@ -106,11 +104,11 @@ class SignIn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings in order; the first that applies to the member is used."""
 
     def rule_of(self, claims: Mapping[str, Any]) -> MemberRule | None:
-        """Return the first rule that matches a person's claims, None if none does."""
+        """Return the first rule that matches a person's claims, or None if none does."""
         return next((rule for rule in self.rules if rule.matches(claims)), None)
 
     def settings_of(self, role: str, team: str | None) -> dict[str, Any] | None:
-        """Return Claude Code's settings for a member, None if there are none."""
+        """Return Claude Code's settings for a member, or None if there are none."""
         found = (entry.settings for entry in self.managed_settings if entry.are_of(role, team))
         return next(found, None)
 
@@ -138,7 +136,7 @@ def read_sign_in(content: bytes) -> SignIn:
 
 
 def is_safe_address(address: str) -> bool:
-    """Return whether nobody else can read what is sent to an address: https, or a loopback host."""
+    """Return whether traffic to an address is private: https, or a loopback host."""
     parts = urlsplit(address)
     if parts.username or parts.password or not parts.hostname:
         return False
@@ -154,7 +152,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _matches(claims: Mapping[str, Any], name: str, globs: str | tuple[str, ...]) -> bool:
-    # An unverified address proves nothing about its owner.
+    # Anybody can state an unverified email address.
     if name == "email" and claims.get("email_verified") is not True:
         return False
     value = claims.get(name)

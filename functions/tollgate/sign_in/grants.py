@@ -1,4 +1,7 @@
-"""The grants of the token endpoint: device code, code and refresh token (RFC 6749, 7636, 8628)."""
+"""The token endpoint's grants: device code, authorization code, refresh token.
+
+RFC 6749, 7636 and 8628.
+"""
 
 import hmac
 from typing import Final, Literal
@@ -24,7 +27,7 @@ _INTERVAL_LEAST_MS: Final = 4_000
 # A sign-in ends if it is not refreshed for this long.
 FAMILY_S: Final = 30 * 86_400
 _ISSUER_ANSWERS_MS: Final = 15_000
-# Two programs of a person may refresh at once: the slower one presents the previous token.
+# If two programs of a person refresh at the same time, the slower one sends the previous token.
 _CHANGED_JUST_NOW_MS: Final = 30_000
 # Error codes of RFC 6749, 5.2, and RFC 8628, 3.5.
 RefusalCode = Literal[
@@ -45,7 +48,7 @@ _STATUSES: dict[RefusalCode, int] = {
 
 
 class OAuthRefusal(Exception):
-    """The request of a program for tokens is refused."""
+    """A refused request for tokens."""
 
     def __init__(self, code: RefusalCode, description: str, *, status: int | None = None) -> None:
         super().__init__(description)
@@ -55,24 +58,24 @@ class OAuthRefusal(Exception):
 
 
 class TokenPair(Struct, frozen=True, kw_only=True):
-    """A session's token, and the refresh token for the next session."""
+    """The token of a session, and the refresh token for the next session."""
 
     access_token: str
     expires_in: int
     """Seconds until the access token expires."""
     refresh_token: str | None
-    """None if the issuer returned none: then nothing could tell whether the person may stay."""
+    """None if the issuer returned none: the person's access could not be checked again later."""
 
 
 class WaitingDevice(Struct, frozen=True):
-    """The codes of a program that begins to wait for a person."""
+    """The codes for a program that waits until a person has signed in."""
 
     device_code: str
     user_code: str
 
 
 class Grants:
-    """The token endpoint: opens sessions for programs for which a person has signed in."""
+    """The token endpoint: opens a session for a program after a person has signed in."""
 
     def __init__(
         self,
@@ -103,7 +106,8 @@ class Grants:
             "user", digest_of(typed), digest.encode("ascii"), lifetime_s=LIFETIME_S
         )
         if not added:
-            # Collision with the code of another program: 1 in 25 billion per pending sign-in.
+            # The typed code collides with that of another program: 1 in 25 billion per pending
+            # sign-in.
             raise OAuthRefusal("temporarily_unavailable", "Try again.")
         return WaitingDevice(code, typed)
 
@@ -127,7 +131,7 @@ class Grants:
     async def redeem_code(
         self, code: str, *, verifier: str, redirect_uri: str, by: Actor
     ) -> TokenPair:
-        """Return a session for a code that a browser brought; a code works once."""
+        """Return a session for an authorization code, which works once."""
         found = await self._codes.take("code", digest_of(code))
         if found is None:
             raise OAuthRefusal("invalid_grant", "This code is unknown, used or expired.")
@@ -141,8 +145,8 @@ class Grants:
     async def refresh(self, token: str, *, by: Actor) -> TokenPair:
         """Return a new session and refresh token, if the issuer still accepts the person.
 
-        A refresh token that was used before ends the sign-in, because one of its two holders must
-        have stolen it.
+        If a refresh token is used twice, the sign-in ends, because one of the two users must have
+        stolen the token.
         """
         name, _, secret = token.partition(".")
         digest = digest_of(name)
@@ -158,7 +162,8 @@ class Grants:
         try:
             approval = await self._ask_issuer(_approval(secret, family.sealed), by)
         except (AccessError, RequestError) as refused:
-            # An admin has to mend a rule whose team is missing; a new sign-in would not help.
+            # The rule's team may be missing: an admin has to fix the rule, and a new sign-in would
+            # not help.
             if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
                 await self._codes.replace("refresh", digest, mark, found, lifetime_s=FAMILY_S)
                 raise OAuthRefusal("temporarily_unavailable", refused.message) from refused
@@ -173,13 +178,13 @@ class Grants:
         if not await self._codes.replace(
             "refresh", digest, mark, msgspec.json.encode(after), lifetime_s=FAMILY_S
         ):
-            # The person signed out meanwhile.
+            # The person has signed out in the meantime.
             await self._sessions.close(session.secret, by=by)
             raise _over("The sign-in has ended.")
         return self._pair(session, f"{name}.{next_secret}")
 
     async def revoke(self, token: str) -> None:
-        """End the sign-in of a refresh token; an access token is ignored (RFC 7009)."""
+        """End the sign-in of a refresh token; ignore an access token (RFC 7009)."""
         name, _, secret = token.partition(".")
         found = await self._codes.read("refresh", digest_of(name))
         if found is None:
@@ -189,7 +194,7 @@ class Grants:
             await self._codes.take("refresh", digest_of(name))
 
     async def _check_latest(self, digest: str, family: Family, secret: str) -> None:
-        """Raise OAuthRefusal unless a secret is the current one and no refresh is in progress."""
+        """Raise OAuthRefusal unless the secret is the current one and no refresh is in progress."""
         secret_digest = digest_of(secret)
         if secret_digest == family.current:
             if self._now_ms() < family.busy_ms:
@@ -202,7 +207,9 @@ class Grants:
         raise _over("This refresh token was used before, so its sign-in has ended.")
 
     async def _ask_issuer(self, approval: Approval, by: Actor) -> Approval:
-        """Return the approval after a refresh; raise AccessError if the person has left."""
+        """Refresh an approval at the issuer; raise AccessError if the issuer no longer accepts the
+        person.
+        """
         if approval.upstream is None:
             raise AccessError(ErrorCode.PERMISSION_DENIED, "The sign-in has ended.")
         tokens = await self._issuer.refresh(approval.upstream)
@@ -237,7 +244,7 @@ class Grants:
         )
 
     async def _note_question(self, digest: str, found: bytes, device: Device) -> None:
-        """Record a poll of the device; raise OAuthRefusal if the device polls too often."""
+        """Record a poll by the device; raise OAuthRefusal if the device polls too often."""
         now_ms = self._now_ms()
         if now_ms - device.asked_ms < _INTERVAL_LEAST_MS:
             raise OAuthRefusal("slow_down", f"Ask every {INTERVAL_S} seconds.")
@@ -274,7 +281,7 @@ def _approval(code: str, sealed: str) -> Approval:
 
 
 def _over(reason: str) -> OAuthRefusal:
-    # 401 makes Claude Code ask for a new sign-in.
+    # Status 401 makes Claude Code ask for a new sign-in.
     return OAuthRefusal("invalid_grant", reason, status=401)
 
 

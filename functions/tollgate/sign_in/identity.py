@@ -1,4 +1,4 @@
-"""Identities: what an issuer states about a person, and the verification of its tokens."""
+"""Identities of people, and the verification of the issuer's tokens that state them."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -13,8 +13,8 @@ from msgspec import Struct
 from tollgate.core.errors import AccessError, ErrorCode
 from tollgate.core.identity_tokens import TOKEN_LENGTH_MAX
 
-# Only signatures by a private key: a token with `none` is unsigned, and with HS256 every verifier
-# could sign one.
+# Only asymmetric signatures are accepted: `none` means unsigned, and with HS256 every verifier
+# could sign a token.
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
@@ -32,13 +32,13 @@ class Expected(Struct, frozen=True, kw_only=True):
     issuer: str
     client_id: str
     audiences: tuple[str, ...] = ()
-    """Audiences that are accepted in addition to the client id."""
+    """Accepted audiences in addition to the client id."""
     nonce: str | None = None
-    """Nonce of a sign-in in a browser; None for a token that a caller brings."""
+    """Nonce of a browser sign-in; None for a token that a caller presents."""
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """A person, as known to the issuer."""
+    """A person as the issuer knows them."""
 
     issuer: str
     subject: str
@@ -64,7 +64,7 @@ class TokenHeader(Struct, frozen=True):
 
 
 def read_header(token: str) -> TokenHeader:
-    """Return a token's header; raise AccessError if this kind of token is not accepted."""
+    """Return a token's header; raise AccessError if the header is invalid or not accepted."""
     if len(token) > TOKEN_LENGTH_MAX or token.count(".") != 2:
         raise refused_token("it is not a signed JWT")
     try:
@@ -80,7 +80,7 @@ def read_header(token: str) -> TokenHeader:
 
 
 def import_keys(jwks: Mapping[str, Any]) -> list[Key]:
-    """Return the public keys of a JWKS that can verify signatures; others are skipped."""
+    """Return the keys of a JWKS that can verify signatures; skip all others."""
     keys: list[Key] = []
     found = jwks.get("keys")
     for raw in found if isinstance(found, list) else ():
@@ -146,8 +146,7 @@ def _check_audience(claims: Mapping[str, Any], expected: Expected) -> None:
     stated = claims.get("aud")
     audiences = stated if isinstance(stated, list) else [stated]
     if expected.client_id not in audiences:
-        # Other audiences are accepted only in tokens that callers bring, not in a browser's
-        # sign-in.
+        # Other audiences are accepted only in tokens that callers present, not in browser sign-ins.
         if expected.nonce is None and set(expected.audiences) & {
             audience for audience in audiences if audience
         }:

@@ -1,4 +1,4 @@
-"""The issuer of identities: its endpoints, its keys, and the tokens that it issues.
+"""A client for the identity issuer: its endpoints, keys and tokens.
 
 "OpenID Connect Discovery 1.0", 4; "OpenID Connect Core 1.0", 3.1 and 12 (2026-11-22).
 """
@@ -41,29 +41,32 @@ _REPLY_BYTES_MAX: Final = 512 * 1024
 
 
 class IssuerUnavailable(Exception):
-    """The issuer gave no usable reply."""
+    """The issuer returned no usable reply."""
 
 
 class IssuerReply(Struct, frozen=True):
-    """The status and body of a reply of the issuer."""
+    """The status and body of an issuer's reply."""
 
     status: int
     body: bytes
 
 
 class Fetch(Protocol):
-    """A function that sends a request to the issuer; raises IssuerUnavailable."""
+    """A function that sends a request to the issuer, and may raise IssuerUnavailable."""
 
     async def __call__(
         self, url: str, *, form: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> IssuerReply:
-        """Return the reply to a GET, or to a POST of a form."""
+        """Return the reply to a GET request, or to a POST request with a form."""
 
 
 async def fetch_from_issuer(
     url: str, *, form: bytes | None = None, headers: Mapping[str, str] | None = None
 ) -> IssuerReply:
-    """Return the reply to a GET, or to a POST of a form; raise IssuerUnavailable."""
+    """Send a GET request, or a POST request with a form, and return the reply.
+
+    Raise IssuerUnavailable if the request fails. Redirects are not followed.
+    """
     sent = {**USUAL_HEADERS, "accept": "application/json", **(headers or {})}
     if form is None:
         request = Request(method="GET", url=url, headers=sent)
@@ -97,7 +100,7 @@ class _Failure(Struct, frozen=True):
 
 
 class Issuer:
-    """A client of the issuer that the configuration names."""
+    """A client for the issuer that the sign-in file names."""
 
     def __init__(
         self, sign_in: SignIn, fetch: Fetch, secrets: SecretStore, *, clock: Clock
@@ -113,7 +116,7 @@ class Issuer:
     async def authorization_url(
         self, *, redirect_uri: str, state: str, nonce: str, challenge: str
     ) -> str:
-        """Return the address at which a person signs in at the issuer."""
+        """Return the issuer's address at which a person signs in."""
         endpoint = (await self._read_metadata()).authorization_endpoint
         query = {
             **self._sign_in.authorization_parameters,
@@ -184,8 +187,7 @@ class Issuer:
             return issued
         if reply.status in (400, 401, 403):
             failure = _decode(reply.body, _Failure)
-            # Of an issuer's error only the code is shown, and only if it looks like one: it reaches
-            # the caller.
+            # The caller sees only the issuer's error code, and only if it looks like an error code.
             word = failure.error if failure.error.replace("_", "").isalpha() else "no reason"
             raise refused_token(f"the identity provider says {word[:40]}")
         raise _unavailable()
@@ -218,7 +220,7 @@ class Issuer:
         return metadata
 
     async def _read_keys(self, *, again: bool = False) -> list[Key]:
-        """Return the issuer's keys; `again` refetches them, at most twice a minute."""
+        """Return the issuer's keys; with `again`, refetch them, at most twice a minute."""
         asked_s = self._clock.monotonic_s()
         async with self._fetching:
             # Another task may have fetched the keys while this one waited for the lock.
@@ -246,12 +248,12 @@ def _decode(body: bytes, type_: type[Any]) -> Any:
     try:
         return msgspec.json.decode(body, type=type_)
     except msgspec.DecodeError:
-        # Not chained: the decoding error may quote a token.
+        # Do not chain the cause: the decoding error may quote a token.
         raise _unavailable() from None
 
 
 def _basic(client_id: str, secret: str) -> str:
-    """Return the Authorization header of a client with a secret (RFC 6749, 2.3.1)."""
+    """Return the Authorization header for a client with a secret (RFC 6749, 2.3.1)."""
     pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
     return f"Basic {b64encode(pair.encode()).decode('ascii')}"
 

@@ -1,4 +1,4 @@
-"""Turns identities into members, by the rules of the sign-in file."""
+"""The mapping of identities to members, by the rules of the sign-in file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _DISPLAY_NAME_MAX = 100
 
 
 class People:
-    """The members that identities sign in as: found, created and updated."""
+    """Finds, creates and updates the members that identities sign in as."""
 
     def __init__(self, sign_in: SignIn, members: MemberStore) -> None:
         self._sign_in = sign_in
@@ -25,7 +25,7 @@ class People:
     async def admit(self, identity: Identity, *, by: Actor) -> Member:
         """Return the member for an identity, with the role and team that its rule states.
 
-        Raises AccessError(permission_denied) if no rule matches the identity, or if the member was
+        Raise AccessError(permission_denied) if no rule matches the identity, or if the member was
         removed.
         """
         rule = self._sign_in.rule_of(identity.claims)
@@ -39,7 +39,7 @@ class People:
         return await self._follow(member, identity, rule, by)
 
     async def _welcome(self, identity: Identity, rule: MemberRule, by: Actor) -> Member:
-        """Return a new or existing member for an identity that is not linked to one."""
+        """Return a new or existing member for an identity that no member is linked to yet."""
         member_id = self._new_id(identity)
         known = await self._members.get(rule.workspace, member_id)
         if known is not None and known.removed_s is not None:
@@ -61,7 +61,7 @@ class People:
             )
         else:
             member = await self._members.link(rule.workspace, member_id, identity.name, by=by)
-        # Another sign-in of the same person may have come first.
+        # Another sign-in of the same person may have created or linked the member first.
         member = member or await self._members.find_by_subject(rule.workspace, identity.name)
         if member is None:
             raise _refused(identity, f"member {member_id} belongs to another identity")
@@ -70,7 +70,7 @@ class People:
     async def _follow(
         self, member: Member, identity: Identity, rule: MemberRule, by: Actor
     ) -> Member:
-        """Return the member, changed to the role and team that the rule states now."""
+        """Return the member with the role and team that the rule states now."""
         team = member.team_id if rule.team is None else rule.team
         if (member.role, member.team_id) == (rule.role, team):
             return member

@@ -1,8 +1,8 @@
-"""Encryption of what only the holder of a code may read: the store has the code's hash and no key.
+"""Encryption of stored values that only the holder of a code can read.
 
-A private key is derived from the code, which has 256 random bits. Its public key lies in the store,
-so that a browser's result can be encrypted before the program polls for it (RFC 7516, ECDH-ES on
-X25519).
+The private key is derived from the code, which has 256 random bits, and is never stored. The store
+has the code's hash and the public key, so the result of a browser sign-in can be encrypted before
+the program polls for it (RFC 7516, ECDH-ES on X25519).
 """
 
 from hashlib import sha256
@@ -24,7 +24,7 @@ _PURPOSE: Final = b"tollgate sealed grant\0"
 
 
 def public_key_of(code: str) -> dict[str, Any]:
-    """Return the public key with which to seal values for the holder of a code."""
+    """Return the public key that seals values for the holder of a code."""
     return dict(_private_key(code).as_dict(private=False))
 
 
@@ -36,7 +36,7 @@ def seal(public_key: dict[str, Any], value: bytes) -> str:
 
 
 def unseal(code: str, sealed: str) -> bytes | None:
-    """Return the content of a sealed value, None if it was sealed for another code."""
+    """Return the content of a sealed value, or None if it was sealed for another code."""
     try:
         opened = jwe.decrypt_compact(sealed, _private_key(code), registry=_REGISTRY)
     except (JoseError, ValueError):

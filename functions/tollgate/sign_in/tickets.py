@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class ForDevice(Struct, frozen=True, kw_only=True, tag="device"):
-    """Purpose of a sign-in for which a program on another device waits."""
+    """Purpose of a sign-in that a program on another device is waiting for."""
 
     device: str
     """Hash of the device code."""
@@ -42,7 +42,7 @@ class Approval(Struct, frozen=True, kw_only=True):
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """A program that waits for a person; stored under the hash of its device code."""
+    """A program that waits until a person signs in; stored under the hash of its device code."""
 
     public_key: dict[str, Any]
     asked_ms: int = 0
@@ -50,11 +50,11 @@ class Device(Struct, frozen=True, kw_only=True):
     sealed: str | None = None
     """The encrypted Approval, once a person has signed in."""
     refusal: str | None = None
-    """Reason for which the person was refused."""
+    """Reason why the person was refused."""
 
 
 class Code(Struct, frozen=True, kw_only=True):
-    """A code that a browser carries back; stored under the code's hash."""
+    """An authorization code that the browser passes to a program; stored under the code's hash."""
 
     redirect_uri: str
     challenge: str
@@ -62,7 +62,9 @@ class Code(Struct, frozen=True, kw_only=True):
 
 
 class Family(Struct, frozen=True, kw_only=True):
-    """The refresh tokens of one sign-in, stored by the hash of their id; the latest is valid."""
+    """The refresh tokens of one sign-in, stored under the hash of their id; only the latest is
+    valid.
+    """
 
     current: str
     """Hash of the secret of the latest token."""

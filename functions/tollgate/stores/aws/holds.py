@@ -50,7 +50,7 @@ async def settle_whatever_is_held(
 
 
 def held_by(item: Item | None, hold_id: str) -> int | None:
-    """Return the amount of a hold in an item, None if the item lacks the hold."""
+    """Return the amount of a hold in an item, or None if the item lacks the hold."""
     return None if item is None else read_numbers_by_name(item, HoldingItem.HOLDS).get(hold_id)
 
 

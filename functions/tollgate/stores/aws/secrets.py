@@ -78,7 +78,7 @@ class AwsSecretStore:
         return CredentialPlace(variables=(variable,), secret=secret, region=self._region)
 
     def _from_environment(self, name: str | None) -> str | None:
-        """Return a variable, None if providers may not read it, even if a catalog names it."""
+        """Return a variable, or None if providers may not read it, even if a catalog names it."""
         if name is None or not self._variables.allows(name):
             return None
         return self._environment_variable(name)

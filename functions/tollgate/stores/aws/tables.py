@@ -313,7 +313,7 @@ async def try_update(client: AwsCaller, parameters: Mapping[str, object]) -> boo
 
 
 async def get_item(client: AwsCaller, table: str, key: Item) -> Item | None:
-    """Return one item by a consistent read, None if it does not exist."""
+    """Return one item by a consistent read, or None if it does not exist."""
     reply = await client.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
     item: Item | None = reply.get("Item")
     return item
@@ -331,7 +331,7 @@ async def query_rows(
 ) -> tuple[list[Item], Item | None]:
     """Return a page of a partition's rows whose sort key begins with `prefix`, and its end.
 
-    The end is the key to pass as `after` for the next page, None after the last page.
+    The end is the key to pass as `after` for the next page, or None after the last page.
     """
     query: dict[str, object] = {
         "TableName": table,

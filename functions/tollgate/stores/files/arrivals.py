@@ -22,7 +22,7 @@ class ArrivedContents(Protocol):
     """Contents by key, which are moved, and of which only the first bytes are read."""
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and first bytes of a content, None if it is missing."""
+        """Return the size and first bytes of a content, or None if it is missing."""
 
     async def move(self, key: str, to: str, media_type: str) -> None:
         """Move a content, replacing any at `to`; a missing content is ignored, as in a retry."""
@@ -37,7 +37,7 @@ class Arrivals:
         self._contents = contents
 
     async def check(self, file: StoredFile) -> StoredFile | None:
-        """Return an awaited file as arrived, None if its content has not arrived yet.
+        """Return an awaited file as arrived, or None if its content has not arrived yet.
 
         Raise RequestError if the content differs from what was announced. A checked content is
         moved to another key, because the uploader may write to the signed address until it expires.

@@ -32,20 +32,20 @@ class FileContents(Protocol):
         """Delete a content; a missing content is ignored."""
 
     async def download(self, key: str, *, filename: str, media_type: str) -> FileDownload | None:
-        """Return the address or path of a content as an attachment with this name; None if it is
+        """Return the address or path of a content as an attachment with this name, or None if it is
         missing.
         """
 
     async def sign_upload(
         self, key: str, *, size_bytes: int, media_type: str
     ) -> SignedUpload | None:
-        """Return an address that accepts a content of this size and type, None if not supported.
+        """Return an address that accepts a content of this size and type, or None if not supported.
 
         The address is valid for an hour.
         """
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and first bytes of a content, None if it is missing."""
+        """Return the size and first bytes of a content, or None if it is missing."""
 
     async def get_range(self, key: str, start: int, length: int) -> bytes:
         """Return `length` bytes of a content from offset `start`; raise StoreRejected if it is

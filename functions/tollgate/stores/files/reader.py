@@ -29,7 +29,7 @@ class DynamoFileReader:
         self._clock = clock
 
     async def find(self, workspace_id: str, file_id: str) -> FoundFile | None:
-        """Return a file of this workspace whose content has arrived, None if there is none.
+        """Return a file of this workspace whose content has arrived, or None if there is none.
 
         Raise RequestError if the content differs from what was announced.
         """
@@ -49,6 +49,6 @@ class DynamoFileReader:
         )
 
     async def read(self, place: str) -> bytes | None:
-        """Return a content by its key, None if it was deleted."""
+        """Return a content by its key, or None if it was deleted."""
         with refusing_when_unavailable():
             return await self._objects.get(place, timeout_s=_READ_TIMEOUT_S)

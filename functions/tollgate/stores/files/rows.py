@@ -25,7 +25,7 @@ ROWS: Final = "F#"
 
 
 def bare_id(file_id: str) -> str | None:
-    """Return a file's id without its prefix, None if the text is not a file id."""
+    """Return a file's id without its prefix, or None if the text is not a file id."""
     bare = file_id.removeprefix(FILE_PREFIX)
     return bare if bare != file_id and is_id(bare) else None
 
@@ -150,7 +150,7 @@ def is_being_deleted(item: Item) -> bool:
 async def find_file(
     client: AwsCaller, table: str, workspace_id: str, file_id: str, *, now_s: float
 ) -> StoredFile | None:
-    """Return a file of this workspace, None if it is missing, deleted or expired.
+    """Return a file of this workspace, or None if it is missing, deleted or expired.
 
     A file whose upload in parts is not completed counts as missing. Another file may still wait for
     its content.

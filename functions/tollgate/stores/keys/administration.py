@@ -336,7 +336,7 @@ class DynamoKeyStore:
         return self._entries.puts(change, by)
 
     async def _rows(self, workspace_id: str, key_id: str) -> tuple[Item, Item] | None:
-        """Return a key's pointer and state, None if the key does not exist."""
+        """Return a key's pointer and state, or None if the key does not exist."""
         if not is_id(key_id):
             return None
         pointer = await get_item(

@@ -45,7 +45,7 @@ class _Cached(Struct, frozen=True):
     """Monotonic second until which the result is used."""
     principal: Principal | None
     expires_s: int | None = None
-    """Unix second from which the secret is refused, None if never."""
+    """Unix second from which the secret is refused, or None if never."""
 
 
 class DynamoKeyDirectory:

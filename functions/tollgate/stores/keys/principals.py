@@ -41,7 +41,7 @@ def principal_of(row: Item) -> Principal:
 
 @reads_an_item
 def refused_from_s(row: Item) -> int | None:
-    """Return the Unix second from which a secret is refused, None if it never is.
+    """Return the Unix second from which a secret is refused, or None if it never is.
 
     A secret is refused from the end of its key's life, or of its own grace after a rotation,
     whichever is earlier.

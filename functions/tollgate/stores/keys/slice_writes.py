@@ -220,7 +220,7 @@ class _Parts:
         return bucket_names(self._second)[PERIODS.index(period)]
 
     def _change(self, table: str, place: int) -> dict[str, object] | None:
-        """Return the update of an existing slice, None if it has its part already."""
+        """Return the update of an existing slice, or None if it has its part already."""
         item, division = self._items[place], self._division
         amounts = {
             name: parts[place]

@@ -43,7 +43,7 @@ class TierPart(Struct, frozen=True):
     """The narrower limits that a write applies, and the values for its expression."""
 
     rate: TierForm | None = None
-    """Owner of the narrower rate, None if the tier has no rate."""
+    """Owner of the narrower rate, or None if the tier has no rate."""
     budget: tuple[int, TierForm] | None = None
     """Index of the budget's period in PERIODS, and the owner of that period's narrower limit."""
     values: Mapping[str, AttributeValue] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from tollgate.stores.people.level_items import (
 )
 from tollgate.stores.rules.level_settings import LevelSettings, counts_holds
 
-# Returns the row with a key if it has been read, None if it was not found.
+# Returns the row with a key if it has been read, or None if it was not found.
 _Find = Callable[[Item], Item | None]
 
 
@@ -51,7 +51,7 @@ def list_needed_rows(row: Item, find: _Find) -> list[Item]:
 
 
 def find_key_row(row: Item, find: _Find) -> Item | None:
-    """Return the row of a secret's key; None if a session's key has been deleted."""
+    """Return the row of a secret's key, or None if a session's key has been deleted."""
     if SessionItem.KEY_HASH not in row:
         return row
     return find(secret_key(read_text(row, SessionItem.KEY_HASH)))
@@ -64,7 +64,7 @@ def session_ends_s(row: Item) -> int | None:
 
 
 def add_levels(principal: Principal, row: Item, find: _Find) -> Principal | None:
-    """Return the principal with its member and team; None if either was removed or deleted."""
+    """Return the principal with its member and team, or None if either was removed or deleted."""
     workspace_id, member_id = principal.workspace_id, principal.member_id
     team_id, tier, role = principal.team_id, principal.tier, principal.role
     levels: list[LimitLevel] = []

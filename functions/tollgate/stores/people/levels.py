@@ -215,7 +215,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return True
 
     async def _row(self, workspace_id: str, level_id: str) -> Item | None:
-        """Return the row or tombstone of a level; None if there is none or the id is invalid."""
+        """Return the row or tombstone of a level, or None if there is none or the id is invalid."""
         if not self._kind.is_id(level_id):
             return None
         key = self._key(workspace_id, level_id)

@@ -50,7 +50,7 @@ class OldSecret(Struct, frozen=True, kw_only=True):
     expires_s: int
     """Unix second from which the secret is refused."""
     last_used_s: int | None
-    """Unix second of the last use, None before the first."""
+    """Unix second of the last use, or None before the first."""
 
 
 class KeySummary(KeySettings, frozen=True, kw_only=True):
@@ -75,9 +75,9 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     held_nano_usd: int = 0
     """Nano-dollars held now."""
     last_used_s: int | None = None
-    """Unix second of the last use, None before the first."""
+    """Unix second of the last use, or None before the first."""
     old_secret: OldSecret | None = None
-    """The secret that a rotation replaced, None once it is refused."""
+    """The secret that a rotation replaced, or None once it is refused."""
 
 
 class CreatedKey(Struct, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ class KeyStore(KeyDirectory, Protocol):
         """Return the name of every key that a workspace has or had, oldest first."""
 
     async def get(self, workspace_id: str, key_id: str) -> KeySummary | None:
-        """Return a key with its spending, None if it does not exist."""
+        """Return a key with its spending, or None if it does not exist."""
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
@@ -115,7 +115,7 @@ class KeyStore(KeyDirectory, Protocol):
         *,
         by: Actor,
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` returns; return None if the key does not exist.
+        """Replace a key's settings by what `edit` returns, or None if the key does not exist.
 
         Equal settings are no change, and write no audit log entry. Raise RequestError, and change
         nothing, if another key has the new name. `edit` is called again if another writer came
@@ -125,7 +125,7 @@ class KeyStore(KeyDirectory, Protocol):
     async def rotate(
         self, workspace_id: str, key_id: str, *, grace_s: int, by: Actor
     ) -> CreatedKey | None:
-        """Give a key a new secret; return None if the key does not exist.
+        """Give a key a new secret, or None if the key does not exist.
 
         The previous secret stays valid for `grace_s` seconds; any older one is refused now. The
         key's id, limits and spending stay.
@@ -184,10 +184,10 @@ class WorkspaceStore(Protocol):
     async def create(
         self, workspace_id: str, settings: WorkspaceSettings, *, by: Actor
     ) -> Workspace | None:
-        """Create a workspace; return None if its id is taken."""
+        """Create a workspace, or None if its id is taken."""
 
     async def get(self, workspace_id: str) -> Workspace | None:
-        """Return a workspace, None if it does not exist."""
+        """Return a workspace, or None if it does not exist."""
 
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
@@ -201,7 +201,7 @@ class WorkspaceStore(Protocol):
         *,
         by: Actor,
     ) -> Workspace | None:
-        """Replace a workspace's settings by what `edit` returns; None if it does not exist."""
+        """Replace a workspace's settings by what `edit` returns, or None if it does not exist."""
 
     async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
         """Lock or unlock a workspace; a locked workspace's requests are refused at their hold."""
@@ -239,7 +239,7 @@ class GenerationStore(Protocol):
     """The records of generations."""
 
     async def get(self, workspace_id: str, generation_id: str) -> GenerationRecord | None:
-        """Return a record of this workspace by a consistent read, None if it does not exist."""
+        """Return a record of this workspace by a consistent read, or None if it does not exist."""
 
     async def page(
         self,
@@ -285,10 +285,10 @@ class UploadStore(Protocol):
         """Reserve room for a file; raise AccessError if its key's or workspace's cap is reached."""
 
     async def file(self, workspace_id: str, upload_id: str) -> StoredFile | None:
-        """Return the file of a pending or completed upload, None if there is none."""
+        """Return the file of a pending or completed upload, or None if there is none."""
 
     async def add_part(self, workspace_id: str, upload_id: str, content: bytes) -> str | None:
-        """Store a part and return its id, None if the upload is not pending."""
+        """Store a part and return its id, or None if the upload is not pending."""
 
     async def complete(
         self, workspace_id: str, upload_id: str, part_ids: Sequence[str], md5: str | None
@@ -300,7 +300,7 @@ class UploadStore(Protocol):
         """
 
     async def cancel(self, workspace_id: str, upload_id: str) -> PartialUpload | None:
-        """Remove an upload and its parts; return None if the upload is not pending."""
+        """Remove an upload and its parts, or None if the upload is not pending."""
 
 
 class SignedContents(Protocol):
@@ -327,7 +327,7 @@ class FileStore(Protocol):
         """
 
     async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
-        """Return a file of this workspace, None if it is missing, deleted, expired or not yet
+        """Return a file of this workspace, or None if it is missing, deleted, expired or not yet
         uploaded.
 
         Raise RequestError, once, if the content differs from what was announced.
@@ -352,7 +352,7 @@ class FileStore(Protocol):
         """Delete a file and its content; return False if it does not exist."""
 
     async def download(self, file: StoredFile) -> FileDownload | None:
-        """Return the address or path of a file's content, None if it is missing."""
+        """Return the address or path of a file's content, or None if it is missing."""
 
     async def usage(self, workspace_id: str) -> FileUsage:
         """Return the number and size of a workspace's files."""

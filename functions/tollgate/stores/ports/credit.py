@@ -51,7 +51,7 @@ class CreditEntry(Struct, frozen=True, kw_only=True):
     generation_id: str | None = None
     """Refunded generation, None for other kinds of entries."""
     expires_s: int | None = None
-    """Unix second at which a grant expires, None if never."""
+    """Unix second at which a grant expires, or None if never."""
     refunded: UsageGroup | None = None
     """Usage that is refunded; None for other kinds of entries and for old refunds."""
 
@@ -75,7 +75,7 @@ class CreditStore(Protocol):
         """
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
-        """Return the entry with this id, None if there is none."""
+        """Return the entry with this id, or None if there is none."""
 
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX

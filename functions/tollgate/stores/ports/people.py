@@ -74,7 +74,7 @@ class LevelStore(Protocol[_Settings, _Shown]):
     """The teams, or the members, of all workspaces, with the tombstones of removed ones."""
 
     async def get(self, workspace_id: str, level_id: str, /) -> _Shown | None:
-        """Return a team or member, or its tombstone; None if the id was never used."""
+        """Return a team or member, or its tombstone, or None if the id was never used."""
 
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
@@ -90,7 +90,7 @@ class LevelStore(Protocol[_Settings, _Shown]):
         *,
         by: Actor,
     ) -> _Shown | None:
-        """Replace the settings by what `edit` returns; None if there is no such team or member.
+        """Replace the settings by what `edit` returns, or None if there is no such team or member.
 
         Equal settings are not a change. `edit` is called again if another writer came first.
         """
@@ -102,10 +102,10 @@ class TeamStore(LevelStore[LevelSettings, Team], Protocol):
     async def create(
         self, workspace_id: str, team_id: str, settings: LevelSettings, *, by: Actor
     ) -> Team | None:
-        """Create a team; return None if its id is taken, even by a deleted team."""
+        """Create a team, or None if its id is taken, even by a deleted team."""
 
     async def delete(self, workspace_id: str, team_id: str, *, by: Actor) -> Belongings | None:
-        """Delete a team without keys and members; None if it is missing or deleted."""
+        """Delete a team without keys and members, or None if it is missing or deleted."""
 
 
 class MemberStore(LevelStore[MemberSettings, Member], Protocol):
@@ -120,7 +120,7 @@ class MemberStore(LevelStore[MemberSettings, Member], Protocol):
         subject: str | None = None,
         by: Actor,
     ) -> Member | None:
-        """Create a member; None if the id or the subject is taken, even by a removed member."""
+        """Create a member, or None if the id or the subject is taken, even by a removed member."""
 
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
         """Return the member that an identity signs in as, removed or not; None if there is none."""
@@ -137,7 +137,7 @@ class MemberStore(LevelStore[MemberSettings, Member], Protocol):
     async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
         """Remove a member, whose keys and sessions every instance refuses within five seconds.
 
-        Return False if the member was removed before, None if the id was never used.
+        Return False if the member was removed before, or None if the id was never used.
         """
 
 
@@ -157,7 +157,7 @@ class SessionStore(Protocol):
     async def open(
         self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
     ) -> OpenedSession | None:
-        """Open a session of at most SESSION_S_MAX seconds; return None if there is no such member.
+        """Open a session of at most SESSION_S_MAX seconds, or None if there is no such member.
 
         The member's session key is created with the first session.
         """
@@ -178,7 +178,7 @@ class CodeStore(Protocol):
         """Store a value; return False if the code has one already."""
 
     async def read(self, kind: CodeKind, digest: str) -> bytes | None:
-        """Return a value, None once it has expired."""
+        """Return a value, or None once it has expired."""
 
     async def replace(
         self, kind: CodeKind, digest: str, old: bytes, new: bytes, *, lifetime_s: int | None
@@ -189,7 +189,7 @@ class CodeStore(Protocol):
         """
 
     async def take(self, kind: CodeKind, digest: str) -> bytes | None:
-        """Delete a value and return it, to one caller only; None if there is none."""
+        """Delete a value and return it, to one caller only, or None if there is none."""
 
     async def count(self, purpose: str, origin: str, *, window_s: int, most: int) -> bool:
         """Count a call of an address in this window; False once there were more than `most`."""

@@ -202,7 +202,7 @@ class WebhookRounds:
         return WebhookReport(sent=sent, failed=failed)
 
     async def _claim(self, webhook: Webhook, pending: StoredDelivery) -> StoredDelivery | None:
-        """Claim a delivery by setting its next attempt; None if another process did."""
+        """Claim a delivery by setting its next attempt, or None if another process did."""
         now_s = int(self._clock.now_s())
         was, attempts = pending.delivery, pending.delivery.attempts + 1
         claimed = replace(
