@@ -1,4 +1,4 @@
-"""Decode stored items. A corrupt item raises CorruptItem with its key; lists skip it."""
+"""Decode stored items; a corrupt item raises CorruptItem with the item's key, and lists skip it."""
 
 import base64
 import logging
@@ -15,7 +15,7 @@ from tollgate.stores.aws.items import AnyItem
 
 _log = logging.getLogger(__name__)
 
-# Errors of decoding: a value that is missing, of another type, or out of range.
+# Errors of decoding a value that is missing, of the wrong type, or out of range.
 _DECODE_ERRORS: Final = (
     KeyError,
     TypeError,
@@ -45,7 +45,7 @@ def reads_an_item(
 
 
 def name_of_item(item: Item) -> str:
-    """Return the partition and sort key of an item, by which an operator finds it."""
+    """Return the partition and sort key of an item, by which an operator can find the item."""
     keys = (item[name] for name in (AnyItem.PARTITION, AnyItem.SORT) if name in item)
     return " ".join(key.get("S", "?") for key in keys)
 

@@ -1,4 +1,4 @@
-"""The map from hold ids to amounts in wallets and key states, and its conditional settlement."""
+"""Holds in wallets and key states, stored as a map from hold id to amount, and their settlement."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -8,8 +8,8 @@ from tollgate.aws.failures import ConditionFailed, StoreUnavailable
 from tollgate.stores.aws.decoding import read_numbers_by_name, reads_an_item
 from tollgate.stores.aws.items import HoldingItem
 
-# Attempts to settle. After an amount was read, only a top-up whose reply was lost can still change
-# it, and only once.
+# Maximum number of attempts to settle. After the amount was read, only a top-up whose reply was
+# lost can still change the amount, and only once.
 _AMOUNTS_MAX: Final = 3
 
 
@@ -28,10 +28,10 @@ class HoldUnknown(Exception):
 async def settle_whatever_is_held(
     settle: Callable[[int], Awaitable[None]], hold_id: str, held_nano_usd: int
 ) -> None:
-    """Call `settle` with the amount that is really held, until the item lacks the hold.
+    """Call `settle` with the amount that the item holds, until the item lacks the hold.
 
     A failed condition means "already settled" only if the stored item lacks the hold. If the item
-    holds another amount under that id, that amount is settled.
+    has another amount under that id, the other amount is settled.
     """
     amount = held_nano_usd
     for _ in range(_AMOUNTS_MAX):

@@ -5,9 +5,8 @@ exact integer, `B` bytes, `L` list, `M` map) and its meaning. Stored names are s
 DynamoDB bills them together with the values. A stored name never changes, because existing items
 have it.
 
-`tables.py` builds the partition and sort key of each kind of item. `expressions.py` spells the
-stored names out, so that an expression reads as it is sent to DynamoDB; a test looks each of these
-names up here.
+`tables.py` builds the partition and sort key of each kind of item. `expressions.py` uses the stored
+names literally; a test checks that each of them is defined here.
 """
 
 from typing import Final
@@ -40,9 +39,8 @@ class WalletItem(HoldingItem):
 class KeyStateItem(HoldingItem):
     """Ledger table: the state of a key, member or team, which a hold's write checks and changes.
 
-    Besides these attributes, buckets with computed names count what is left of each limit:
-    `b_<period>` in nano-dollars and `t_<minute>` in tokens (N). `rules/periods.py` computes the
-    names.
+    The state also has buckets, which store the rest of each limit: `b_<period>` in nano-dollars and
+    `t_<minute>` in tokens (N). `rules/periods.py` computes their names.
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -67,7 +65,7 @@ class KeyStateItem(HoldingItem):
 
 
 class KeyRow(AnyItem):
-    """The attributes that both rows of a key in the core table share: pointer and secret."""
+    """The attributes that both items of a key in the core table share: pointer and secret."""
 
     KEY: Final = "kid"  # S: id of the key
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -84,7 +82,7 @@ class KeyRow(AnyItem):
 
 
 class SecretItem(KeyRow):
-    """Core table: a key by the hash of its secret; all that authentication reads."""
+    """Core table: the data of a key that authentication needs, stored by the hash of a secret."""
 
     ENABLED: Final = "on"  # N: 1 if the key may be used, else 0
     SHARDS: Final = "n"  # N: wallet shards of the workspace
@@ -94,7 +92,7 @@ class SecretItem(KeyRow):
 
 
 class SessionItem(AnyItem):
-    """Core table: a session by the hash of its secret, stored where a SecretItem would be."""
+    """Core table: a session by the hash of its secret, with the same kind of key as a SecretItem."""
 
     KEY_HASH: Final = "kh"  # S: hash of the secret of the member's session key
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -103,7 +101,7 @@ class SessionItem(AnyItem):
 
 
 class LevelItem(AnyItem):
-    """Core table: a team or a member, or the tombstone of one."""
+    """Core table: a team or a member, or its tombstone."""
 
     SETTINGS: Final = "cfg"  # S: the LevelSettings or MemberSettings as JSON
     CREATED: Final = "at"  # N: Unix second
@@ -174,7 +172,7 @@ class WorkspaceItem(AnyItem):
 
 
 class CreditIdItem(AnyItem):
-    """Core table: the id of a credit entry, so that the entry is written once."""
+    """Core table: the id of a credit entry, which makes the entry unique."""
 
     PLACE: Final = "place"  # S: sort key of the entry, which orders entries by time
 
@@ -194,7 +192,7 @@ class CreditEntryItem(AnyItem):
 
 
 class CreditLotsItem(AnyItem):
-    """Core table: the rest of a workspace's expiring grants, as of the last change of this item."""
+    """Core table: the rest of a workspace's expiring grants at the time of this item's last change."""
 
     REVISION: Final = "rev"  # N: number of changes so far
     SPENT: Final = "sp"  # N: nano-dollars that all shards had spent at that change
@@ -210,7 +208,7 @@ class BudgetAlertItem(AnyItem):
 
 
 class PublicationItem(AnyItem):
-    """Core table: the live catalog (one item), and each publication (a row each)."""
+    """Core table: the live catalog (one item), and each publication (one item each)."""
 
     LIVE: Final = "live"  # S: sha of the catalog
     REVISION: Final = "rev"  # N: number of publications so far
@@ -229,7 +227,7 @@ class AuditItem(AnyItem):
 
 
 class WebhookItem(AnyItem):
-    """Core table: a webhook, in one of the numbered places of its workspace."""
+    """Core table: a webhook, in one of its workspace's numbered slots."""
 
     WEBHOOK: Final = "hook"  # S: the Webhook as JSON
     REVISION: Final = "rev"  # N: number of changes of the webhook

@@ -1,4 +1,4 @@
-"""Queries for the rows of a partition whose sort keys lie in a range."""
+"""Queries for the items of a partition within a range of sort keys."""
 
 from collections.abc import AsyncIterator
 
@@ -10,7 +10,7 @@ from tollgate.stores.aws.expressions import ROWS_BETWEEN
 async def pages_between(
     client: AwsCaller, table: str, partition: str, *, low: str, high: str, consistent: bool = False
 ) -> AsyncIterator[list[Item]]:
-    """Yield the rows whose sort keys lie within [low, high], in order, one reply at a time."""
+    """Yield the items whose sort keys lie in [low, high], in order, one reply at a time."""
     query: dict[str, object] = {
         "TableName": table,
         "ConsistentRead": consistent,
@@ -32,6 +32,6 @@ async def pages_between(
 async def rows_between(
     client: AwsCaller, table: str, partition: str, *, low: str, high: str, consistent: bool = False
 ) -> list[Item]:
-    """Return the rows whose sort keys lie within [low, high], in order."""
+    """Return the items whose sort keys lie in [low, high], in order."""
     pages = pages_between(client, table, partition, low=low, high=high, consistent=consistent)
     return [item async for page in pages for item in page]

@@ -19,8 +19,8 @@ from tollgate.core.secret import (
 _log = logging.getLogger(__name__)
 
 CACHED_FOR_S: Final = 300.0
-# How long the absence of a secret is cached: a new secret is used within a minute, and a missing
-# one does not cost each request a call.
+# Cache time of a missing secret: a secret that is created later is used within a minute, and a
+# missing secret does not cost every request a call.
 _ABSENT_FOR_S: Final = 60.0
 
 
@@ -52,10 +52,10 @@ class AwsSecretStore:
         self._clock = clock
         self._variables = variables
         self._region = region
-        # True if only a deployment sets variables, as for a Lambda function, so that operators are
-        # referred to the secret.
+        # True in a Lambda function, where only a deployment sets variables: operators are told to
+        # set the secret instead.
         self._prefers_secrets = prefers_secrets
-        # Bounded by the references in routing.yaml: no other secret is ever read.
+        # The size is bounded by the references in routing.yaml, because no other secret is read.
         self._cache: dict[str, _Read] = {}
 
     async def read(self, reference: SecretReference) -> str | None:
@@ -78,7 +78,7 @@ class AwsSecretStore:
         return CredentialPlace(variables=(variable,), secret=secret, region=self._region)
 
     def _from_environment(self, name: str | None) -> str | None:
-        """Return a variable, or None if providers may not read it, even if a catalog names it."""
+        """Return a variable's value, or None if it is unset or not allowed, even in a catalog."""
         if name is None or not self._variables.allows(name):
             return None
         return self._environment_variable(name)
@@ -95,8 +95,8 @@ class AwsSecretStore:
                 reply = await client.call("GetSecretValue", {"SecretId": name})
                 value = reply.get("SecretString") or None
             except StoreRejected as rejected:
-                # For a missing secret AWS sends one of two codes: without the permission
-                # ListSecrets, access to a missing secret is denied.
+                # For a missing secret, AWS reports either that the secret is missing, or (without
+                # the permission ListSecrets) that access is denied.
                 rejection = rejected.code
         if value is None and (last is None or last.value is not None):
             fields = {"secret": name, "rejection": rejection}

@@ -1,4 +1,4 @@
-"""The three tables: keys of their items, reads, and the creation of tables in local stores."""
+"""The three tables: keys of their items, shared reads and updates, and creation in local stores."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from tollgate.stores.rules.periods import day_name
 WORKSPACE_NAMES: Final = "WS"
 _WORKSPACE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 _COOLDOWN: Final = "C#"
-# The letter `M` is taken: it is the sort key of the workspace itself.
+# First letters of keys. `M` is taken: it is the sort key of the workspace itself.
 _LEVELS: Final[Mapping[AboveKey, str]] = {"member": "P", "team": "T"}
 _BATCH_KEYS_MAX: Final = 100
 _BATCH_ROUNDS_MAX: Final = 5
@@ -36,7 +36,7 @@ class Tables(Struct, frozen=True, kw_only=True):
 
 
 def secret_key(secret_hash: str) -> Item:
-    """Return the key of a secret's row in the core table, by the secret's hash."""
+    """Return the key of a secret's item in the core table, by the secret's hash."""
     return _key(f"H#{secret_hash}", "K")
 
 
@@ -61,12 +61,12 @@ def key_pointer_key(workspace_id: str, key_id: str) -> Item:
 
 
 def key_name_key(workspace_id: str, label: str) -> Item:
-    """Return the key of the core table's row that makes an API key's name unique."""
+    """Return the key of the core table's item that makes an API key's name unique."""
     return _key(f"W#{workspace_id}", f"N#{label}")
 
 
 def grant_key(workspace_id: str, entry_id: str) -> Item:
-    """Return the key of a credit entry's id in the core table, which makes the entry unique."""
+    """Return the key of the core table's item that makes a credit entry's id unique."""
     return _key(f"W#{workspace_id}", f"G#{entry_id}")
 
 
@@ -86,12 +86,12 @@ def workspace_name_key(workspace_id: str) -> Item:
 
 
 def alert_key(workspace_id: str, month: str, budget_nano_usd: int, percent: int) -> Item:
-    """Return the key of a budget alert in the core table, so that the alert is created once."""
+    """Return the key of a budget alert in the core table, which makes the alert unique."""
     return _key(f"W#{workspace_id}", f"E#{month}#{budget_nano_usd}#{percent:03d}")
 
 
 def activity_key(workspace_id: str, row: ActivityRow) -> Item:
-    """Return the key of a closed day's row in the core table."""
+    """Return the key of a closed day's activity row in the core table."""
     return _key(f"W#{workspace_id}", f"A#{row.place}")
 
 
@@ -111,7 +111,7 @@ def audit_month(second: int) -> str:
 
 
 def audit_key(partition: str, entry_id: str) -> Item:
-    """Return the key of an audit log entry's row in the core table; rows sort by time."""
+    """Return the key of an audit log entry in the core table; entries sort by time."""
     return _key(partition, entry_id)
 
 
@@ -126,7 +126,7 @@ def login_code_key(kind: str, digest: str) -> Item:
 
 
 def login_count_key(digest: str) -> Item:
-    """Return the key of the core table's count of an address's calls in one window."""
+    """Return the key of the core table's item that counts an address's calls in a time window."""
     return _key(f"O#{digest}", "count")
 
 
@@ -141,7 +141,7 @@ def file_key(workspace_id: str, file_id: str) -> Item:
 
 
 def file_usage_key(workspace_id: str, key_id: str | None) -> Item:
-    """Return the key of the count of an API key's files, or of all the workspace's files."""
+    """Return the key of the item that counts an API key's files, or all files of a workspace."""
     return _key(file_partition(workspace_id), "U" if key_id is None else f"U#{key_id}")
 
 
@@ -151,14 +151,14 @@ def webhook_partition(workspace_id: str) -> str:
 
 
 def webhook_key(workspace_id: str, place: int) -> Item:
-    """Return the key of one of the numbered places for a workspace's webhooks in the core table."""
+    """Return the key of a numbered webhook slot of a workspace in the core table."""
     return _key(webhook_partition(workspace_id), f"E#{place}")
 
 
 def delivery_key(workspace_id: str, webhook_id: str, event_id: str, *, pending: bool) -> Item:
     """Return the key of an event's delivery in the core table; deliveries sort by time.
 
-    Pending deliveries have separate rows, so that a round reads only those.
+    Pending deliveries have another key prefix, so that a round reads only pending deliveries.
     """
     kind = "P" if pending else "D"
     return _key(webhook_partition(workspace_id), f"{kind}#{webhook_id}#{event_id}")
@@ -175,7 +175,7 @@ def key_state_key(key_id: str) -> Item:
 
 
 def level_state_key(level: AboveKey, workspace_id: str, level_id: str, slice_: int = 0) -> Item:
-    """Return the key of the state of a member or a team in the ledger table, or of a slice.
+    """Return the key of a member's or team's state, or of a slice of it, in the ledger table.
 
     Each slice has its own partition.
     """
@@ -197,9 +197,7 @@ def state_key(owner: LimitOwner) -> Item:
 
 
 def owner_of_state(partition: str, workspace_id: str) -> LimitOwner:
-    """Return the owner of the state in a partition of the ledger table; raise ValueError if it has
-    no state.
-    """
+    """Return the owner of the state in a ledger partition; raise ValueError without a state."""
     kind, _, name = partition.partition("#")
     if kind == "K":
         return LimitOwner(level="key", id=name, workspace_id=workspace_id)
@@ -223,12 +221,12 @@ def level_rows_prefix(level: AboveKey) -> str:
 
 
 def subject_key(workspace_id: str, subject_hash: str) -> Item:
-    """Return the key of the core table's row that maps a signed-in identity to a member."""
+    """Return the key of the core table's item that maps a signed-in identity to a member."""
     return _key(f"W#{workspace_id}", f"O#{subject_hash}")
 
 
 def generation_key(workspace_id: str, generation_id: str) -> Item:
-    """Return the key of a record, in the partition of the UTC day of its id."""
+    """Return the key of a generation's record, in the partition of the UTC day of the id."""
     day = day_name(created_s(generation_id))
     return _key(generation_day(workspace_id, day), generation_sort(generation_id))
 
@@ -244,7 +242,7 @@ def generation_sort(generation_id: str) -> str:
 
 
 def generation_of_sort(item: Item) -> str:
-    """Return the id of the generation whose record has this item's key."""
+    """Return the generation id in the sort key of a record's item."""
     return read_text(item, AnyItem.SORT).removeprefix("G#")
 
 
@@ -271,7 +269,7 @@ def speed_key(endpoint_id: str) -> Item:
 
 
 def endpoint_of_cooldown(item: Item) -> str:
-    """Return the id of the endpoint that an item of failures or of speeds belongs to."""
+    """Return the id of the endpoint in the key of an item of failures or speeds."""
     return read_text(item, AnyItem.PARTITION).removeprefix(_COOLDOWN)
 
 
@@ -280,7 +278,7 @@ def _key(partition: str, sort: str) -> Item:
 
 
 async def create_tables(client: AwsCaller, tables: Tables) -> None:
-    """Create missing tables in a local store or a test; a template creates them in deployments."""
+    """Create missing tables in a local store or a test; in deployments a template creates them."""
     for name in (tables.core, tables.ledger, tables.generations):
         try:
             await client.call(
@@ -313,7 +311,7 @@ async def try_update(client: AwsCaller, parameters: Mapping[str, object]) -> boo
 
 
 async def get_item(client: AwsCaller, table: str, key: Item) -> Item | None:
-    """Return one item by a consistent read, or None if it does not exist."""
+    """Return an item by a consistent read, or None if the item does not exist."""
     reply = await client.call("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True})
     item: Item | None = reply.get("Item")
     return item
@@ -329,9 +327,9 @@ async def query_rows(
     limit: int | None = None,
     backwards: bool = False,
 ) -> tuple[list[Item], Item | None]:
-    """Return a page of a partition's rows whose sort key begins with `prefix`, and its end.
+    """Return a page of a partition's items whose sort key begins with `prefix`, and a cursor.
 
-    The end is the key to pass as `after` for the next page, or None after the last page.
+    Pass the cursor as `after` to read the next page; it is None after the last page.
     """
     query: dict[str, object] = {
         "TableName": table,
@@ -349,7 +347,7 @@ async def query_rows(
 
 
 async def all_rows(client: AwsCaller, table: str, partition: str, prefix: str) -> list[Item]:
-    """Return all rows of a partition whose sort key begins with `prefix`, in order."""
+    """Return all items of a partition whose sort key begins with `prefix`, in order."""
     rows, after = await query_rows(client, table, partition, prefix)
     while after is not None:
         more, after = await query_rows(client, table, partition, prefix, after=after)
@@ -358,7 +356,7 @@ async def all_rows(client: AwsCaller, table: str, partition: str, prefix: str) -
 
 
 async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list[Item]:
-    """Return those items of these keys that exist, by consistent reads, in any order."""
+    """Return the existing items with these keys, by consistent reads, in any order."""
     items: list[Item] = []
     for start in range(0, len(keys), _BATCH_KEYS_MAX):
         wanted: Mapping[str, object] = {
@@ -378,7 +376,7 @@ async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list
 async def get_slices(
     client: AwsCaller, table: str, owner: LimitOwner, count: int
 ) -> dict[LimitOwner, Item]:
-    """Return those of the first `count` slices of a state that exist, in the order of slices."""
+    """Return the existing items among the first `count` slices of a state, in order."""
     owners = [replace(owner, slice=place) for place in range(count)]
     item_of = {
         owner_of_state(read_text(item, AnyItem.PARTITION), owner.workspace_id): item

@@ -1,6 +1,6 @@
-"""DynamoDB transactions, whose writes are applied all together or not at all, and their actions.
+"""DynamoDB transactions, whose writes are all applied or none, and their actions.
 
-Separate from `aws_json`, because a function that only serves generations sends no transaction.
+This module is separate, because a function that only serves generations sends no transaction.
 """
 
 from collections.abc import Iterable
@@ -20,6 +20,6 @@ async def transact(client: AwsCaller, ids: IdSource, actions: Iterable[object]) 
     """Apply all actions; if one fails, apply none and raise TransactionCancelled."""
     await client.call(
         "TransactWriteItems",
-        # The token makes the call idempotent, so that the client may retry it after a lost reply.
+        # The token makes the call idempotent, so that the client may retry after a lost reply.
         {"ClientRequestToken": ids.new_id(), "TransactItems": list(actions)},
     )

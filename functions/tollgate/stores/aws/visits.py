@@ -1,4 +1,4 @@
-"""Visits of scheduled work to all workspaces, several at a time."""
+"""Concurrent visits to all workspaces, for scheduled work."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

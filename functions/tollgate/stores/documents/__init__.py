@@ -1,1 +1,1 @@
-"""Documents read by a Lambda function, and stored in the bucket meanwhile."""
+"""Documents that a Lambda function reads, stored in the bucket while it reads."""

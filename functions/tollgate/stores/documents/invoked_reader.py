@@ -1,8 +1,8 @@
-"""Reads documents by invoking a Lambda function, in batches of pages.
+"""A document reader that invokes a Lambda function for each batch of pages.
 
-Requests and replies of an invocation have at most 6 MB ("Lambda quotas", AWS Lambda developer
-guide, 2026-11): a larger document is passed by its key in the bucket, and deleted after the
-reading.
+The request and the reply of an invocation are limited to 6 MB ("Lambda quotas", AWS Lambda
+developer guide, 2026-11). A larger document is uploaded to the bucket, passed by its key, and
+deleted afterwards.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ from tollgate.http1.errors import ConnectTimedOut, HttpError
 from tollgate.http1.pool import Pool
 from tollgate.http1.request import Request
 
-# Encoded as base64 in JSON, the document stays below 6 MB.
+# As base64 in JSON, a document of this size is smaller than 6 MB.
 INLINE_BYTES_MAX: Final = 4_300_000
 BATCH_BYTES_MAX: Final = 5_500_000
-# Longer than the function's own timeout, within which a batch of pages is read.
+# Longer than the function's own timeout for a batch of pages.
 _INVOKE_SECONDS_MAX: Final = 45.0
 _READ_SECONDS_MAX: Final = 90.0
 _CONNECT_SECONDS_MAX: Final = 1.0
@@ -42,7 +42,8 @@ _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _ATTEMPTS_MAX: Final = 2
 _PREFIX: Final = "reading/"
 _FUNCTION_ERROR: Final = "x-amz-function-error"
-# The message of a timeout, "Task timed out after 30.00 seconds", and the error type since 2023.
+# Texts that show a timeout: the message "Task timed out after 30.00 seconds", and the error type
+# since 2023.
 _TIMED_OUT: Final = (b"Task timed out", b"Sandbox.Timedout")
 
 
@@ -116,8 +117,7 @@ class InvokedReader:
             try:
                 status, failed, content = await self._send(body)
             except (HttpError, TimeoutError) as away:
-                # Reading is idempotent, and a reused connection may have been closed by the other
-                # side.
+                # Retry: reading is idempotent, and Lambda may have closed the reused connection.
                 if attempt == _ATTEMPTS_MAX or isinstance(away, TimeoutError | ConnectTimedOut):
                     raise ReaderUnavailable(type(away).__name__) from away
             else:
@@ -125,7 +125,7 @@ class InvokedReader:
         raise AssertionError("there is at least one attempt")
 
     async def _send(self, body: bytes) -> tuple[int, bool, bytes]:
-        """Return the status of one invocation, whether the function failed, and the body."""
+        """Invoke the function; return the status, whether the function failed, and the body."""
         headers = self._signer.sign("POST", self._url, {"content-type": "application/json"}, body)
         request = Request(method="POST", url=self._url, headers=headers, body=(body,))
         async with asyncio.timeout(_INVOKE_SECONDS_MAX):

@@ -1,4 +1,4 @@
-"""Contents that clients upload directly to the bucket; checked when the file is first read."""
+"""Checks of files that clients upload directly to the bucket, made when a file is first read."""
 
 from typing import Final, Protocol
 
@@ -14,22 +14,22 @@ from tollgate.stores.aws.expressions import FILE_ARRIVED
 from tollgate.stores.aws.tables import try_update
 from tollgate.stores.files.rows import awaited_object_of, key_of_file, object_of
 
-# Longest time for which an upload may go on after its signed address has expired.
+# Maximum time for which an upload may continue after its signed address has expired.
 LATE_S: Final = 3_600
 
 
 class ArrivedContents(Protocol):
-    """Contents by key, which are moved, and of which only the first bytes are read."""
+    """A store of file contents by key, which can read the first bytes of a file and move files."""
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and first bytes of a content, or None if it is missing."""
+        """Return the size and first bytes of a file, or None if it is missing."""
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move a content, replacing any at `to`; a missing content is ignored, as in a retry."""
+        """Move a file to `to`, replacing any file there; ignore a missing file, as in a retry."""
 
 
 class Arrivals:
-    """Checks of files whose content a client uploads to the bucket."""
+    """Checks of files that a client uploads to the bucket."""
 
     def __init__(self, client: AwsCaller, table: str, contents: ArrivedContents) -> None:
         self._client = client
@@ -37,10 +37,10 @@ class Arrivals:
         self._contents = contents
 
     async def check(self, file: StoredFile) -> StoredFile | None:
-        """Return an awaited file as arrived, or None if its content has not arrived yet.
+        """Return a file after its content has arrived, or None if it has not arrived yet.
 
-        Raise RequestError if the content differs from what was announced. A checked content is
-        moved to another key, because the uploader may write to the signed address until it expires.
+        Raise RequestError if the content differs from the announcement. Checked content is moved to
+        another key, because the client can write to the signed address until it expires.
         """
         arrived = await self._contents.get_head(awaited_object_of(file), HEAD_BYTES)
         if arrived is None:
@@ -60,8 +60,8 @@ class Arrivals:
         )
         await self._contents.move(awaited_object_of(file), object_of(file), media_type)
         write = FILE_ARRIVED.build(self._table, key_of_file(file), {":mt": string(media_type)})
-        # The update fails if another reader has checked the file, or if the file was deleted in the
-        # meantime.
+        # The condition fails if another reader has checked the file, or if the file was deleted in
+        # the meantime.
         if not await try_update(self._client, write):
             return None
         return replace(file, media_type=media_type, awaited_until_s=None)

@@ -17,22 +17,22 @@ from tollgate.core.clock import Clock
 from tollgate.core.files.stored import FileDownload, SignedUpload
 from tollgate.stores.files.contents import SourceRange, cut_into_pieces
 
-# How long a download address is valid. S3 checks it only when the download begins.
+# How long a download address is valid. S3 checks the expiry only when the download begins.
 DOWNLOAD_S: Final = 300
 # How long an upload address is valid.
 UPLOAD_S: Final = 3_600
 _CONNECT_TIMEOUT_S: Final = 2
 _READ_TIMEOUT_S: Final = 20
 _ATTEMPTS_MAX: Final = 3
-# Pieces that are in memory at a time while contents are joined.
+# Maximum number of pieces in memory while files are joined.
 _PIECES_AT_ONCE: Final = 4
 
 
 class BucketFiles:
     """Implements `stores.files.contents.FileContents`.
 
-    S3 encrypts the objects with the bucket's default key. Without `credentials` the library finds
-    those of the function's role.
+    S3 encrypts the objects with the bucket's default key. Without `credentials`, the library uses
+    the credentials of the function's role.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class BucketFiles:
             return self._client
 
     def _new_client(self) -> Any:
-        # aioboto3 takes half a second to import, with the first use of a bucket.
+        # Importing aioboto3 takes half a second, so it is imported when a bucket is first used.
         import aioboto3  # type: ignore[import-untyped]  # it and botocore ship no types
         from botocore.config import Config  # type: ignore[import-untyped]
 
@@ -234,8 +234,8 @@ class BucketFiles:
 
 @contextmanager
 def _failing_as_store(operation: str) -> Iterator[None]:
-    """Turn the library's errors into store errors within a `with` block."""
-    # botocore is imported by the client, with the first use of a bucket.
+    """Convert the library's errors to store errors, within a `with` block."""
+    # The client has imported botocore when it was first used.
     from botocore.exceptions import (  # type: ignore[import-untyped]
         BotoCoreError,
         ClientError,

@@ -1,4 +1,4 @@
-"""The contents of files: the protocol that a bucket and a folder implement."""
+"""The protocol of stores of file contents, which a bucket and a folder implement."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
@@ -8,13 +8,13 @@ from msgspec import Struct
 from tollgate.aws.objects import ObjectHead
 from tollgate.core.files.stored import FileDownload, SignedUpload
 
-# Size of a piece: at least the 5 MiB that S3 requires of all parts but the last, and small enough
+# Size of a piece: at least 5 MiB, which S3 requires for all parts except the last, and small enough
 # for several pieces in memory.
 PIECE_BYTES: Final = 8 * 1024 * 1024
 
 
 class SourceRange(Struct, frozen=True):
-    """A range of bytes of a content."""
+    """A range of bytes in a stored file."""
 
     key: str
     start: int
@@ -23,34 +23,30 @@ class SourceRange(Struct, frozen=True):
 
 
 class FileContents(Protocol):
-    """Contents by key; every method raises StoreUnavailable if the store cannot be reached."""
+    """File contents by key; every method raises StoreUnavailable if the store cannot be reached."""
 
     async def put(self, key: str, content: bytes, media_type: str) -> None:
-        """Store a content, replacing any with the same key."""
+        """Store a file, replacing any file with the same key."""
 
     async def delete(self, key: str) -> None:
-        """Delete a content; a missing content is ignored."""
+        """Delete a file; ignore a missing file."""
 
     async def download(self, key: str, *, filename: str, media_type: str) -> FileDownload | None:
-        """Return the address or path of a content as an attachment with this name, or None if it is
-        missing.
-        """
+        """Return a file's download address (as an attachment) or path, or None if it is missing."""
 
     async def sign_upload(
         self, key: str, *, size_bytes: int, media_type: str
     ) -> SignedUpload | None:
-        """Return an address that accepts a content of this size and type, or None if not supported.
+        """Return an upload address for a file of this size and type, or None if not supported.
 
         The address is valid for an hour.
         """
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        """Return the size and first bytes of a content, or None if it is missing."""
+        """Return the size and first bytes of a file, or None if it is missing."""
 
     async def get_range(self, key: str, start: int, length: int) -> bytes:
-        """Return `length` bytes of a content from offset `start`; raise StoreRejected if it is
-        missing.
-        """
+        """Return `length` bytes from offset `start`; raise StoreRejected if the file is missing."""
 
     async def join(
         self,
@@ -60,24 +56,23 @@ class FileContents(Protocol):
         *,
         observe: Callable[[bytes], None],
     ) -> None:
-        """Write the contents of the sources, given as keys and sizes, one after another as one
-        content.
+        """Concatenate the sources, given as keys and sizes, into one file.
 
         `observe` is called with all bytes in order, piece by piece.
         """
 
     async def delete_all(self, keys: Sequence[str]) -> None:
-        """Delete at most 1,000 contents; missing ones are ignored."""
+        """Delete up to 1,000 files; ignore missing files."""
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move a content, replacing any at `to`; a missing content is ignored, as in a retry."""
+        """Move a file to `to`, replacing any file there; ignore a missing file, as in a retry."""
 
     async def close(self) -> None:
         """Close the connections."""
 
 
 def cut_into_pieces(sources: Sequence[tuple[str, int]]) -> Iterator[list[SourceRange]]:
-    """Yield the pieces of the concatenated contents, each as the ranges that make it up."""
+    """Yield the pieces of the concatenated sources, each as the list of its ranges."""
     piece, room = list[SourceRange](), PIECE_BYTES
     for key, size_bytes in sources:
         start = 0

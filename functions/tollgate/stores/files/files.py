@@ -1,4 +1,4 @@
-"""Uploaded files: an item and an object each, counted until both are deleted."""
+"""Uploaded files: each has an item and an object, and is counted until both are deleted."""
 
 import logging
 from collections.abc import Iterable
@@ -62,22 +62,23 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 
 _log: Final = logging.getLogger(__name__)
 
-# The largest page of a list, whatever limit a caller requests.
+# Maximum size of a page, whatever limit a caller requests.
 PAGE_MAX: Final = 1_000
-# Rows that one query reads.
+# Maximum number of items that one query reads.
 _ROWS_MAX: Final = 500
-# Expired files that one listing of a page removes.
+# Maximum number of expired files that are removed after one query.
 _REMOVED_MAX: Final = 10
-# Awaited contents that one list query checks.
+# Maximum number of awaited files that are checked after one query.
 _LOOKS_MAX: Final = 10
-# Uploads through the gateway end earlier; an older upload without an item was abandoned.
+# Age after which an upload without an item counts as abandoned; all uploads through the gateway end
+# earlier.
 _ABANDONED_S: Final = 1_800
-# Attempts: concurrent deletions in one workspace conflict on its count.
+# Maximum number of attempts: concurrent deletions in a workspace conflict on its count.
 _REMOVAL_ATTEMPTS: Final = 8
 
 
 class FileChange(Struct, frozen=True, kw_only=True):
-    """The part of a deleted file that the audit log shows."""
+    """The attributes of a deleted file that the audit log shows."""
 
     filename: str
     purpose: FilePurpose
@@ -135,9 +136,7 @@ class DynamoFileStore:
         return file, upload
 
     async def await_parts(self, new: NewFile, size_bytes: int, until_s: int) -> StoredFile:
-        """Reserve room for a file that is uploaded in parts; the file is found once they are
-        joined.
-        """
+        """Reserve room for a file in parts; the file can be found once the parts are joined."""
         file = replace(self._new(new, size_bytes), awaited_until_s=until_s + LATE_S, parts={})
         with refusing_when_unavailable():
             await self._await(file)
@@ -163,7 +162,7 @@ class DynamoFileStore:
         )
 
     async def _put(self, file: StoredFile) -> None:
-        """Write the item of a file that is counted already.
+        """Write the item of a file that was counted.
 
         After a lost reply the item may exist, so the count is kept and corrected later.
         """
@@ -188,7 +187,7 @@ class DynamoFileStore:
             return await self._check(file)
 
     async def _arrived(self, files: Iterable[StoredFile]) -> list[StoredFile]:
-        """Return the files whose content has arrived; check a few of those that are awaited."""
+        """Return the files whose content has arrived; check only a few of the awaited files."""
         arrived_files, looks = list[StoredFile](), 0
         for file in files:
             if file.awaited_until_s is None:
@@ -201,7 +200,7 @@ class DynamoFileStore:
         return arrived_files
 
     async def _check(self, file: StoredFile) -> StoredFile | None:
-        """Return an awaited file if it has arrived; delete it if it is not what was announced."""
+        """Return a file if its content has arrived; delete it if it differs from the announcement."""
         try:
             return await self._arrivals.check(file)
         except RequestError:
@@ -251,8 +250,8 @@ class DynamoFileStore:
     async def delete(self, workspace_id: str, file_id: str, *, by: Actor) -> bool:
         """Delete a file and its content; return False if it does not exist.
 
-        The deletion is decided together with its audit log entry; from then on the file is not
-        found.
+        One transaction marks the file as deleted and writes the audit log entry; afterwards the
+        file cannot be found.
         """
         file = await self.get(workspace_id, file_id)
         if file is None:
@@ -305,7 +304,7 @@ class DynamoFileStore:
             counted.append(place)
 
     async def _give_up(self, file: StoredFile) -> None:
-        """Undo a failed upload; counts that cannot be undone now are released when they are old."""
+        """Undo a failed upload; if a count cannot be released now, `_reclaim` releases it later."""
         try:
             await self._contents.delete(object_of(file))
             for place in _places(file):
@@ -323,7 +322,8 @@ class DynamoFileStore:
             key = file_key(workspace_id, upload)
             is_missing = await get_item(self._client, self._table, key) is None
             end = self._usages.release if is_missing else self._usages.commit
-            # The upload may be in the count of its key, too, which the item does not name.
+            # An upload in a key's count is also in the workspace's count. The workspace's count
+            # does not name the key, so the key's count is reclaimed only when it is full itself.
             for count_key in (place, file_usage_key(workspace_id, None)):
                 await end(count_key, upload, size_bytes)
             freed |= is_missing
@@ -337,9 +337,7 @@ class DynamoFileStore:
         return freed
 
     async def remove_quietly(self, file: StoredFile) -> bool:
-        """Remove a deleted or expired file; return False if that fails, and it is tried again
-        later.
-        """
+        """Remove a deleted or expired file; return False if that fails and is retried later."""
         try:
             await self._remove(file)
         except StoreError as failed:
@@ -348,7 +346,7 @@ class DynamoFileStore:
         return True
 
     async def _remove(self, file: StoredFile) -> None:
-        """Delete the content, and then the item together with its share of the counts."""
+        """Delete the content, and then the item, and subtract the file from the counts."""
         await self._contents.delete(object_of(file))
         if file.parts:
             await self._contents.delete_all([part_object_of(file, part) for part in file.parts])
@@ -374,7 +372,7 @@ class DynamoFileStore:
 
 
 def _places(file: StoredFile) -> tuple[Item, Item]:
-    """Return the keys of the counts that include a file: its API key's and its workspace's."""
+    """Return the keys of the two counts that include a file: its API key's and its workspace's."""
     return (
         file_usage_key(file.workspace_id, file.key_id),
         file_usage_key(file.workspace_id, None),

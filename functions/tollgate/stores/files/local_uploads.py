@@ -1,6 +1,6 @@
-"""Signed upload addresses of a server that stores contents in a folder instead of a bucket.
+"""Signed upload addresses for a server that stores files in a folder instead of a bucket.
 
-An address is its own permission: it states the key, the size, the type and the expiry of the
+The address itself is the permission: it states the key, the size, the type and the expiry of the
 upload, signed with a secret of this process.
 """
 
@@ -38,7 +38,7 @@ class LocalUploads:
         self._clock = clock
 
     def sign(self, key: str, *, size_bytes: int, media_type: str) -> SignedUpload:
-        """Return an address, without its host, that accepts a content of this size and type."""
+        """Return an upload address, without a host, for a file of this size and type."""
         permit = _Permit(
             key=key,
             size_bytes=size_bytes,
@@ -53,10 +53,10 @@ class LocalUploads:
         )
 
     async def receive(self, token: str, media_type: str, chunks: AsyncIterator[bytes]) -> None:
-        """Write a content that is sent to a signed address.
+        """Write a file that is sent to a signed address.
 
-        Raise AccessError if the address is not signed or has expired, RequestError if the content
-        has another size or type.
+        Raise AccessError if the address is not signed or has expired, and RequestError if the file
+        has the wrong size or type.
         """
         permit = self._read(token)
         if media_type != permit.media_type:

@@ -1,4 +1,4 @@
-"""Uploaded files as requests read them, through the signed client of other objects."""
+"""Uploaded files that requests refer to, read with the client that also reads other objects."""
 
 from typing import Final
 
@@ -10,15 +10,14 @@ from tollgate.core.files.stored import FoundFile
 from tollgate.stores.files.arrivals import Arrivals
 from tollgate.stores.files.rows import find_file, object_of
 
-# Timeout of reading a whole content: 40 MB within a region take less than a second.
+# Timeout for reading a whole file: 40 MB take less than a second within a region.
 _READ_TIMEOUT_S: Final = 30.0
 
 
 class DynamoFileReader:
     """Implements `engine.gateway.FileReader`.
 
-    The reader removes nothing: a content that differs from its announcement is left to the store of
-    files.
+    The reader removes nothing: the file store removes a file that differs from its announcement.
     """
 
     def __init__(self, client: AwsCaller, table: str, objects: ObjectStore, clock: Clock) -> None:
@@ -29,9 +28,9 @@ class DynamoFileReader:
         self._clock = clock
 
     async def find(self, workspace_id: str, file_id: str) -> FoundFile | None:
-        """Return a file of this workspace whose content has arrived, or None if there is none.
+        """Return a completely uploaded file of this workspace, or None if there is none.
 
-        Raise RequestError if the content differs from what was announced.
+        Raise RequestError if the content differs from the announcement.
         """
         with refusing_when_unavailable():
             file = await find_file(
@@ -49,6 +48,6 @@ class DynamoFileReader:
         )
 
     async def read(self, place: str) -> bytes | None:
-        """Return a content by its key, or None if it was deleted."""
+        """Return the content of a file by its key, or None if it was deleted."""
         with refusing_when_unavailable():
             return await self._objects.get(place, timeout_s=_READ_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Items of files: their encoding for DynamoDB, their keys, and their objects' keys."""
+"""Items of files: their encoding, keys and lookup, and the object keys of the contents."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -53,15 +53,14 @@ def read_cursor(after: str) -> str:
 def object_of(file: StoredFile) -> str:
     """Return the object key of a file's content.
 
-    The bucket's rules delete expired contents by the first two parts of the key, even in a
+    The bucket's lifecycle rules find expired files by the first two parts of the key, even in a
     workspace that nobody uses.
     """
     return f"files/{'kept' if file.expires_s is None else 'expiring'}/{_place(file)}"
 
 
 def awaited_object_of(file: StoredFile) -> str:
-    """Return the object key to which a client uploads; the bucket deletes what is left there after
-    a day.
+    """Return the object key that a client uploads to; the bucket deletes leftovers after a day.
 
     This key differs from `object_of`, because a signed address stays writable until it expires,
     even after the file is checked.
@@ -75,7 +74,7 @@ def part_object_of(file: StoredFile, part: str) -> str:
 
 
 def _place(file: StoredFile) -> str:
-    # A workspace's id is chosen by users; its hash is safe in an object key.
+    # Users choose the id of a workspace; the hash of the id is safe in an object key.
     workspace = sha256(file.workspace_id.encode()).hexdigest()[:32]
     return f"{workspace}/{bare_id_of(file)}"
 
@@ -128,9 +127,7 @@ def decode_file(item: Item) -> StoredFile:
 def sort_files(
     rows: Iterable[Item], now_s: float
 ) -> tuple[list[StoredFile], list[StoredFile], list[str]]:
-    """Return the current files, the deleted or expired ones to remove, and the corrupt items'
-    names.
-    """
+    """Return the current files, the files to remove, and the names of corrupt items."""
     current: list[StoredFile] = []
     removable: list[StoredFile] = []
     corrupt: list[str] = []
@@ -152,8 +149,8 @@ async def find_file(
 ) -> StoredFile | None:
     """Return a file of this workspace, or None if it is missing, deleted or expired.
 
-    A file whose upload in parts is not completed counts as missing. Another file may still wait for
-    its content.
+    A file whose upload in parts is incomplete counts as missing. The content of any other file may
+    not have arrived yet.
     """
     bare = bare_id(file_id)
     if bare is None:

@@ -1,4 +1,4 @@
-"""Uploads in parts: each part is an object; the parts are finally joined as the file's content."""
+"""Uploads in parts: each part is stored as an object, and the parts are joined at the end."""
 
 import hashlib
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ from tollgate.stores.files.rows import (
 # https://platform.openai.com/docs/api-reference/uploads (2026-11-22)
 UPLOAD_EXPIRES_S: Final = 3_600
 UPLOAD_PARTS_MAX: Final = 1_000
-# A client may send every part twice, because it repeats a part whose reply was lost.
+# A client may send every part twice, because it retries a part whose reply was lost.
 _TIMES_SENT_MAX: Final = 2
 
 
@@ -150,8 +150,7 @@ class DynamoUploadStore:
             upload = await self._find(workspace_id, upload_id)
             if upload is None:
                 return None
-            # This write decides: from then on the upload is not found. Its parts are removed after
-            # that.
+            # After this write the upload cannot be found; its parts are removed afterwards.
             decided = {":now": number(int(self._clock.now_s()))}
             if not await self._try(FILE_PARTS_DELETING, upload[0], decided):
                 return None
@@ -161,7 +160,7 @@ class DynamoUploadStore:
     async def _find(
         self, workspace_id: str, upload_id: str
     ) -> tuple[StoredFile, str | None] | None:
-        """Return the file of an upload, and the hash of its joined part ids, None if not joined."""
+        """Return an upload's file, and the hash of the joined part ids (None before joining)."""
         bare = upload_id.removeprefix(UPLOAD_PREFIX)
         if bare == upload_id or not is_id(bare):
             return None
@@ -176,7 +175,7 @@ class DynamoUploadStore:
     async def _join(
         self, file: StoredFile, sources: Sequence[tuple[str, int]], md5: str | None
     ) -> str:
-        """Join the parts as the content of a file, and return the content's media type."""
+        """Join the parts into the content of a file, and return the media type."""
         head, wanted = b"", min(HEAD_BYTES, file.size_bytes)
         for key, size_bytes in sources:
             if len(head) < wanted:
@@ -218,9 +217,7 @@ class DynamoUploadStore:
 
 
 def _sources(file: StoredFile, part_ids: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the objects of the parts with their sizes; raise RequestError unless they make the
-    file.
-    """
+    """Return the parts' objects and sizes; raise RequestError unless they make up the file."""
     parts = file.parts or {}
     bare = [part_id.removeprefix(PART_PREFIX) for part_id in part_ids]
     seen = set[str]()

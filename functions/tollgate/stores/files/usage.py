@@ -1,8 +1,8 @@
-"""The numbers of files and bytes that a workspace and each of its keys store, and their caps.
+"""Counts of the files and bytes that a workspace and each of its keys store, and their caps.
 
-A file is counted before it exists, by one conditional write, so that concurrent uploads cannot
-exceed a cap. Until the file's item is written, the count's item names the upload. So an upload that
-a killed process has counted is found there, and released.
+A file is counted before its upload, by one conditional write, so that concurrent uploads cannot
+exceed a cap. Until the file's item is written, the count's item lists the upload. If the process is
+killed before that, the listed upload is found later and subtracted.
 """
 
 from collections import OrderedDict
@@ -25,12 +25,12 @@ from tollgate.stores.aws.expressions import (
 from tollgate.stores.aws.items import FileUsageItem
 from tollgate.stores.aws.tables import file_usage_key, get_item, try_update
 
-# Uploads of one workspace at a time: each makes the count's item longer.
+# Maximum number of concurrent uploads in a count: each upload makes the count's item larger.
 UPLOADS_MAX: Final = 256
 _ONE: Final = number(1)
-# Workspaces whose last search is remembered; a forgotten workspace is searched again.
+# Maximum number of remembered searches; a forgotten workspace is searched again.
 SEARCHED_MAX: Final = 1_000
-# Interval between two searches of a workspace that is at its cap.
+# Minimum interval between two searches of a workspace that has reached its cap.
 _SEARCH_EVERY_S: Final = 60
 
 
@@ -49,7 +49,7 @@ class FileUsages:
     async def reserve(
         self, count_key: Item, upload: str, size_bytes: int, cap: FileCap
     ) -> Item | None:
-        """Count a file that is about to be uploaded; return the count's item if it has no room.
+        """Count a file before its upload; return the count's item if the cap is reached.
 
         A retry for the same upload is safe: the upload is counted once.
         """
@@ -110,7 +110,7 @@ class FileUsages:
 
 
 class RecentSearches:
-    """The times of the last searches by workspace, latest last."""
+    """The times of the last searches for expired files, by workspace, latest last."""
 
     def __init__(self) -> None:
         self._searched_s: OrderedDict[str, float] = OrderedDict()
@@ -130,12 +130,12 @@ class RecentSearches:
 
 
 def read_uploads(item: Item) -> dict[str, int]:
-    """Return the uploads that a count's item names: bytes by id."""
+    """Return the sizes in bytes of the uploads that a count's item lists, by upload id."""
     return read_numbers_by_name(item, FileUsageItem.UPLOADS)
 
 
 def no_room(full: Item, cap: FileCap, whose: str, size_bytes: int) -> AccessError:
-    """Return the refusal of a file that exceeds a cap."""
+    """Return the error for a file that would exceed a cap."""
     if _read_usage(full).files >= cap.files_max:
         return AccessError(
             ErrorCode.FILE_COUNT_QUOTA_EXCEEDED,
