@@ -131,8 +131,7 @@ class AwsJson:
         raise _error_of(status, reply or {})
 
     async def post(self, operation: str, body: bytes) -> tuple[int, bytes]:
-        """Send a request once; return status and body, or raise StoreUnavailable without a reply.
-        """
+        """Send a request once; return the status and body, or raise StoreUnavailable."""
         headers = self._signer.sign(
             "POST",
             self._url,

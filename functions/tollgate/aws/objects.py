@@ -134,7 +134,7 @@ class S3Objects:
         headers: Mapping[str, str] = _NO_HEADERS,
         timeout_s: float = _TIMEOUT_S,
     ) -> _Reply:
-        """Return the reply to a request; retry a failed attempt, since all requests are idempotent."""
+        """Return the reply to a request; retry a failure, since all requests are idempotent."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
                 async with asyncio.timeout(timeout_s):

@@ -100,7 +100,7 @@ class Signer:
         token: str | None,
         body_hash: str,
     ) -> "_Prepared":
-        """Return the parts of a signature without date and body, cached because they rarely differ."""
+        """Return the signature's parts without date and body, cached because they rarely differ."""
         if self._service == _S3:
             hashed = {**headers, "x-amz-content-sha256": body_hash}
             return _prepare(method, url, hashed, token, canonical_path=_take_path)

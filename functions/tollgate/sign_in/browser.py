@@ -60,7 +60,7 @@ class BrowserSignIn:
         self._ids = ids
 
     async def leave_for_device(self, typed_code: str) -> Departure:
-        """Begin a sign-in for a program on another device; raise RequestError if none is waiting."""
+        """Begin a sign-in for a program on another device; raise RequestError if none waits."""
         code = read_user_code(typed_code)
         found = None if code is None else await self._codes.read("user", digest_of(code))
         if found is None:
@@ -100,9 +100,7 @@ class BrowserSignIn:
                 return Arrival(member, await self._hand_over(program, approval))
 
     async def turn_back(self, *, state: str, cookie: str) -> str | None:
-        """End a sign-in that the issuer refused; return the address to redirect to, if there is
-        one.
-        """
+        """End a sign-in that the issuer refused; return the address to redirect to, or None."""
         attempt = await self._take_attempt(state, cookie)
         match attempt.purpose:
             case ForDevice() as device:

@@ -271,7 +271,7 @@ def slice_change(
 
 
 def same_values(present: Sequence[str], absent: Sequence[str]) -> str:
-    """Build the condition that an item has the values `:was_<name>` and lacks `absent` attributes."""
+    """Build the condition that an item has the values `:was_<name>` and lacks `absent`."""
     return " AND ".join(
         [
             IF_PRESENT,

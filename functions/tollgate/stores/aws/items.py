@@ -82,7 +82,7 @@ class KeyRow(AnyItem):
 
 
 class SecretItem(KeyRow):
-    """Core table: the data of a key that authentication needs, stored by the hash of a secret."""
+    """Core table: the key data that authentication needs, by the hash of the secret."""
 
     ENABLED: Final = "on"  # N: 1 if the key may be used, else 0
     SHARDS: Final = "n"  # N: wallet shards of the workspace
@@ -192,7 +192,7 @@ class CreditEntryItem(AnyItem):
 
 
 class CreditLotsItem(AnyItem):
-    """Core table: the rest of a workspace's expiring grants at the time of this item's last change."""
+    """Core table: the rest of a workspace's expiring grants, as of the item's last change."""
 
     REVISION: Final = "rev"  # N: number of changes so far
     SPENT: Final = "sp"  # N: nano-dollars that all shards had spent at that change

@@ -200,7 +200,7 @@ class DynamoFileStore:
         return arrived_files
 
     async def _check(self, file: StoredFile) -> StoredFile | None:
-        """Return a file if its content has arrived; delete it if it differs from the announcement."""
+        """Return a file if its content has arrived; delete the file if the content is wrong."""
         try:
             return await self._arrivals.check(file)
         except RequestError:

@@ -1,10 +1,10 @@
 """Administration of keys in DynamoDB: create, show, change, rotate, delete.
 
-A change is decided by one transaction on the core table, together with its audit log entry. The
-key's state, which a hold checks, is changed afterwards by plain conditional updates, because a
-transaction on the state would make concurrent holds fail. Until the state has the new settings,
-they are stored in the key's pointer. A change that was interrupted is completed by the key's next
-change or by the maintenance of workspaces.
+One transaction on the core table writes a change and its audit log entry. Afterwards, plain
+conditional updates change the key's state, which holds check: a transaction on the state would make
+concurrent holds fail. Until the state has the new settings, they are also stored in the key's
+pointer. An interrupted change is completed by the key's next change or by the maintenance of
+workspaces.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,14 +56,12 @@ from tollgate.stores.rules.audit_entries import AuditedChange, SecretChange
 from tollgate.stores.rules.key_names import KeyName
 from tollgate.stores.rules.key_settings import KeySettings
 
-# Attempts in case other writers change the key or its workspace concurrently.
+# Maximum number of attempts, if other writers change the key or its workspace concurrently.
 _ROUNDS_MAX: Final = 5
 
 
 class DynamoKeyStore:
-    """Implements `stores.ports.administration.KeyStore`; changed keys are dropped from the cache of
-    `directory`.
-    """
+    """Implements `stores.ports.administration.KeyStore`; drops changed keys from `directory`."""
 
     def __init__(
         self,
@@ -92,9 +90,7 @@ class DynamoKeyStore:
         await self._directory.note_use(principal)
 
     async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
-        """Create a key with its name, its secret's row, its pointer and its state, or nothing at
-        all.
-        """
+        """Create a key's name, secret, pointer and state in one transaction."""
         key_id = self._ids.new_id()
         secret = new_secret(self._prefix, self._ids.random_bytes)
         pointer: Item = {
@@ -240,8 +236,8 @@ class DynamoKeyStore:
     async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
         """Delete a key and leave its pointer as a tombstone with the key's spending.
 
-        Return False if requests in flight still hold money (the key is refused, call again later),
-        and None if the key does not exist.
+        Return False while requests in flight hold money: the key is already refused, and the caller
+        repeats the call later. Return None if the key does not exist.
         """
         if not is_id(key_id):
             return None
@@ -277,7 +273,7 @@ class DynamoKeyStore:
             raise StoreUnavailable(f"key {key_id} keeps changing", maybe_applied=False)
 
     async def _complete(self, workspace_id: str, key_id: str) -> None:
-        """Complete a decided change if the key's state does not have the settings yet."""
+        """Complete a change if the key's state does not have the new settings yet."""
         pointer = await get_item(
             self._client, self._tables.core, key_pointer_key(workspace_id, key_id)
         )

@@ -1,4 +1,4 @@
-"""The hold that a generation requests of a key or level, and the hold that it gets."""
+"""Requests for holds on a key or level, and the resulting holds."""
 
 from msgspec import Struct
 
@@ -9,14 +9,14 @@ from tollgate.stores.rules.account import limit_reached
 
 
 class KeyHoldRequest(Struct, frozen=True, kw_only=True):
-    """The hold that a generation requests of its key."""
+    """A generation's request for a hold on a key or level."""
 
     amount_nano_usd: int
     """Amount to set aside, the upper bound of the generation's cost."""
     tokens: int = 0
     """Upper bound of the generation's tokens."""
     covered: bool = False
-    """True to hold the whole amount or nothing; false to hold what is left if it is less."""
+    """True to hold the whole amount or nothing; false to accept a smaller remaining amount."""
     old_secret: bool = False
     """True if the caller used a secret that a rotation replaced."""
     tier: TierLimits | None = None
@@ -42,7 +42,7 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
 
 
 class KeyHold(Struct, frozen=True, kw_only=True):
-    """Money and tokens that a key or level has set aside, and what is left of its rates."""
+    """Money and tokens that a key or level has set aside, and the rest of its rate limits."""
 
     owner: LimitOwner
     amount_nano_usd: int

@@ -30,7 +30,7 @@ _ABSENT_FOR_S: Final = 1.0
 _CACHED_MAX: Final = 10_000
 _USE_NOTED_FOR_S: Final = 60.0
 
-# Attributes of a secret's row that name further rows to be read: a team, a member, a session's key.
+# Attributes of a secret's item that refer to other items: a team, a member, a session's key.
 _LEADS_ABOVE: Final = (SecretItem.TEAM, SecretItem.MEMBER, SessionItem.KEY_HASH)
 
 _Place = tuple[str, str]
@@ -78,8 +78,8 @@ class DynamoKeyDirectory:
         digest = secret_hash(secret)
         cached = self._cache.get(digest)
         if cached is None or cached.until_s <= self._clock.monotonic_s():
-            # The cached time counts from the request, because the read may be as old as that: a
-            # slow reply must not be used for longer.
+            # The cache time starts when the read is sent, because a slow reply may show the state
+            # at that time.
             sent_s = self._clock.monotonic_s()
             with refusing_when_unavailable():
                 cached = await self._read(digest, sent_s)
@@ -91,7 +91,7 @@ class DynamoKeyDirectory:
         return cached.principal
 
     async def _read(self, digest: str, sent_s: float) -> _Cached:
-        """Read a secret's row, together with the team and member rows that it needed the last time.
+        """Read a secret's item, together with the team and member items that it needed last time.
 
         The same call reads the pointer to the live catalog, so that the pointer is at most five
         seconds old as well.
@@ -115,13 +115,12 @@ class DynamoKeyDirectory:
         requested: set[_Place],
         sent_s: float,
     ) -> _Cached:
-        """Read the rows of a key's or session's member and team that are still missing, and return
-        its principal.
+        """Read the missing member and team items of a key or session, and return the principal.
 
-        `requested` has the rows that this call has requested already. `_above` cannot tell, because
-        a concurrent read of the same secret may have extended it.
+        `requested` has the keys of the items that this call has requested. `_above` cannot replace
+        it, because a concurrent read of the same secret may have extended `_above`.
         """
-        # Imported with the first key that has a level above it or a session.
+        # Imported with the first session, or the first key that belongs to a member or team.
         from tollgate.stores.people.authority import (
             add_levels,
             find_key_row,
@@ -152,7 +151,7 @@ class DynamoKeyDirectory:
         return {_place(row): row for row in rows}
 
     async def note_use(self, principal: Principal) -> None:
-        """Record a use at most once a minute; a hold's write records the use itself."""
+        """Record a use, at most once a minute; a hold's own write records the use as well."""
         used = (principal.key_id, principal.old_secret)
         now_s = self._clock.monotonic_s()
         if now_s < self._noted_s.get(used, 0.0):
@@ -167,7 +166,7 @@ class DynamoKeyDirectory:
             _log.warning("a use of key %s was not recorded: %s", principal.key_id, unavailable)
 
     def forget(self, *digests: str) -> None:
-        """Drop the secrets with these hashes from the cache, because their rows have changed."""
+        """Drop the secrets with these hashes from the cache, because their items have changed."""
         for digest in digests:
             self._cache.pop(digest, None)
 

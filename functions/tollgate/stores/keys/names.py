@@ -1,7 +1,7 @@
-"""Names of keys in DynamoDB: one row for each name in use, written together with its key.
+"""Names of keys in DynamoDB: one item for each name in use, written together with its key.
 
-Keys from before names were unique have no such row, only the name in their pointer. Therefore a new
-name is compared with all pointers; its row decides between concurrent writers.
+Keys that are older than the rule of unique names have a name in the pointer, but no such item.
+Therefore a new name is compared with all pointers, and the item decides between concurrent writers.
 """
 
 from tollgate.aws.attributes import Item, string
@@ -41,13 +41,15 @@ class KeyNames:
             "ConditionExpression": IF_ABSENT,
         }
         if row is not None:
-            # No key has the name: an older version, which did not release names, left the row.
+            # No key has the name: an older version, which did not release names, left the item.
             put["ConditionExpression"] = SAME_KEY
             put["ExpressionAttributeValues"] = {":kid": row[KeyNameItem.KEY]}
         return {"Put": put}
 
     async def release(self, pointer: Item) -> list[object]:
-        """Return the action that frees a key's name, none if the name has no row of this key."""
+        """Return the action that frees a key's name, or no action if another key has the name's
+        item.
+        """
         if KeyPointerItem.LABEL not in pointer:
             # A corrupt pointer must not prevent the deletion of its key.
             return []

@@ -1,4 +1,4 @@
-"""Principals, decoded from the row of a secret's hash."""
+"""Principals, decoded from the items of secrets."""
 
 from typing import cast
 
@@ -17,7 +17,7 @@ from tollgate.stores.aws.items import KeyRow, SecretItem
 
 @reads_an_item
 def principal_of(row: Item) -> Principal:
-    """Return the principal of a secret's row."""
+    """Return the principal in a secret's item."""
     return Principal(
         key_id=read_text(row, SecretItem.KEY),
         workspace_id=read_text(row, SecretItem.WORKSPACE),
@@ -27,7 +27,7 @@ def principal_of(row: Item) -> Principal:
         models=read_texts(row, SecretItem.MODELS),
         shards=read_number(row, SecretItem.SHARDS),
         labels=read_labels(row),
-        # Only workspaces write the attribute, and they accept only values of Admission.
+        # Only the workspace store writes the attribute, and it accepts only values of Admission.
         admission=cast(Admission | None, read_optional_text(row, SecretItem.ADMISSION)),
         old_secret=SecretItem.GRACE_ENDS in row,
         content_days=read_optional_number(row, SecretItem.CONTENT_DAYS),
@@ -43,7 +43,7 @@ def principal_of(row: Item) -> Principal:
 def refused_from_s(row: Item) -> int | None:
     """Return the Unix second from which a secret is refused, or None if it never is.
 
-    A secret is refused from the end of its key's life, or of its own grace after a rotation,
+    A secret is refused when its key expires, or when the grace period after a rotation ends,
     whichever is earlier.
     """
     ends = (read_optional_number(row, name) for name in (SecretItem.EXPIRES, SecretItem.GRACE_ENDS))
@@ -52,13 +52,13 @@ def refused_from_s(row: Item) -> int | None:
 
 @reads_an_item
 def read_labels(row: Item) -> dict[str, str]:
-    """Return a key's labels from either of its rows."""
+    """Return a key's labels from either of its items."""
     labels = row[KeyRow.LABELS]["M"] if KeyRow.LABELS in row else {}
     return {name: value["S"] for name, value in labels.items()}
 
 
 @reads_an_item
 def read_role(row: Item) -> KeyRole:
-    """Return a key's role from either of its rows."""
+    """Return a key's role from either of its items."""
     # Only `create` writes roles, and NewKey allows only values of KeyRole.
     return cast(KeyRole, read_text(row, KeyRow.ROLE))

@@ -1,6 +1,4 @@
-"""The two rows of a key in the core table: one for each secret's hash, and the pointer of its
-workspace.
-"""
+"""The items of a key in the core table: one for each secret, and a pointer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -36,17 +34,17 @@ from tollgate.stores.rules.periods import PERIODS, bucket_names, period_ends_s
 
 
 class _StoredSetting(Struct, frozen=True):
-    """The attribute of a setting in both rows, with its encoder and decoder."""
+    """The attribute of a setting in both kinds of items, with its encoder and decoder."""
 
     attribute: str
     encode: Callable[[Any], AttributeValue]
-    """Encoder of a value; a key without the setting lacks the attribute."""
+    """Encoder of a value; if the setting is unset, the item lacks the attribute."""
     decode: Callable[[Item, str], object]
-    """Decoder of the attribute from a row, which may lack it."""
+    """Decoder of the attribute from an item, which may lack the attribute."""
 
 
-# Settings that both rows repeat. All other settings are in the key's state, because a hold checks
-# them.
+# Settings in the pointer and in each secret's item. All other settings are in the key's state,
+# because holds check them.
 _ROW_SETTINGS: Final[Mapping[str, _StoredSetting]] = {
     "label": _StoredSetting(KeyRow.LABEL, string, read_text),
     "tier": _StoredSetting(KeyRow.TIER, string, read_optional_text),
@@ -66,7 +64,7 @@ SETTING_ATTRIBUTES: Final = tuple(stored.attribute for stored in _ROW_SETTINGS.v
 
 
 def encode_settings(settings: KeySettings) -> Item:
-    """Return the attributes of the settings that both rows repeat; unset ones are left out."""
+    """Return the attributes of the settings in both kinds of items, without unset settings."""
     return {
         stored.attribute: stored.encode(value)
         for name, stored in _ROW_SETTINGS.items()
@@ -75,7 +73,7 @@ def encode_settings(settings: KeySettings) -> Item:
 
 
 def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Item | None) -> Item:
-    """Return a secret's row: everything that authentication needs of the key and its workspace."""
+    """Return a secret's item, with all data of key and workspace that authentication needs."""
     shards = number(1) if workspace is None else workspace[WorkspaceItem.SHARDS]
     row: Item = {
         **secret_key(digest),
@@ -92,16 +90,12 @@ def secret_row(digest: str, pointer: Item, settings: KeySettings, workspace: Ite
 
 
 def key_of_pointer(pointer: Item) -> str:
-    """Return the id of a pointer's key from the sort key, which is readable even if the rest is
-    corrupt.
-    """
+    """Return a pointer's key id, from the sort key, so that a corrupt pointer has an id, too."""
     return read_text(pointer, AnyItem.SORT).removeprefix("K#")
 
 
 def secret_hashes(pointer: Item) -> Sequence[str]:
-    """Return the hashes of a key's secrets: the current one, and the one that a rotation replaced
-    if any.
-    """
+    """Return the hashes of a key's current secret and, after a rotation, of the replaced one."""
     names = (KeyPointerItem.HASH, KeyPointerItem.OLD_HASH)
     return [read_text(pointer, name) for name in names if name in pointer]
 
@@ -118,19 +112,19 @@ def is_deleting(pointer: Item) -> bool:
 
 @reads_an_item
 def revision_of(pointer: Item) -> int:
-    """Return how often the settings of a key have changed."""
+    """Return the number of changes of a key's settings."""
     return read_optional_number(pointer, KeyPointerItem.REVISION) or 0
 
 
 @reads_an_item
 def state_revision(state: Item) -> int:
-    """Return the revision whose settings a state has."""
+    """Return the revision of the settings in a state."""
     return read_optional_number(state, KeyStateItem.REVISION) or 0
 
 
 @reads_an_item
 def read_pending(pointer: Item) -> KeySettings:
-    """Return the settings that a pointer stores until the key's state has them."""
+    """Return the settings in a pointer that the key's state does not have yet."""
     return json.decode(read_text(pointer, KeyPointerItem.PENDING), type=KeySettings)
 
 

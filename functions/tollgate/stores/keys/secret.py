@@ -1,4 +1,4 @@
-"""The format of a key's secret: a prefix, 192 random bits, and a checksum that needs no store."""
+"""The format of a key's secret: a prefix, 192 random bits and a checksum."""
 
 import hashlib
 import zlib
@@ -13,14 +13,14 @@ LAST_LENGTH: Final = 4
 
 
 def new_secret(prefix: str, entropy: Callable[[int], bytes]) -> str:
-    """Make a random secret, which has only letters and digits after its prefix."""
+    """Make a random secret: the prefix, followed by letters and digits."""
     drawn = int.from_bytes(entropy(_RANDOM_BYTES), "big")
     unchecked = prefix + _base62(drawn, _RANDOM_LENGTH)
     return unchecked + _checksum(unchecked)
 
 
 def is_well_formed(secret: str, prefix: str) -> bool:
-    """Return True if a text has the format of a secret; rejects typing errors without a read."""
+    """Return True if a text has a secret's format and checksum, without reading the store."""
     return (
         len(secret) == len(prefix) + _RANDOM_LENGTH + _CHECKSUM_LENGTH
         and secret.startswith(prefix)

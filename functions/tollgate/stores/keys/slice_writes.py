@@ -1,10 +1,10 @@
-"""The one transaction that changes the parts that a state's slices have of its limits.
+"""The transaction that changes how a state's limits are divided among its slices.
 
-The transaction creates slices, evens them out, and changes the limits of a state with slices.
-`rules/slices.py` shows by an example which parts the slices get. The parts add up to the limit
-before and after the transaction: each slice's write is conditional on the limit that was read, and
-on the room that the slice gives away being still unused. If a concurrent hold has taken that room,
-the whole transaction fails and is retried with the slices read anew, so no limit is exceeded.
+The transaction creates slices, rebalances them, or changes the limits of a state with slices.
+`rules/slices.py` shows with an example which parts the slices get. The parts add up to the limit
+before and after the transaction: each slice's write requires that the slice's limit is unchanged
+and that the room that the slice gives up is still unused. If a concurrent hold has taken that room,
+the whole transaction fails and is retried after reading the slices again, so no limit is exceeded.
 """
 
 from collections.abc import Sequence
@@ -50,28 +50,29 @@ from tollgate.stores.rules.slices import (
     whole_rate,
 )
 
-# Attempts in case concurrent holds take what is moved, which is rare.
+# Maximum number of attempts; concurrent holds rarely take the room that is moved.
 _TRIES_MAX: Final = 5
-# Allowance for requests that come between the read and a retried transaction: they move the time at
-# which a rate's bucket is full. New slices start as if their buckets were full that much later.
-# Each retry allows four times as much.
+# Allowance for requests between the read and a retried transaction, which delay the time at which a
+# rate's bucket is full. The buckets of new slices are full that much later. Each retry allows four
+# times as much.
 _RATE_MARGIN_US: Final = 250_000
 _RATE_PART: Final = (KeyStateItem.RATE_INTERVAL, KeyStateItem.RATE_SLACK)
 
 
 class Division(Struct, frozen=True, kw_only=True):
-    """The wanted slices of a state, and the settings that the slices divide among them."""
+    """A new division of a state's settings among a number of slices."""
 
     owner: LimitOwner
     settings: KeySettings
     revision: int
-    """Revision of the level's row, which also counts changes that do not concern the state."""
+    """Revision of the level's item, which also counts changes that do not concern the state."""
     slices_before: int
     """Number of slices now."""
     slices: int
     """Number of slices after the division."""
     changes: bool = False
-    """True to apply settings of a later revision; false to divide the settings of the slices."""
+    """True to apply the settings of a later revision; false to divide the current settings again.
+    """
     extra_actions: Sequence[object] = ()
     """Further actions of the same transaction."""
 
@@ -111,7 +112,7 @@ class SliceWrites:
             )
 
     async def divide(self, division: Division) -> bool:
-        """Give the slices their parts; return False if concurrent writes fail every attempt."""
+        """Write the slices' new parts; return False if every attempt fails by concurrent writes."""
         for attempt in range(_TRIES_MAX):
             items = await self.read(division.owner, division.slices_before)
             if division.changes and state_revision(items[0]) >= division.revision:
@@ -132,7 +133,7 @@ class SliceWrites:
 
 
 class _Parts:
-    """The new parts of the slices as they were read, and the writes that store them."""
+    """The new parts of the slices that were read, and the writes that store the parts."""
 
     def __init__(
         self, division: Division, items: Sequence[Item], now_s: float, *, margin_us: int
@@ -163,9 +164,9 @@ class _Parts:
     def have_settings(self) -> bool:
         """True if the limits of the slices that were read add up to the settings.
 
-        The slices are not read at one moment: another division may have changed some in between, or
-        the row may have named too few slices. Parts computed from such a read would add up to
-        another limit.
+        The slices are not read atomically: another division may have changed some of them in
+        between, or the level's item may have stated too few slices. Parts computed from such a read
+        would add up to a wrong limit.
         """
         settings = self._division.settings
         whole = {
@@ -226,7 +227,7 @@ class _Parts:
             name: parts[place]
             for name, parts in self._limits.items()
             # A change of settings writes every limit, so that the write is conditional on every old
-            # limit: the revision alone would not show that the slice is as it was read.
+            # limit: the revision alone would not show that the slice is unchanged since the read.
             if parts[place] != read_number(item, name)
             or (division.changes and parts[place] != UNLIMITED)
         }
@@ -237,8 +238,8 @@ class _Parts:
         room: dict[str, int] = {}
         for name, amount in amounts.items():
             gives, bucket = read_number(item, name) - amount, self._bucket(name)
-            # The guard needs the given amount to be still unused. If even the bucket that was read
-            # has less, the level has committed more than its limit, and no room is left to guard.
+            # The guard requires that the amount given up is still unused. If the bucket already had
+            # less when it was read, the level is over its limit, and there is no room to guard.
             if gives > 0 and bucket in item and gives <= read_number(item, bucket):
                 stored = [live for live in live_buckets_of(name, self._second) if live in item]
                 room[name] = stored.index(bucket)
@@ -274,8 +275,8 @@ class _Parts:
         if self._rate_changes:
             plain |= encode_rate(part)
         elif (part.interval_us, part.burst) != (state.rate.interval_us, state.rate.burst):
-            # The slice gets another burst, but its bucket is full at the same time as before:
-            # requests that the bucket lacks are divided among the slices together with the rate.
+            # The slice gets another burst, but its bucket is full at the same time as before,
+            # because the missing requests are divided among the slices in the same way as the rate.
             plain |= {name: encode_rate(part)[name] for name in _RATE_PART}
             sent[":shift"] = number(_full_after_us(state.rate) - _full_after_us(part))
             sent[":full"] = number(self._full_us)
@@ -300,13 +301,13 @@ class _Parts:
 
 
 def _slice_of(owner: LimitOwner, place: int) -> LimitOwner:
-    """Return the owner that names one slice of a state."""
+    """Return the owner of one slice of a state."""
     return replace(owner, slice=place)
 
 
 @reads_an_item
 def _held_in(item: Item, bucket: str) -> int:
-    """Return the sum of the holds that were taken from a bucket, not from earlier ones."""
+    """Return the sum of the holds that were taken from a bucket, without earlier buckets."""
     holds = read_numbers_by_name(item, KeyStateItem.HOLDS)
     return sum(amount for id_, amount in holds.items() if bucket in bucket_names(created_s(id_)))
 

@@ -1,9 +1,9 @@
 """Holds on a state that is divided into slices, each an item with a part of each limit.
 
-A hold goes to one slice, chosen by its id so that load spreads. Usually that slice has room, and
-the hold costs one write, as on an undivided state. If it refuses, all slices are read in one call.
-Then either all slices together have too little, and the hold is refused; or some slice has room,
-and the hold goes there. `rules/slices.py` explains the parts by an example.
+A hold goes to one slice, chosen by the hold's id so that the load is spread. Usually that slice has
+room, and the hold costs one write, as on an undivided state. If the slice refuses the hold, all
+slices are read in one call. If they have too little together, the hold is refused; otherwise it
+goes to a slice that has room. `rules/slices.py` explains the parts with an example.
 
 This module is imported with the first level that has slices; most levels have none.
 """
@@ -29,12 +29,12 @@ from tollgate.stores.rules.account import (
 )
 from tollgate.stores.rules.slices import SLICES_MAX, is_closed, slice_of_whole, whole_state
 
-# Attempts in case other requests take the room that was read.
+# Maximum number of attempts, if other requests take the room that was read.
 _ROUNDS_MAX: Final = 3
 
 
 class SlicedStates(Protocol):
-    """The states of which one may be spread over slices."""
+    """States that may be divided into slices."""
 
     async def hold(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
@@ -45,23 +45,23 @@ class SlicedStates(Protocol):
         """Return the items of a state's slices in order."""
 
     def now_us(self) -> int:
-        """Return the present in the unit of rates."""
+        """Return the current time in microseconds, the unit of rates."""
 
 
 async def hold_on_slices(
     states: SlicedStates, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
 ) -> KeyHold | GatewayError:
-    """Hold on the slice that the id determines; if that has too little, on one that has enough.
+    """Hold on the slice that the hold's id selects, or else on a slice that has enough.
 
     Return a refusal if no slice can take the hold. Raise HoldUnknown and StoreUnavailable as
     `KeyStates.hold` does.
     """
-    # With the largest number of slices in the request, a slice that refuses does not search for
-    # further slices itself.
+    # The request states the maximum number of slices, so that a slice that refuses does not search
+    # for further slices itself.
     on_one_slice = replace(request, slices=SLICES_MAX)
     first = replace(owner, slice=shard_order(hold_id, request.slices)[0])
-    # The first slice must cover the whole amount, because another slice may have it if this one
-    # does not.
+    # The first slice must cover the whole amount, because another slice may have enough if this
+    # slice does not.
     outcome = await states.hold(first, hold_id, replace(on_one_slice, covered=True))
     if isinstance(outcome, KeyHold):
         return outcome
@@ -93,9 +93,9 @@ def _choose(
     *,
     now_us: int,
 ) -> list[LimitOwner] | GatewayError:
-    """Return the slices that can take a hold, the one with most room for it first, or the refusal.
+    """Return the slices that can take a hold, those with the most room first, or a refusal.
 
-    If all slices together refuse, that is the refusal. It states the limits of the whole level.
+    If all slices together have too little, the refusal states the limits of the whole level.
     """
     if not slices:
         return key_refused()

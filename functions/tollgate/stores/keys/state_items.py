@@ -1,4 +1,4 @@
-"""A key's state as a ledger item: the settings that a hold checks, and what is left of limits."""
+"""A key's state as a ledger item: the settings that holds check, and the rest of each limit."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -52,7 +52,7 @@ def read_key_state(item: Item) -> KeyState:
 
 @reads_an_item
 def count_slices(state: Item) -> int:
-    """Return the number of slices of the state that this item is one of."""
+    """Return the number of slices of the state to which this item belongs."""
     return read_optional_number(state, KeyStateItem.SLICES) or 1
 
 
@@ -71,7 +71,7 @@ def settings_in_state(key: KeyState) -> Mapping[str, Any]:
 
 
 def with_state(settings: KeySettings, state: Item) -> KeySettings:
-    """Return `settings`, with those that a state has replaced by the state's."""
+    """Return `settings` with the values of the settings that the state stores."""
     key = read_key_state(state)
     expires_s = None if key.expires_s == NEVER_S else key.expires_s
     return replace(settings, **settings_in_state(key), expires_s=expires_s)
@@ -95,7 +95,7 @@ def new_state(state_key: Item, settings: KeySettings) -> Item:
 
 
 def encode_plain_settings(settings: KeySettings) -> Item:
-    """Return the attributes of those settings without buckets, which a change overwrites.
+    """Return the attributes of the settings without buckets, which a change overwrites.
 
     The rate starts with a full bucket.
     """
@@ -120,7 +120,7 @@ def encode_rate(rate: RateState) -> Item:
 
 
 def encode_limits(settings: KeySettings) -> dict[str, int]:
-    """Return the limits with buckets, in nano-dollars or tokens, by their attributes."""
+    """Return the limits with buckets, in nano-dollars or tokens, by attribute name."""
     limits = {
         name: settings.limits_nano_usd.get(period, UNLIMITED)
         for period, name in LIMIT_NAMES.items()

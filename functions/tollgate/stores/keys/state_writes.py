@@ -24,8 +24,8 @@ from tollgate.stores.keys.state_items import (
 from tollgate.stores.rules.key_settings import KeySettings
 from tollgate.stores.rules.periods import live_buckets, live_minutes
 
-# Attempts in case holds write the state concurrently. A retry is rare: holds add to existing
-# buckets, and only a limit's first hold in a period creates a bucket.
+# Maximum number of attempts. A retry is rare: only a limit's first hold in a period creates a
+# bucket, which makes a concurrent change of the settings fail.
 _APPLIES_MAX: Final = 5
 
 
@@ -38,9 +38,9 @@ class StateWrites:
         self._clock = clock
 
     async def apply(self, state_key: Item, new: KeySettings, revision: int) -> None:
-        """Write the settings of a revision to a state, once; a deleted state is left alone."""
+        """Write the settings of a revision to a state, once; ignore a deleted state."""
         for _ in range(_APPLIES_MAX):
-            # A batch of one, because the sweeper's role may read states only in batches.
+            # Read a batch of one, because the sweeper's role may read states only by BatchGetItem.
             states = await get_items(self._client, self._table, [state_key])
             if not states or state_revision(states[0]) >= revision:
                 return
@@ -91,14 +91,14 @@ class MovedLimits(Struct, frozen=True):
     values: Item
     """ExpressionAttributeValues of the old and new limits and of the bucket moves."""
     buckets: Mapping[str, tuple[int, int]]
-    """By limit, how many of its live buckets exist in the state, and how many do not."""
+    """The numbers of existing and of absent live buckets, by limit."""
 
 
 def move_limits(state: Item, amounts: Mapping[str, int], second: int) -> MovedLimits:
-    """Return the part of a write that sets these limits, on condition that the old ones are
-    unchanged.
+    """Return the part of a write that sets new limits if the old limits are unchanged.
 
-    A limit's existing buckets move by the same amount as the limit, so what was used stays used.
+    A limit's existing buckets change by the same amount as the limit, so that earlier usage still
+    counts.
     """
     names: dict[str, str] = {}
     values: Item = {}
@@ -118,7 +118,7 @@ def move_limits(state: Item, amounts: Mapping[str, int], second: int) -> MovedLi
 
 
 def live_buckets_of(limit: str, second: int) -> tuple[str, ...]:
-    """Return the names of a limit's buckets that concurrent writers may touch now."""
+    """Return the names of a limit's buckets that concurrent writers may change now."""
     if limit == KeyStateItem.MINUTE_TOKENS:
         return live_minutes(second)
     period = next(period for period, name in LIMIT_NAMES.items() if name == limit)

@@ -1,4 +1,4 @@
-"""States of keys, members and teams in DynamoDB: a hold checks and counts with one write each."""
+"""States of keys, members and teams in DynamoDB; a hold checks and updates a state in one write."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -38,21 +38,21 @@ from tollgate.stores.rules.account import (
 )
 from tollgate.stores.rules.periods import bucket_names, minute_bucket, stale_buckets
 
-# A process whose levels are whole never needs it.
+# Imported with the first hold on a level that has slices.
 _HOLD_ON_SLICES: Final = DottedName[
     Callable[["KeyStates", LimitOwner, str, KeyHoldRequest], Awaitable[KeyHold | GatewayError]]
 ]("tollgate.stores.keys.slices:hold_on_slices")
 
 _WRITES_MAX: Final = 8
 _KEYS_REMEMBERED_MAX: Final = 4096
-# Attribute of the last use, by whether the secret was one that a rotation replaced.
+# Attribute for the time of the last use, by whether a rotation has replaced the used secret.
 _USED: Final = {False: KeyStateItem.LAST_USED, True: KeyStateItem.OLD_LAST_USED}
 _MINUTE_ALIAS: Final = "#n"
 _BUCKET_ALIASES: Final = ("#d", "#w", "#m", "#t")
 
 
 class _LastSeen(Struct, frozen=True):
-    """Limits and stale buckets from the last reply: a guess for the next write, no decision."""
+    """Limits and stale buckets from the last reply, as a guess for the next write."""
 
     stale: tuple[str, ...] = ()
     """Names of buckets to remove together with the next hold."""
@@ -75,7 +75,7 @@ class KeyStates:
     async def hold(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
     ) -> KeyHold | GatewayError:
-        """Set the amount aside, or what is left if that is less, and count the request.
+        """Set aside the amount, or the remaining amount if that is less, and count the request.
 
         Raise HoldUnknown if a write may have been applied, StoreUnavailable if none was.
         """
@@ -86,7 +86,7 @@ class KeyStates:
         now_us = self.now_us()
         form = own.rate.form(now_us)
         if last_seen is _UNSEEN and owner.level == "key":
-            # Every key has a rate, most levels have none.
+            # Every key has a rate limit; most levels have none.
             form = "idle"
         take = KeyHoldAttempt(
             amount_nano_usd=request.amount_max_nano_usd,
@@ -146,10 +146,9 @@ class KeyStates:
     async def _hold_on_more(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest, refuses: Item | None
     ) -> KeyHold | GatewayError | None:
-        """Hold on all slices of a state if the slice that refused knows more slices than the
-        request; else return None.
+        """Hold on all slices if the state has more slices than the request states, or return None.
 
-        The request's number of slices comes from the level's row, which authentication caches for
+        The request may state too few slices, because authentication caches the level's item for
         some seconds.
         """
         slices = 1 if refuses is None else count_slices(refuses)
@@ -161,13 +160,11 @@ class KeyStates:
     async def hold_on_slices(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
     ) -> KeyHold | GatewayError:
-        """Hold on one of the slices of a state, as `hold` does on an undivided state."""
+        """Hold on one slice of a state, as `hold` does on an undivided state."""
         return await _HOLD_ON_SLICES()(self, owner, hold_id, request)
 
     async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
-        """Return the items of a state's slices in order, and remember their limits for the next
-        holds.
-        """
+        """Return the items of a state's slices in order; remember the limits for the next holds."""
         items = await get_slices(self._client, self._table, owner, slices)
         for slice_owner, item in items.items():
             self._remember(slice_owner, item, read_key_state(item), self.now_us())
@@ -186,10 +183,10 @@ class KeyStates:
         more_nano_usd: int,
         tier: TierLimits | None = None,
     ) -> GatewayError | None:
-        """Add to a hold; return a refusal if the key or a limit no longer allows it.
+        """Increase a hold; return a refusal if the key or a limit no longer allows the increase.
 
         A retry is safe: the amount only grows, so the retry sees that the first call was applied.
-        Raise StoreUnavailable if the hold has another amount than `held_nano_usd`.
+        Raise StoreUnavailable if the hold's amount is not `held_nano_usd`.
         """
         names = {**_money_names(hold_id), "#on": KeyStateItem.ENABLED}
         own = self._last_seen.get(owner, _UNSEEN).own
@@ -227,7 +224,7 @@ class KeyStates:
         raise StoreUnavailable(f"hold {hold_id} keeps changing", maybe_applied=False)
 
     async def note_use(self, owner: LimitOwner, *, old_secret: bool) -> None:
-        """Record that a key is used now; a deleted key is ignored."""
+        """Record that a key is used now; ignore a deleted key."""
         names = {"#used": _USED[old_secret]}
         values = {":second": number(int(self._clock.now_s()))}
         await try_update(self._client, self._update(KEY_USED, owner, names, values))
@@ -242,10 +239,10 @@ class KeyStates:
         unused_tokens: int = 0,
         attempts_max: int = ATTEMPTS_MAX,
     ) -> None:
-        """Replace a hold by what was spent, in the periods that the hold was taken from.
+        """Replace a hold by the cost, in the periods that the hold was taken from.
 
-        `unused_tokens` are returned to their minute; they are negative if more tokens were used
-        than held. A hold that is settled already is left alone.
+        `unused_tokens` are returned to the hold's minute; the number is negative if more tokens
+        were used than held. A settled hold is ignored.
         """
 
         async def settle(held: int) -> None:
@@ -274,8 +271,8 @@ class KeyStates:
         names = _names(hold_id)
         names["#on"] = KeyStateItem.ENABLED
         names["#used"] = used
-        # A hold whose id is minutes old may be in a stale bucket: do not remove a bucket that this
-        # write changes.
+        # The bucket of a hold whose id is minutes old may be stale: do not remove a bucket that
+        # this write changes.
         removed = [name for name in stale if name not in names.values()]
         names.update({f"#s{index}": name for index, name in enumerate(removed)})
         values = {
@@ -314,7 +311,7 @@ class KeyStates:
 def _names(hold_id: str) -> dict[str, str]:
     """Return the aliases of a hold and its buckets.
 
-    The buckets are those of the second in the hold's id, so that a sweeper can derive them, too.
+    The buckets depend on the second in the hold's id, so that the sweeper can derive them, too.
     """
     return {**_money_names(hold_id), _MINUTE_ALIAS: minute_bucket(created_s(hold_id))}
 

@@ -1,8 +1,8 @@
-"""The tier's part in the write of a key's hold, so that no read comes before the write.
+"""The part of a hold's write that applies the tier's limits, without a read before the write.
 
 A DynamoDB condition cannot compute the smaller of two limits. Therefore the writer guesses from the
-last reply whether the key's own limit or its tier's is narrower, and the condition checks the
-guess. If the check fails, the returned item corrects the guess.
+last reply whether the key's or the tier's limit is narrower, and the condition checks the guess. If
+the check fails, the writer corrects the guess from the returned item.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _UNSEEN_LIMITS: Final[Mapping[Period, int]] = dict.fromkeys(PERIODS, UNLIMITED)
 
 
 class OwnLimits(Struct, frozen=True):
-    """The key's own limits; a key that was not seen yet is assumed to have none."""
+    """The key's own limits; a key that this process has not seen is assumed to have none."""
 
     rate: RateState = _UNSEEN_RATE
     limits_nano_usd: Mapping[Period, int] = field(default_factory=lambda: _UNSEEN_LIMITS)
@@ -43,7 +43,7 @@ class TierPart(Struct, frozen=True):
     """The narrower limits that a write applies, and the values for its expression."""
 
     rate: TierForm | None = None
-    """Owner of the narrower rate, or None if the tier has no rate."""
+    """Owner of the narrower rate limit, or None if the tier has no rate limit."""
     budget: tuple[int, TierForm] | None = None
     """Index of the budget's period in PERIODS, and the owner of that period's narrower limit."""
     values: Mapping[str, AttributeValue] = field(default_factory=dict)

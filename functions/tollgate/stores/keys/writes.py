@@ -1,4 +1,4 @@
-"""Writes that change a key: its state by conditional updates, its rows in transactions."""
+"""Writes that change a key: conditional updates of its state, transactions on its other items."""
 
 from collections.abc import Sequence
 
@@ -61,13 +61,13 @@ class KeyWrites:
     async def change_rows(
         self, pointer: Item, new: KeySettings, *other_actions: object, pending: bool
     ) -> list[str]:
-        """Write settings to a key's rows; return the hashes of its valid secrets.
+        """Write settings to a key's items; return the hashes of its valid secrets.
 
-        If `pending`, the pointer also stores the settings for the key's state, until `apply` writes
-        them there. `other_actions` belong to the same change: rows of names and of the audit log.
+        If `pending`, the pointer also stores the settings until `apply` writes them to the key's
+        state. `other_actions` write the key's name and the audit log in the same transaction.
         """
         digests = [read_text(pointer, KeyPointerItem.HASH)]
-        # DynamoDB removes the row of a replaced secret some time after its grace.
+        # DynamoDB deletes the item of a replaced secret some time after the grace period.
         if (
             KeyPointerItem.OLD_ENDS in pointer
             and read_number(pointer, KeyPointerItem.OLD_ENDS) > self._clock.now_s()
@@ -95,7 +95,7 @@ class KeyWrites:
         return digests
 
     async def apply(self, pointer: Item) -> None:
-        """Write the settings that a pointer stores for its key's state to the state, once."""
+        """Write the pending settings in a pointer to the key's state, once."""
         revision = revision_of(pointer)
         state_key = key_state_key(read_text(pointer, KeyPointerItem.KEY))
         await self._states.apply(state_key, read_pending(pointer), revision)
@@ -132,16 +132,15 @@ class KeyWrites:
         return actions
 
     async def switch_off(self, key_id: str) -> None:
-        """Make a state admit no further requests; a deleted state is ignored."""
+        """Make a key's state admit no further requests; ignore a deleted state."""
         names, values = {"#on": KeyStateItem.ENABLED}, {":zero": number(0)}
         disabled = KEY_DISABLE.build(self._tables.ledger, key_state_key(key_id), values, names)
         await try_update(self._client, disabled)
 
     async def delete_secrets(self, pointer: Item, *other_actions: object) -> Sequence[str]:
-        """Mark a key as being deleted and delete the rows of its secrets; return the secrets'
-        hashes.
+        """Mark a key as being deleted and delete its secrets' items; return the secrets' hashes.
 
-        `other_actions` on rows of the audit log belong to the same deletion.
+        `other_actions` write the audit log in the same transaction.
         """
         digests = secret_hashes(pointer)
         deleting: Item = {KeyPointerItem.DELETING: number(int(self._clock.now_s()))}
@@ -158,7 +157,7 @@ class KeyWrites:
     async def leave_tombstone(self, pointer: Item, state: Item, *release: object) -> None:
         """Delete a state without holds, and keep the key's spending in its pointer.
 
-        `release` are the actions that free the key's name.
+        `release` has the actions that free the key's name.
         """
         second = int(self._clock.now_s())
         tombstone: Item = {
@@ -195,7 +194,7 @@ class KeyWrites:
         await transact(self._client, self._ids, actions)
 
     def _update_pointer(self, pointer: Item, values: Item, absent: Sequence[str] = ()) -> object:
-        """Return the action that updates a pointer, on condition that it is as it was read."""
+        """Return the action that updates a pointer if the key is unchanged since the read."""
         same = {KeyPointerItem.HASH: pointer[KeyPointerItem.HASH]}
         condition = UNCHANGED
         if KeyPointerItem.REVISION in pointer:
@@ -212,9 +211,7 @@ class KeyWrites:
 
 
 def same_shards(tables: Tables, workspace_id: str, workspace: Item | None) -> object:
-    """Return the check that a workspace has the same number of shards as when read, or is still
-    absent.
-    """
+    """Return the check that a workspace's number of shards (or its absence) is unchanged."""
     check: dict[str, object] = {"TableName": tables.core, "Key": workspace_key(workspace_id)}
     if workspace is None:
         check["ConditionExpression"] = IF_ABSENT
@@ -239,7 +236,7 @@ def _update(
     absent: Sequence[str] = (),
     condition: str = IF_PRESENT,
 ) -> object:
-    """Return the action that sets and removes attributes of an existing row.
+    """Return the action that sets and removes attributes of an existing item.
 
     `same` has the values that the condition compares.
     """
