@@ -83,7 +83,7 @@ class BrowserSignIn:
         return await self._leave(purpose)
 
     async def arrive(self, *, state: str, code: str, cookie: str, by: Actor) -> Arrival:
-        """Finish a sign-in; raise AccessError if it is refused, ended or began in another browser."""
+        """Finish a sign-in; raise AccessError if it is refused or began in another browser."""
         attempt = await self._take_attempt(state, cookie)
         try:
             approval, member = await self._approve(code, attempt, by)
@@ -100,7 +100,7 @@ class BrowserSignIn:
                 return Arrival(member, await self._hand_over(program, approval))
 
     async def turn_back(self, *, state: str, cookie: str) -> str | None:
-        """End a sign-in that the issuer refused; return the address to redirect to, or None."""
+        """End a sign-in that the issuer refused; return the address to redirect to, if any."""
         attempt = await self._take_attempt(state, cookie)
         match attempt.purpose:
             case ForDevice() as device:

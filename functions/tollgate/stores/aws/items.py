@@ -1,9 +1,9 @@
 """Every attribute of every stored item: its short stored name, its type and its meaning.
 
-Each kind of item has a class. The comment at each attribute states its DynamoDB type (`S` text, `N`
-exact integer, `B` bytes, `L` list, `M` map) and its meaning. Stored names are short because
-DynamoDB bills them together with the values. A stored name never changes, because existing items
-have it.
+Each kind of item has a class. The comment at each attribute states the DynamoDB type (`S` text, `N`
+exact integer, `B` bytes, `L` list, `M` map) and the meaning; an item may lack optional attributes.
+Stored names are short because DynamoDB bills them together with the values. A stored name never
+changes, because existing items have it.
 
 `tables.py` builds the partition and sort key of each kind of item. `expressions.py` uses the stored
 names literally; a test checks that each of them is defined here.
@@ -30,10 +30,10 @@ class WalletItem(HoldingItem):
     """Ledger table: one shard of a workspace's money; available + held + spent = granted."""
 
     AVAILABLE: Final = "av"  # N: nano-dollars that are neither held nor spent
-    SPENT: Final = "sp"  # N: nano-dollars, ever
+    SPENT: Final = "sp"  # N: nano-dollars spent in total
     GRANTED: Final = "gr"  # N: nano-dollars granted by credit entries and moved from other shards
-    LOCKED: Final = "lk"  # N: the workspace's LOCK; unless it is 0, no hold is written
-    CROWDED: Final = "cr"  # N: 1 after too many holds or throttled writes, else absent
+    LOCKED: Final = "lk"  # N: the workspace's LOCK; holds are written only if it is 0
+    CROWDED: Final = "cr"  # N: 1 after too many holds or throttled writes (optional)
 
 
 class KeyStateItem(HoldingItem):
@@ -44,18 +44,18 @@ class KeyStateItem(HoldingItem):
     """
 
     WORKSPACE: Final = "ws"  # S: id of the workspace
-    ENABLED: Final = "on"  # N: 1 if the key may be used, else 0
-    EXPIRES: Final = "ex"  # N: Unix second, in the year 9999 if never
+    ENABLED: Final = "on"  # N: 1 if the key is enabled, else 0
+    EXPIRES: Final = "ex"  # N: Unix second; in the year 9999 for a key that never expires
     CONCURRENCY: Final = "cc"  # N: highest number of holds at a time
-    DAY_LIMIT: Final = "ld"  # N: nano-dollars, UNLIMITED if there is no limit
-    WEEK_LIMIT: Final = "lw"  # N: nano-dollars, likewise
-    MONTH_LIMIT: Final = "lm"  # N: nano-dollars, likewise
-    TOTAL_LIMIT: Final = "lt"  # N: nano-dollars, likewise
-    MINUTE_TOKENS: Final = "tl"  # N: tokens per minute, UNLIMITED if there is no limit
-    SPENT: Final = "us"  # N: nano-dollars, ever
-    LAST_USED: Final = "lu"  # N: Unix second, absent before the first use
-    REVISION: Final = "rv"  # N: revision of the settings that the state has, absent before any
-    SLICES: Final = "sl"  # N: slices of the state, absent if it is one item
+    DAY_LIMIT: Final = "ld"  # N: nano-dollars, or UNLIMITED
+    WEEK_LIMIT: Final = "lw"  # N: nano-dollars, or UNLIMITED
+    MONTH_LIMIT: Final = "lm"  # N: nano-dollars, or UNLIMITED
+    TOTAL_LIMIT: Final = "lt"  # N: nano-dollars, or UNLIMITED
+    MINUTE_TOKENS: Final = "tl"  # N: tokens per minute, or UNLIMITED
+    SPENT: Final = "us"  # N: nano-dollars spent in total
+    LAST_USED: Final = "lu"  # N: Unix second (optional)
+    REVISION: Final = "rv"  # N: revision of the settings in the state (optional)
+    SLICES: Final = "sl"  # N: number of slices of the state (optional, default 1)
     OLD_LAST_USED: Final = "lo"  # N: LAST_USED of the secret that a rotation replaced
     # The rate of requests, limited by GCRA (generic cell rate algorithm) in microseconds.
     RATE_FULL: Final = "tat"  # N: Unix microsecond when the bucket is full again
@@ -71,28 +71,28 @@ class KeyRow(AnyItem):
     WORKSPACE: Final = "ws"  # S: id of the workspace
     ROLE: Final = "role"  # S: a KeyRole
     LABEL: Final = "label"  # S: name that people gave the key
-    TIER: Final = "tier"  # S: tier of routing.yaml, absent without one
-    MODELS: Final = "models"  # L of S: globs of models, absent if all models are allowed
-    EXPIRES: Final = "ex"  # N: Unix second, absent if never
-    LABELS: Final = "labels"  # M of S: labels that spending is grouped by, absent without any
-    CONTENT_DAYS: Final = "cd"  # N: days for which content is stored, absent if it is not stored
-    RESPONSE_DAYS: Final = "rd"  # N: days for which responses are stored, absent if unset
-    TEAM: Final = "tm"  # S: id of the key's team, absent if the key names none
-    MEMBER: Final = "mb"  # S: id of the member that the key belongs to, absent if none
+    TIER: Final = "tier"  # S: tier of routing.yaml (optional)
+    MODELS: Final = "models"  # L of S: globs of allowed models (optional, default all)
+    EXPIRES: Final = "ex"  # N: Unix second (optional)
+    LABELS: Final = "labels"  # M of S: labels by which spending is grouped (optional)
+    CONTENT_DAYS: Final = "cd"  # N: days for which content is stored (optional)
+    RESPONSE_DAYS: Final = "rd"  # N: days for which responses are stored (optional)
+    TEAM: Final = "tm"  # S: id of the key's team (optional)
+    MEMBER: Final = "mb"  # S: id of the member that the key belongs to (optional)
 
 
 class SecretItem(KeyRow):
-    """Core table: the key data that authentication needs, by the hash of the secret."""
+    """Core table: data of a key that authentication needs, by the hash of a secret."""
 
-    ENABLED: Final = "on"  # N: 1 if the key may be used, else 0
+    ENABLED: Final = "on"  # N: 1 if the key is enabled, else 0
     SHARDS: Final = "n"  # N: wallet shards of the workspace
-    ADMISSION: Final = "adm"  # S: Admission of the workspace, absent if the catalog decides
-    WORKSPACE_RESPONSE_DAYS: Final = "wrd"  # N: RESPONSE_DAYS of the workspace; 0 or absent if none
-    GRACE_ENDS: Final = "gx"  # N: Unix second from which a replaced secret is refused, else absent
+    ADMISSION: Final = "adm"  # S: the workspace's Admission (optional, default: the catalog's)
+    WORKSPACE_RESPONSE_DAYS: Final = "wrd"  # N: the workspace's RESPONSE_DAYS (optional), or 0
+    GRACE_ENDS: Final = "gx"  # N: Unix second from which a replaced secret is refused (optional)
 
 
 class SessionItem(AnyItem):
-    """Core table: a session by the hash of its secret, with the same kind of key as a SecretItem."""
+    """Core table: a session by the hash of its secret, keyed in the same way as a SecretItem."""
 
     KEY_HASH: Final = "kh"  # S: hash of the secret of the member's session key
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -106,22 +106,22 @@ class LevelItem(AnyItem):
     SETTINGS: Final = "cfg"  # S: the LevelSettings or MemberSettings as JSON
     CREATED: Final = "at"  # N: Unix second
     REVISION: Final = "rev"  # N: number of changes of the settings
-    PENDING: Final = "want"  # N: 1 if the state does not have the settings yet, else absent
-    SLICES: Final = "sl"  # N: slices of the state, absent if it is one item
-    GONE: Final = "gone"  # N: Unix second of the deletion or removal, absent until then
+    PENDING: Final = "want"  # N: 1 if the state does not have the settings yet (optional)
+    SLICES: Final = "sl"  # N: number of slices of the state (optional, default 1)
+    GONE: Final = "gone"  # N: Unix second of the deletion or removal (optional)
 
 
 class TeamItem(LevelItem):
     """Core table: a team."""
 
-    JOINS: Final = "jo"  # N: number of keys and members that ever joined
+    JOINS: Final = "jo"  # N: number of keys and members that have ever joined
 
 
 class MemberItem(LevelItem):
     """Core table: a member."""
 
-    SUBJECT: Final = "sj"  # S: issuer, a space, subject; absent before the first sign-in
-    SESSION_KEY: Final = "skid"  # S: id of the key of the member's sessions, or absent
+    SUBJECT: Final = "sj"  # S: issuer, a space and subject (optional)
+    SESSION_KEY: Final = "skid"  # S: id of the key of the member's sessions (optional)
 
 
 class SubjectItem(AnyItem):
@@ -137,15 +137,15 @@ class KeyPointerItem(KeyRow):
     PREFIX: Final = "pre"  # S: first characters of the secret
     HASH: Final = "hash"  # S: SHA-256 of the secret, hexadecimal
     LAST: Final = "last"  # S: last characters of the secret
-    OLD_HASH: Final = "oldh"  # S: HASH of the replaced secret, absent before a rotation
+    OLD_HASH: Final = "oldh"  # S: HASH of the replaced secret (optional)
     OLD_LAST: Final = "oldl"  # S: LAST of the replaced secret
     OLD_ENDS: Final = "oldx"  # N: Unix second until which the replaced secret works
-    REVISION: Final = "rev"  # N: number of changes of the settings, absent before the first one
-    PENDING: Final = "want"  # S: KeySettings (JSON) that the state does not have yet, or absent
-    DELETING: Final = "going"  # N: Unix second from which the deletion is under way, or absent
+    REVISION: Final = "rev"  # N: number of changes of the settings (optional)
+    PENDING: Final = "want"  # S: KeySettings (JSON) that the state does not have yet (optional)
+    DELETING: Final = "going"  # N: Unix second from which the deletion is under way (optional)
     # Only a tombstone has the next four attributes.
     DELETED: Final = "gone"  # N: Unix second
-    SPENT: Final = "us"  # N: nano-dollars, ever
+    SPENT: Final = "us"  # N: nano-dollars spent in total
     MONTH_SPENT: Final = "um"  # N: nano-dollars in the month of the deletion
     MONTH: Final = "month"  # S: bucket name of that month
 
@@ -162,19 +162,19 @@ class WorkspaceItem(AnyItem):
     SHARDS: Final = "n"  # N: wallet shards
     LOCK: Final = "lk"  # N: 0 open, 1 locked by an administrator, 2 paused by the budget
     CREATED: Final = "at"  # N: Unix second
-    ADMISSION: Final = "adm"  # S: an Admission, absent if the catalog decides
-    BUDGET: Final = "bud"  # N: nano-dollars in a UTC month, absent without a budget
-    PAUSES: Final = "bp"  # N: 1 if the budget pauses the workspace, absent otherwise
-    RESPONSE_DAYS: Final = "rd"  # N: days for which responses of its keys are stored, absent if not
-    FILE_DAYS: Final = "fd"  # N: days after which its files expire, absent if they are kept
-    CREDIT_LIMIT: Final = "cl"  # N: nano-dollars of its credit that are lent, absent if none
-    COPIED: Final = "told"  # S: shards, admission and days that were copied to all secrets' rows
+    ADMISSION: Final = "adm"  # S: an Admission (optional, default: the catalog's)
+    BUDGET: Final = "bud"  # N: nano-dollars in a UTC month (optional)
+    PAUSES: Final = "bp"  # N: 1 if the budget pauses the workspace (optional)
+    RESPONSE_DAYS: Final = "rd"  # N: days for which the keys' responses are stored (optional)
+    FILE_DAYS: Final = "fd"  # N: days after which files expire (optional)
+    CREDIT_LIMIT: Final = "cl"  # N: nano-dollars of the credit that are lent (optional)
+    COPIED: Final = "told"  # S: shards, admission and days that were copied to all secrets' items
 
 
 class CreditIdItem(AnyItem):
     """Core table: the id of a credit entry, which makes the entry unique."""
 
-    PLACE: Final = "place"  # S: sort key of the entry, which orders entries by time
+    PLACE: Final = "place"  # S: sort key of the entry
 
 
 class CreditEntryItem(AnyItem):
@@ -186,15 +186,15 @@ class CreditEntryItem(AnyItem):
     AMOUNT: Final = "amt"  # N: nano-dollars, negative if credit was taken back
     NOTE: Final = "note"  # S: the caller's reason
     CREATED: Final = "at"  # N: Unix second
-    GENERATION: Final = "gen"  # S: id of the refunded generation, absent otherwise
-    EXPIRES: Final = "ex"  # N: Unix second at which a grant expires, absent if it does not
-    REFUNDED: Final = "use"  # S: the UsageGroup of a refund as JSON, absent otherwise
+    GENERATION: Final = "gen"  # S: id of the refunded generation (optional)
+    EXPIRES: Final = "ex"  # N: Unix second at which a grant expires (optional)
+    REFUNDED: Final = "use"  # S: the UsageGroup of a refund as JSON (optional)
 
 
 class CreditLotsItem(AnyItem):
     """Core table: the rest of a workspace's expiring grants, as of the item's last change."""
 
-    REVISION: Final = "rev"  # N: number of changes so far
+    REVISION: Final = "rev"  # N: number of changes
     SPENT: Final = "sp"  # N: nano-dollars that all shards had spent at that change
     LOTS: Final = "lots"  # S: the lots as JSON, in the order in which they are spent
 
@@ -215,9 +215,9 @@ class PublicationItem(AnyItem):
     CREATED: Final = "at"  # N: Unix second
     AUTHOR: Final = "by"  # S: the publisher's name
     PERCENT: Final = "pct"  # N: percentage of keys that the candidate serves
-    COMMIT: Final = "git"  # S: commit of routing.yaml, absent if unknown
-    PREVIOUS: Final = "prev"  # S: sha that was live before, absent at first
-    CANDIDATE: Final = "cand"  # S: sha of the candidate, absent without one
+    COMMIT: Final = "git"  # S: commit of routing.yaml (optional)
+    PREVIOUS: Final = "prev"  # S: sha that was live before (optional)
+    CANDIDATE: Final = "cand"  # S: sha of the candidate (optional)
 
 
 class AuditItem(AnyItem):
@@ -232,8 +232,8 @@ class WebhookItem(AnyItem):
     WEBHOOK: Final = "hook"  # S: the Webhook as JSON
     REVISION: Final = "rev"  # N: number of changes of the webhook
     CURSOR: Final = "cur"  # N: Unix millisecond up to which audit log entries were read
-    FAILING: Final = "fl"  # N: Unix second of the first failure since the last success, else absent
-    DELIVERED: Final = "dl"  # N: Unix second of the last successful delivery, absent before
+    FAILING: Final = "fl"  # N: Unix second of the first failure since the last success (optional)
+    DELIVERED: Final = "dl"  # N: Unix second of the last successful delivery (optional)
 
 
 class DeliveryItem(AnyItem):
@@ -241,7 +241,7 @@ class DeliveryItem(AnyItem):
 
     EVENT: Final = "event"  # S: the WebhookEvent as the JSON that is sent
     DELIVERY: Final = "way"  # S: the Delivery as JSON
-    NEXT: Final = "nx"  # N: Unix second of the next attempt, absent once the delivery has ended
+    NEXT: Final = "nx"  # N: Unix second of the next attempt (optional)
 
 
 class CooldownItem(AnyItem):
@@ -260,7 +260,7 @@ class SpeedItem(AnyItem):
     LATENCY: Final = "f"  # N: sum of milliseconds to first token
     TOKENS: Final = "t"  # N: sum of output tokens, as far as providers reported them
     DURATION: Final = "d"  # N: sum of milliseconds of the answers with reported tokens
-    BEFORE: Final = "pw"  # N: SINCE of the window before, absent in the first window
+    BEFORE: Final = "pw"  # N: SINCE of the previous window (optional)
     BEFORE_ANSWERS: Final = "pn"  # N
     BEFORE_LATENCY: Final = "pf"  # N
     BEFORE_TOKENS: Final = "pt"  # N
@@ -293,16 +293,16 @@ class FileItem(AnyItem):
     """Core table: an uploaded file, whose content is an object."""
 
     KEY: Final = "kid"  # S: id of the key that uploaded it
-    MEMBER: Final = "mb"  # S: id of the key's member at the upload, absent if none
+    MEMBER: Final = "mb"  # S: id of the key's member at the upload (optional)
     FILENAME: Final = "fn"  # S: file name as callers see it
     PURPOSE: Final = "pu"  # S: a FilePurpose
     MEDIA_TYPE: Final = "mt"  # S: media type, detected from the content
     SIZE: Final = "b"  # N: bytes
     CREATED: Final = "at"  # N: Unix second
-    EXPIRES: Final = "ex"  # N: Unix second from which the file is not found, absent if kept
-    DELETING: Final = "going"  # N: Unix second at which a caller's deletion began, else absent
-    AWAITED: Final = "aw"  # N: Unix second until which the upload may arrive, absent once it has
-    PARTS: Final = "h"  # M: bytes (N) of its upload's parts by id, absent if not in parts
+    EXPIRES: Final = "ex"  # N: Unix second at which the file expires (optional)
+    DELETING: Final = "going"  # N: Unix second at which a caller's deletion began (optional)
+    AWAITED: Final = "aw"  # N: Unix second until which an awaited upload may arrive (optional)
+    PARTS: Final = "h"  # M: sizes (N) of the parts by id, while the upload is incomplete (optional)
     SENT: Final = "sb"  # N: sum of the bytes of all PARTS
     JOINED: Final = "jn"  # S: hash of the ids of the parts that are, or were, joined
 
@@ -311,7 +311,7 @@ class FileUsageItem(AnyItem):
     """Core table: number and size of the stored files of a workspace, or of one of its keys."""
 
     FILES: Final = "n"  # N: number of files, including uploads in progress
-    SIZE: Final = "b"  # N: sum of their bytes
+    SIZE: Final = "b"  # N: sum of the files' bytes
     UPLOADS: Final = "h"  # M: bytes (N) by id of counted files whose item may not exist yet
 
 
@@ -323,7 +323,7 @@ class ActivityItem(AnyItem):
     FAILED: Final = "x"  # N: number of failed generations
     KEY_LABEL: Final = "kl"  # S: the key's name
     LABELS: Final = "lb"  # M of S: the key's labels
-    CALLER_LABELS: Final = "cb"  # M of S: labels that the callers stated, absent if none
+    CALLER_LABELS: Final = "cb"  # M of S: labels that callers stated (optional)
     USAGE: Final = {
         "ti": "uncached_input_tokens",
         "tr": "cache_read_input_tokens",
@@ -351,7 +351,7 @@ class ClosedDayItem(AnyItem):
 
     COST: Final = "c"  # N: nano-dollars of all generations of the day
     REQUESTS: Final = "n"  # N: number of generations
-    EXPORTED: Final = "xp"  # N: 1 once the day's export is written, else absent
+    EXPORTED: Final = "xp"  # N: 1 once the day's export is written (optional)
 
 
 class GenerationItem(AnyItem):
@@ -360,6 +360,6 @@ class GenerationItem(AnyItem):
     OUTCOME: Final = "st"  # S: an Outcome
     COST: Final = "c"  # N: nano-dollars
     KEY: Final = "k"  # S: id of the key
-    MODEL: Final = "m"  # S: slug of the model that served, absent if none did
-    PROVIDER: Final = "p"  # S: provider that served, absent if none did
+    MODEL: Final = "m"  # S: slug of the model that served (optional)
+    PROVIDER: Final = "p"  # S: provider that served (optional)
     BLOB: Final = "z"  # B: the GenerationRecord as JSON, zlib-compressed

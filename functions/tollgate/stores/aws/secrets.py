@@ -9,12 +9,7 @@ from msgspec import Struct
 from tollgate.aws.aws_json import AwsCaller
 from tollgate.aws.failures import StoreRejected, refusing_when_unavailable
 from tollgate.core.clock import Clock
-from tollgate.core.secret import (
-    STANDARD_VARIABLES,
-    CredentialPlace,
-    KeyVariables,
-    SecretReference,
-)
+from tollgate.core.secret import STANDARD_VARIABLES, CredentialPlace, KeyVariables, SecretReference
 
 _log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """The principal of a session, or of a key that belongs to a member or team.
 
-Imported with the first such secret: a process that serves only other keys never imports it.
+This module is imported with the first such secret.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from tollgate.stores.people.level_items import (
 )
 from tollgate.stores.rules.level_settings import LevelSettings, counts_holds
 
-# Returns the row with a key if it has been read, or None if it was not found.
+# A function that returns the item with a key, or None if the item was not read or not found.
 _Find = Callable[[Item], Item | None]
 
 
 def list_needed_rows(row: Item, find: _Find) -> list[Item]:
-    """Return the keys of the rows that a secret's row refers to, as far as the read rows tell.
+    """Return the keys of the items that a secret's item refers to, as far as they are known.
 
     A session refers to its key, a key to its member and team, a member to a team.
     """
@@ -35,8 +35,8 @@ def list_needed_rows(row: Item, find: _Find) -> list[Item]:
     if SessionItem.KEY_HASH in row:
         needed.append(secret_key(read_text(row, SessionItem.KEY_HASH)))
         key_row = find(needed[0])
-    # A session's row names its workspace and member, so that both rows can be read together with
-    # the key's.
+    # A session's item also states the workspace and the member, so that the member's item can be
+    # read together with the key's item.
     workspace_id = read_text(row, SecretItem.WORKSPACE)
     member_id = read_optional_text(row, SecretItem.MEMBER)
     team_id = None if key_row is None else read_optional_text(key_row, SecretItem.TEAM)
@@ -51,7 +51,7 @@ def list_needed_rows(row: Item, find: _Find) -> list[Item]:
 
 
 def find_key_row(row: Item, find: _Find) -> Item | None:
-    """Return the row of a secret's key, or None if a session's key has been deleted."""
+    """Return the item of a secret's key, or None if a session's key has been deleted."""
     if SessionItem.KEY_HASH not in row:
         return row
     return find(secret_key(read_text(row, SessionItem.KEY_HASH)))
@@ -59,7 +59,7 @@ def find_key_row(row: Item, find: _Find) -> Item | None:
 
 @reads_an_item
 def session_ends_s(row: Item) -> int | None:
-    """Return the Unix second from which a session is refused, None for the row of a key."""
+    """Return the Unix second from which a session is refused, or None for the item of a key."""
     return read_number(row, SessionItem.EXPIRES) if SessionItem.KEY_HASH in row else None
 
 

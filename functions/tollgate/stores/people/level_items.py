@@ -1,4 +1,4 @@
-"""The rows of teams and members in the core table: their settings, and joining one."""
+"""The items of teams and members in the core table: their settings, and how to join them."""
 
 from msgspec import json
 
@@ -25,29 +25,29 @@ def encode_level_settings(settings: LevelSettings) -> AttributeValue:
 
 @reads_an_item
 def read_team_settings(row: Item) -> LevelSettings:
-    """Return the settings that the row of a team has."""
+    """Return the settings in the item of a team."""
     return json.decode(read_text(row, LevelItem.SETTINGS), type=LevelSettings)
 
 
 @reads_an_item
 def read_member_settings(row: Item) -> MemberSettings:
-    """Return the settings that the row of a member has."""
+    """Return the settings in the item of a member."""
     return json.decode(read_text(row, LevelItem.SETTINGS), type=MemberSettings)
 
 
 def is_tombstone(row: Item) -> bool:
-    """Return whether a row is the tombstone of a deleted team or removed member."""
+    """Return whether an item is the tombstone of a deleted team or removed member."""
     return LevelItem.GONE in row
 
 
 @reads_an_item
 def slices_of(row: Item) -> int:
-    """Return the number of items over which the state of a team or member is spread."""
+    """Return the number of slices of a team's or member's state."""
     return read_optional_number(row, LevelItem.SLICES) or 1
 
 
 def id_of_row(row: Item) -> str:
-    """Return the id of a level from its sort key, which is intact even in a corrupt row."""
+    """Return a level's id, from the sort key, which is readable even in a corrupt item."""
     return read_text(row, AnyItem.SORT).partition("#")[2]
 
 
@@ -92,7 +92,7 @@ async def join_levels(
     actions: list[object] = []
     if team_id is not None:
         key = await find("team", team_id, is_valid=is_team_id(team_id))
-        # The counter shows a concurrent deletion of the team that a key or a member has joined.
+        # The counter of joins makes a concurrent deletion of the team fail.
         actions.append({"Update": TEAM_JOIN.build(table, key, {":one": number(1)})})
     if member_id is not None:
         key = await find("member", member_id, is_valid=is_member_id(member_id))

@@ -1,9 +1,8 @@
-"""Rows and states of teams and members: create, list, change.
+"""Items and states of teams and members: create, list, change.
 
-A level has a state, like a key's, once it has had a limit. While a level has no limit, holds are
-not counted against it. When it gets a limit, the first or the first again, a state is written that
-starts with what the level has spent in the current periods. Further changes reach the state as
-those of a key do.
+A level without limits needs no state: its holds are not counted. When a level gets limits, for the
+first time or again, a state like a key's is written, which starts with the level's spending in the
+current periods. Later changes are applied to the state in the same way as changes of a key.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +21,7 @@ from tollgate.core.ids import IdSource
 from tollgate.core.limits import AboveKey, Period
 from tollgate.core.pages import Page
 from tollgate.core.records.audit import Actor
-from tollgate.stores.aws.decoding import (
-    decode_items,
-    read_number,
-    read_numbers_by_name,
-    read_text,
-)
+from tollgate.stores.aws.decoding import decode_items, read_number, read_numbers_by_name, read_text
 from tollgate.stores.aws.expressions import (
     IF_ABSENT,
     LEVEL_CHANGE,
@@ -65,16 +59,17 @@ from tollgate.stores.rules.audit_entries import AuditedChange
 from tollgate.stores.rules.level_settings import LevelSettings, counts_holds, state_settings
 from tollgate.stores.rules.periods import PERIODS, bucket_names
 
-# Bound on the repetitions of a change that other writers overtake.
+# Maximum number of attempts for a change, if other writers are faster.
 LEVEL_ROUNDS_MAX: Final = 5
-# Days of activity that a new state sums up: a `total` limit starts with the last year's spending.
+# Days of activity that are summed up for a new state. A `total` limit therefore starts with the
+# spending of the last year only.
 _SEED_DAYS: Final = 366
 _Settings = TypeVar("_Settings", bound=LevelSettings)
 _Shown = TypeVar("_Shown")
 
 
 class LevelKind(Struct, Generic[_Settings, _Shown], frozen=True, kw_only=True):
-    """The differences between the rows of teams and of members."""
+    """The differences between the items of teams and of members."""
 
     level: AboveKey
     is_id: Callable[[str], bool]
@@ -85,7 +80,7 @@ class LevelKind(Struct, Generic[_Settings, _Shown], frozen=True, kw_only=True):
 
 
 class DynamoLevelStore(Generic[_Settings, _Shown]):
-    """Implements `stores.ports.people.LevelStore`: rows and states of one kind of level."""
+    """Implements `stores.ports.people.LevelStore`: items and states of teams or of members."""
 
     _kind: LevelKind[_Settings, _Shown]
 
@@ -173,7 +168,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     async def _joins(
         self, workspace_id: str, level_id: str, old: _Settings, new: _Settings
     ) -> Sequence[object]:
-        """Return the transaction actions by which a level joins what its new settings name."""
+        """Return further transaction actions that a change of settings needs."""
         return ()
 
     def _check_id(self, level_id: str) -> None:
@@ -186,15 +181,14 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     def _update(
         self, workspace_id: str, level_id: str, write: ConditionalUpdate, values: Item
     ) -> object:
-        """Return the transaction action that writes to the row of a level."""
+        """Return the transaction action that updates the item of a level."""
         key = self._key(workspace_id, level_id)
         return {"Update": write.build(self._tables.core, key, values)}
 
     async def _put(self, row: Item, settings: _Settings, *extra_actions: object, by: Actor) -> bool:
-        """Put a row, its state if it has a limit, and its audit entry; return False if the id is
-        taken.
+        """Create a level with an audit log entry and, if it has limits, a state.
 
-        A failing condition of `extra_actions` makes the creation fail too.
+        Return False if the id is taken, or if a condition of `extra_actions` fails.
         """
         workspace_id = workspace_of_row(row)
         level_id = id_of_row(row)
@@ -215,7 +209,9 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return True
 
     async def _row(self, workspace_id: str, level_id: str) -> Item | None:
-        """Return the row or tombstone of a level, or None if there is none or the id is invalid."""
+        """Return the item or tombstone of a level, or None if there is none or the id is
+        invalid.
+        """
         if not self._kind.is_id(level_id):
             return None
         key = self._key(workspace_id, level_id)
@@ -248,7 +244,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return self._kind.show(row, await self._spending([row]))
 
     async def _spending(self, rows: Sequence[Item]) -> Mapping[str, LevelSpending]:
-        """Return the spending of levels by id; levels without a state are missing."""
+        """Return the spending of levels, by id, without the levels that have no state."""
         keys = [key for row in rows for key in state_keys(self._kind.level, row)]
         states: dict[str, list[Item]] = {}
         for state in await get_items(self._client, self._tables.ledger, keys):
@@ -257,7 +253,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
             states.setdefault(owner.id, []).append(state)
         counted: dict[str, LevelSpending] = {}
         for level_id, (first, *other_slices) in states.items():
-            # Corrupt states are logged here, and reported by the audit of their workspace.
+            # Corrupt states are logged here, and the audit of their workspace reports them.
             found, _ = decode_items(partial(self._read_spending, other_slices), [first])
             counted.update((level_id, spending) for spending in found)
         return counted
@@ -268,7 +264,9 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     async def _decide(
         self, row: Item, old: _Settings, new: _Settings, joins: Sequence[object], *, by: Actor
     ) -> None:
-        """Write a change with its audit entry, and a state if the level gets its first limit."""
+        """Write a change with its audit log entry, and a state if the level gets its first
+        limit.
+        """
         was = read_number(row, LevelItem.REVISION)
         counted = counts_holds(old, slices_of(row))
         pending = (
@@ -296,10 +294,10 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     async def _seed(
         self, workspace_id: str, level_id: str, settings: _Settings, *, revision: int
     ) -> object:
-        """Return the action that puts a state which starts with the spending of the current
-        periods.
+        """Return the action that writes a state with the spending of the current periods.
 
-        The action fails if a hold from an earlier time with limits is settled meanwhile.
+        If the level had limits before, its old state may have holds. The action fails if such a
+        hold is settled in the meantime.
         """
         key = level_state_key(self._kind.level, workspace_id, level_id)
         state = await get_item(self._client, self._tables.ledger, key)
@@ -327,7 +325,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return {"Put": put}
 
     async def _used(self, workspace_id: str, level_id: str, second: int) -> dict[Period, int]:
-        """Return what the level has spent in each current period, from the daily roll-ups."""
+        """Return the level's spending in each current period, from the daily roll-ups."""
         # A new store has an empty cache, so the roll-ups are up to date.
         store = DynamoActivityStore(
             self._client, self._tables, self._generations, clock=self._clock

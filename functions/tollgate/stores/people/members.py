@@ -10,18 +10,9 @@ from tollgate.aws.failures import StoreUnavailable, TransactionCancelled, refusi
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.records.audit import Actor
 from tollgate.stores.aws.decoding import read_text
-from tollgate.stores.aws.expressions import (
-    MEMBER_LINK,
-    MEMBER_REMOVE,
-    SAME_LEVEL,
-)
+from tollgate.stores.aws.expressions import MEMBER_LINK, MEMBER_REMOVE, SAME_LEVEL
 from tollgate.stores.aws.items import MemberItem, SubjectItem
-from tollgate.stores.aws.tables import (
-    all_rows,
-    get_item,
-    level_rows_prefix,
-    subject_key,
-)
+from tollgate.stores.aws.tables import all_rows, get_item, level_rows_prefix, subject_key
 from tollgate.stores.aws.transactions import put_if_absent, transact
 from tollgate.stores.people.level_items import (
     id_of_row,
@@ -96,7 +87,7 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
             return await self._find(workspace_id, member_id)
 
     async def remove(self, workspace_id: str, member_id: str, *, by: Actor) -> bool | None:
-        """Remove a member; the row stays as a tombstone, which every instance sees in time."""
+        """Remove a member, whose item stays as a tombstone."""
         with refusing_when_unavailable():
             for _ in range(LEVEL_ROUNDS_MAX):
                 row = await self._row(workspace_id, member_id)
@@ -133,9 +124,10 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
         return await join_levels(self._client, self._tables.core, workspace_id, team_id=team_id)
 
     async def _keep_owner(self, workspace_id: str, member_id: str, *, param: str) -> object:
-        """Return the check that another owner remains; raise RequestError if there is none.
+        """Return the check that another owner remains; raise RequestError if there is no other
+        owner.
 
-        Without the condition, two owners who remove each other at the same moment would leave a
+        Without the check, two owners who remove each other at the same time would leave the
         workspace without an owner.
         """
         for row in await all_rows(
@@ -171,5 +163,5 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
 
 
 def _hash(subject: str) -> str:
-    """Return the SHA-256 of a subject, because subjects may be longer than a sort key."""
+    """Return the SHA-256 of a subject, since a subject may be too long for a sort key."""
     return hashlib.sha256(subject.encode()).hexdigest()

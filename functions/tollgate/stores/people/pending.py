@@ -1,4 +1,4 @@
-"""Changes of levels that are written to the row, but not yet to the state."""
+"""Pending changes of levels, which are in the level's item but not yet in its state."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -37,7 +37,7 @@ READERS: Final[Mapping[AboveKey, Callable[[Item], LevelSettings]]] = {
 
 
 class PendingLevels:
-    """Completes pending changes, whether or not the process that began them still runs."""
+    """Completes pending changes, even if the process that began a change has died."""
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._client = client
@@ -46,7 +46,7 @@ class PendingLevels:
         self._slices = SliceWrites(client, tables.ledger, ids=ids, clock=clock)
 
     async def complete(self, workspace_id: str) -> Sequence[tuple[AboveKey, Item]]:
-        """Complete the pending changes of all levels of a workspace; return the levels' rows."""
+        """Complete the pending changes of all levels of a workspace; return the levels' items."""
         found: list[tuple[AboveKey, Item]] = []
         for level in READERS:
             rows = await all_rows(
@@ -59,7 +59,7 @@ class PendingLevels:
         return found
 
     async def apply(self, level: AboveKey, row: Item) -> None:
-        """Copy the settings of a level's row to its state, once."""
+        """Copy the settings in a level's item to the level's state, once."""
         revision = read_number(row, LevelItem.REVISION)
         workspace_id, level_id = workspace_of_row(row), id_of_row(row)
         settings, slices = state_settings(READERS[level](row)), slices_of(row)

@@ -1,4 +1,4 @@
-"""The rows of teams and members in the core table, and the spending in their states."""
+"""Teams and members, decoded from items of the core table, and the spending in their states."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from tollgate.stores.rules.slices import whole_state
 
 @reads_an_item
 def read_team(row: Item, spending: Mapping[str, LevelSpending]) -> Team:
-    """Return the team of a row, with its spending from the mapping by id."""
+    """Return the team in an item, with the team's spending from a mapping by id."""
     settings = read_team_settings(row)
     return Team(
         **{name: getattr(settings, name) for name in LevelSettings.__struct_fields__},
@@ -46,7 +46,7 @@ def read_team(row: Item, spending: Mapping[str, LevelSpending]) -> Team:
 
 @reads_an_item
 def read_member(row: Item, spending: Mapping[str, LevelSpending]) -> Member:
-    """Return the member of a row, with its spending from the mapping by id."""
+    """Return the member in an item, with the member's spending from a mapping by id."""
     settings = read_member_settings(row)
     return Member(
         **{name: getattr(settings, name) for name in MemberSettings.__struct_fields__},
@@ -62,14 +62,14 @@ def read_member(row: Item, spending: Mapping[str, LevelSpending]) -> Member:
 def _select(
     spending: Mapping[str, LevelSpending], row: Item, settings: LevelSettings
 ) -> LevelSpending:
-    """Return the spending of a level; zero if its state is from an earlier time with limits."""
+    """Return a level's spending, or zero if the level has no limits: its state may be old."""
     counted = spending.get(id_of_row(row)) if settings.is_limited else None
     return counted or LevelSpending()
 
 
 @reads_an_item
 def read_spending(state: Item, now_s: float, other_slices: Sequence[Item] = ()) -> LevelSpending:
-    """Return what the slices of a level's state have counted together."""
+    """Return the spending that all slices of a level's state have counted."""
     slices, second = (state, *other_slices), int(now_s)
     counted = whole_state([read_key_state(item) for item in slices], second)
     remaining = counted.remaining_nano_usd(second)
@@ -95,7 +95,7 @@ def seeded_state(
 ) -> Item:
     """Return the state of a level that has already spent `used_nano_usd` in the current periods.
 
-    `holds` are still open from an earlier time with limits.
+    `holds` are the open holds from an earlier time when the level had limits.
     """
     buckets: dict[str, int] = {}
     for place, (period, name) in enumerate(zip(PERIODS, bucket_names(second), strict=True)):

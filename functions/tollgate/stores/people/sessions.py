@@ -1,18 +1,15 @@
-"""The sessions of members, in DynamoDB: secrets that lead to the member's session key.
+"""Sessions of members in DynamoDB: secrets that refer to the member's session key.
 
-A session's row has the hash of the session key's own secret, which nobody knows. A change of the
-key, its workspace, its member or its team therefore reaches all sessions: nothing is copied.
+A session's item has the hash of the session key's own secret, which nobody knows. Settings are not
+copied into sessions, so a change of the key, the workspace, the member or the team applies to all
+sessions.
 """
 
 from typing import Final
 
 from tollgate.aws.attributes import Item, number, string
 from tollgate.aws.aws_json import AwsCaller
-from tollgate.aws.failures import (
-    StoreUnavailable,
-    TransactionCancelled,
-    refusing_when_unavailable,
-)
+from tollgate.aws.failures import StoreUnavailable, TransactionCancelled, refusing_when_unavailable
 from tollgate.core.clock import Clock
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.ids import IdSource
@@ -42,13 +39,13 @@ from tollgate.stores.rules.audit_entries import AuditedChange, SessionChange
 from tollgate.stores.rules.key_names import choose_free_name
 from tollgate.stores.rules.level_settings import is_member_id
 
-# An agent sends several requests at once on each turn; a member's own rate limit may be lower.
+# An agent sends several requests at the same time; a member's own rate limit may be lower.
 _RATE: Final = 600
 _BURST: Final = 600
 
 
 class DynamoSessionStore:
-    """Implements `SessionStore`; a closed session is dropped from the cache of `directory`."""
+    """Implements `stores.ports.people.SessionStore`; drops closed sessions from `directory`."""
 
     def __init__(
         self,
@@ -144,9 +141,9 @@ class DynamoSessionStore:
     async def _session_key(
         self, workspace_id: str, member_id: str, member: Item, by: Actor
     ) -> Item | None:
-        """Return the pointer of the member's session key, creating the key if there is none.
+        """Return the pointer of the member's session key, which is created if there is none.
 
-        None if another process has created one meanwhile.
+        Return None if another process has created a session key in the meantime.
         """
         known = read_optional_text(member, MemberItem.SESSION_KEY)
         if known is not None:

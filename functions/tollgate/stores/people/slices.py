@@ -1,4 +1,4 @@
-"""Slices of the states of teams and members: split before one item throttles, and rebalanced."""
+"""Slices of team and member states: split before DynamoDB throttles an item, and rebalanced."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ class SlicesChange(Struct, frozen=True):
 
 
 class LevelSlices:
-    """The slices of all levels, for a round of maintenance.
+    """Maintains the slices of all levels.
 
     Concurrent rounds are safe, because every write is conditional.
     """
@@ -45,16 +45,16 @@ class LevelSlices:
     async def maintain(self, level: AboveKey, row: Item, crowded: Mapping[LimitOwner, int]) -> bool:
         """Give a level more slices if it is crowded, otherwise rebalance its slices.
 
-        `crowded` counts the holds of the owners whose state has too many for one item. Returns
-        whether the level has got more slices.
+        `crowded` has the number of holds of each owner whose state has too many for one item.
+        Return whether the level has got more slices.
         """
-        # A pending change is completed first; the level's turn comes in the next round at the
-        # latest.
+        # A pending change is completed first; the next round maintains the level's slices.
         if is_tombstone(row) or LevelItem.PENDING in row:
             return False
         owner = LimitOwner(level=level, id=id_of_row(row), workspace_id=workspace_of_row(row))
         slices, holds, settings = slices_of(row), crowded.get(owner, 0), READERS[level](row)
-        # A level without limits may still have a state with old limits and holds: it is not split.
+        # A level without limits may still have a state with old limits and holds, which is not
+        # split.
         counted = counts_holds(settings, slices)
         if holds and counted and slices < SLICES_MAX and may_be_hot(settings):
             return await self.grow(level, row, holds)
@@ -63,7 +63,9 @@ class LevelSlices:
         return False
 
     async def grow(self, level: AboveKey, row: Item, holds: int) -> bool:
-        """Give a level slices with few holds each; return False if another process was first."""
+        """Give a level more slices, with few holds each; return False if another process was
+        first.
+        """
         owner = LimitOwner(level=level, id=id_of_row(row), workspace_id=workspace_of_row(row))
         slices_before = slices_of(row)
         new = grown_count(slices_before, holds)

@@ -1,8 +1,8 @@
 """Protocols of the stores for administration: keys, money, workspaces, records and activity.
 
 Separate from `stores.ports.base`, so that a function that only serves generations does not import
-this module. `by` is the actor of a change; the change's audit log entry is written together with
-the change. Every method raises LedgerError(service_unavailable) if the store cannot be reached.
+this module. `by` is the actor of a change; a change and its audit log entry are written together.
+Every method raises LedgerError(service_unavailable) if the store cannot be reached.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -44,13 +44,13 @@ class NewKey(KeySettings, frozen=True, kw_only=True):
 
 
 class OldSecret(Struct, frozen=True, kw_only=True):
-    """The secret that a rotation replaced, which still works until `expires_s`."""
+    """The secret that a rotation replaced, which is valid until `expires_s`."""
 
     last_four: str
     expires_s: int
     """Unix second from which the secret is refused."""
     last_used_s: int | None
-    """Unix second of the last use, or None before the first."""
+    """Unix second of the last use, or None if the secret was never used."""
 
 
 class KeySummary(KeySettings, frozen=True, kw_only=True):
@@ -65,17 +65,17 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     """Last four characters of the secret."""
     created_s: int
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    """Rest of each limit in the current period, after holds."""
+    """Remaining amount of each limit in the current period, after holds."""
     resets_s: Mapping[Period, int | None] = field(default_factory=dict)
-    """Unix second at which each limit is renewed, None for a limit that never is."""
+    """Unix second at which each limit is renewed, or None if never."""
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    """Nano-dollars spent in each current period, also in periods without a limit."""
+    """Nano-dollars spent in each current period, including periods without a limit."""
     spent_nano_usd: int = 0
-    """Nano-dollars spent ever."""
+    """Nano-dollars spent in total."""
     held_nano_usd: int = 0
     """Nano-dollars held now."""
     last_used_s: int | None = None
-    """Unix second of the last use, or None before the first."""
+    """Unix second of the last use, or None if the secret was never used."""
     old_secret: OldSecret | None = None
     """The secret that a rotation replaced, or None once it is refused."""
 
@@ -93,7 +93,7 @@ class KeyStore(KeyDirectory, Protocol):
     async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
         """Create a key and return it with its secret.
 
-        Raise RequestError if a key of the workspace has this name.
+        Raise RequestError if another key in the workspace has this name.
         """
 
     async def names(self, workspace_id: str) -> tuple[KeyName, ...]:
@@ -105,7 +105,7 @@ class KeyStore(KeyDirectory, Protocol):
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = KEYS_PAGE_MAX
     ) -> Page[KeySummary]:
-        """Return a page of a workspace's keys, oldest first, starting after the key `after`."""
+        """Return a page of a workspace's keys after the key `after`, oldest first."""
 
     async def change(
         self,
@@ -115,11 +115,12 @@ class KeyStore(KeyDirectory, Protocol):
         *,
         by: Actor,
     ) -> KeySummary | None:
-        """Replace a key's settings by what `edit` returns, or None if the key does not exist.
+        """Replace a key's settings by the result of `edit`; return None if the key does not exist.
 
-        Equal settings are no change, and write no audit log entry. Raise RequestError, and change
-        nothing, if another key has the new name. `edit` is called again if another writer came
-        first. Every instance refuses a disabled or expired key within five seconds.
+        If the settings stay equal, nothing is written, not even an audit log entry. Raise
+        RequestError if another key has the new name; then nothing changes. `edit` is called again
+        if another writer was faster. Every instance refuses a disabled or expired key within five
+        seconds.
         """
 
     async def rotate(
@@ -127,32 +128,34 @@ class KeyStore(KeyDirectory, Protocol):
     ) -> CreatedKey | None:
         """Give a key a new secret, or None if the key does not exist.
 
-        The previous secret stays valid for `grace_s` seconds; any older one is refused now. The
-        key's id, limits and spending stay.
+        The previous secret stays valid for `grace_s` seconds; any older secret is refused
+        immediately. The key's id, limits and spending do not change.
         """
 
     async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
-        """Delete a key; return False while one of its generations still runs, True once it is
-        deleted.
+        """Delete a key; return False while one of its generations runs, and True after the
+        deletion.
 
-        The key is refused from the first call on; the caller repeats the call until it returns
-        True. Return None if the key does not exist.
+        The first call already disables the key; the caller repeats the call until it returns True.
+        Return None if the key does not exist.
         """
 
 
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
-    """The settings of a workspace, which can be changed."""
+    """The settings of a workspace that can be changed."""
 
     admission: Admission | None = None
-    """Admission policy of the gateway for its requests; None for the catalog's."""
+    """Admission policy for the workspace's requests; None to use the policy of the catalog."""
     budget_nano_usd: int | None = None
     """Spending budget in a UTC month; None for no budget."""
     pause_at_budget: bool = False
-    """True if a spent budget locks the workspace until the month ends or the budget is raised."""
+    """True to lock the workspace when the budget is spent, until the month ends or the budget
+    is raised.
+    """
     response_days: int | None = None
-    """Days for which responses are stored, unless a key sets its own; None stores none."""
+    """Days for which responses are stored, unless a key has its own setting; None to store none."""
     file_days: int | None = None
-    """Days after which files expire, unless their uploads say otherwise; None keeps them."""
+    """Default number of days after which files expire; None to keep files."""
 
     def __post_init__(self) -> None:
         check_days("response_days", self.response_days)
@@ -170,12 +173,12 @@ class Workspace(Struct, frozen=True, kw_only=True):
     """Number of wallet shards that the money is divided among."""
     created_s: int
     locked: bool = False
-    """True if an administrator has locked it."""
+    """True if an administrator has locked the workspace."""
     paused: bool = False
-    """True if it is locked because its budget is spent."""
+    """True if the workspace is locked because its budget is spent."""
     settings: WorkspaceSettings = WorkspaceSettings()
     credit_limit_nano_usd: int = 0
-    """Amount that the operator lends, as a part of the credit."""
+    """The part of the credit that the operator lends."""
 
 
 class WorkspaceStore(Protocol):
@@ -192,7 +195,7 @@ class WorkspaceStore(Protocol):
     async def list(
         self, *, after: str | None = None, limit: int = WORKSPACES_PAGE_MAX
     ) -> Page[Workspace]:
-        """Return a page of workspaces in the order of their ids, starting after the id `after`."""
+        """Return a page of workspaces after the id `after`, in the order of ids."""
 
     async def change(
         self,
@@ -201,14 +204,18 @@ class WorkspaceStore(Protocol):
         *,
         by: Actor,
     ) -> Workspace | None:
-        """Replace a workspace's settings by what `edit` returns, or None if it does not exist."""
+        """Replace a workspace's settings by the result of `edit`; return None if it does not
+        exist.
+        """
 
     async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
-        """Lock or unlock a workspace; a locked workspace's requests are refused at their hold."""
+        """Lock or unlock a workspace; a locked workspace cannot spend, so its requests are
+        refused.
+        """
 
 
 class AuditLog(Protocol):
-    """The audit log, whose entries the other stores write together with their changes."""
+    """The audit log; the other stores write the entries together with their changes."""
 
     async def page(
         self,
@@ -218,21 +225,21 @@ class AuditLog(Protocol):
         limit: int,
         before: str | None = None,
     ) -> Page[AuditEntry]:
-        """Return a page of a workspace's entries, or of all, latest first, with ids below `before`.
+        """Return a page of a workspace's entries (or all entries) below id `before`, latest first.
 
-        One call reads a bounded number of entries: a page may be short, or empty, and still have a
+        One call reads a limited number of entries, so a page may be short or empty and still have a
         `next`.
         """
 
 
 class ResponseStore(Protocol):
-    """The stored responses that later requests refer to, as JSON."""
+    """The stored responses that later requests can refer to, as JSON."""
 
     async def get(self, workspace_id: str, generation_id: str) -> bytes | None:
-        """Return a stored response of this workspace, None if it is missing, deleted or expired."""
+        """Return a stored response of this workspace, or None if it is missing or expired."""
 
     async def delete(self, workspace_id: str, generation_id: str, *, by: Actor) -> bool:
-        """Delete a response; return False if there is none."""
+        """Delete a response; return False if it does not exist."""
 
 
 class GenerationStore(Protocol):
@@ -249,15 +256,15 @@ class GenerationStore(Protocol):
         limit: int,
         before: str | None = None,
     ) -> Page[GenerationRecord]:
-        """Return a page of this workspace's records, newest first, with ids below `before`.
+        """Return a page of this workspace's records below id `before`, newest first.
 
-        One call reads a bounded number of records: a page may be short, or empty, and still have a
+        One call reads a limited number of records, so a page may be short or empty and still have a
         `next`.
         """
 
 
 class ActivityStore(Protocol):
-    """Sums over generations by day."""
+    """Daily sums over generations."""
 
     async def activity(self, workspace_id: str, since_s: int, until_s: int) -> Activity:
         """Return the sums of every UTC day that lies at least partly in [since_s, until_s)."""
@@ -265,9 +272,9 @@ class ActivityStore(Protocol):
     async def read(
         self, workspace_id: str, since_s: int, until_s: int, *, after: str = ""
     ) -> ActivityStream:
-        """Return the sums of `activity` as a stream of the rows after the place `after`.
+        """Return the sums of `activity` as a stream of rows, starting after the position `after`.
 
-        Iterating over the rows may raise LedgerError as well.
+        Iterating over the rows may also raise LedgerError.
         """
 
 
@@ -275,11 +282,11 @@ class StatementStore(Protocol):
     """The statements of workspaces."""
 
     async def statement(self, workspace_id: str, month: Month) -> Statement:
-        """Return the statement of a month that has begun; all zero for an unknown workspace."""
+        """Return the statement of a month that has begun, with zeros for an unknown workspace."""
 
 
 class UploadStore(Protocol):
-    """The uploads in parts, of all workspaces."""
+    """The uploads in parts of all workspaces."""
 
     async def create(self, new: NewFile, size_bytes: int) -> PartialUpload:
         """Reserve room for a file; raise AccessError if its key's or workspace's cap is reached."""
@@ -293,10 +300,11 @@ class UploadStore(Protocol):
     async def complete(
         self, workspace_id: str, upload_id: str, part_ids: Sequence[str], md5: str | None
     ) -> PartialUpload | None:
-        """Join parts as the content of a file, which can be found from then on.
+        """Join parts into the content of a file, which can be found from then on.
 
         Return None if the upload is not pending. A retry with the same parts is safe. Raise
-        RequestError if the parts or the content differ from what was announced.
+        RequestError if the parts or the content differ from the announcement; the upload then stays
+        pending.
         """
 
     async def cancel(self, workspace_id: str, upload_id: str) -> PartialUpload | None:
@@ -304,10 +312,10 @@ class UploadStore(Protocol):
 
 
 class SignedContents(Protocol):
-    """The contents that clients upload to this host by signed addresses."""
+    """The files that clients upload to signed addresses of this host."""
 
     async def receive(self, token: str, media_type: str, chunks: AsyncIterator[bytes]) -> None:
-        """Write a content; raise GatewayError if the address was not signed for it."""
+        """Write a file; raise GatewayError if the address was not signed for this file."""
 
 
 class FileStore(Protocol):
@@ -327,10 +335,9 @@ class FileStore(Protocol):
         """
 
     async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
-        """Return a file of this workspace, or None if it is missing, deleted, expired or not yet
-        uploaded.
+        """Return a file of this workspace, or None if it is missing, expired or not yet uploaded.
 
-        Raise RequestError, once, if the content differs from what was announced.
+        Raise RequestError, once, if the content differs from the announcement.
         """
 
     async def page(
@@ -343,7 +350,7 @@ class FileStore(Protocol):
         member_id: str | None = None,
         oldest_first: bool = False,
     ) -> Page[StoredFile]:
-        """Return a page of a workspace's files, starting after the file `after`.
+        """Return a page of a workspace's files after the file `after`.
 
         A page may have fewer than `limit` files and still have a `next`.
         """

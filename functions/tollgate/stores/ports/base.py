@@ -1,7 +1,7 @@
 """Protocols of the stores that serving a generation needs.
 
 Every method raises LedgerError(service_unavailable) if the store cannot be reached: the gateway
-refuses what it cannot check. Only cooldowns fail open.
+refuses a request that it cannot check. Only cooldowns fail open.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -25,7 +25,7 @@ class LevelHold(Struct, frozen=True, kw_only=True):
     nano_usd: int
     tokens: int = 0
     slice: int = 0
-    """Slice of the level's state that the money was taken from."""
+    """Number of the slice that the money was taken from."""
 
     def owner(self, workspace_id: str) -> LimitOwner:
         """Return the owner of the state that has the hold."""
@@ -33,7 +33,9 @@ class LevelHold(Struct, frozen=True, kw_only=True):
 
 
 class Hold(Struct, frozen=True, kw_only=True):
-    """Money set aside for one generation: in a wallet shard, in the key's state and above it."""
+    """Money set aside for one generation in a wallet shard, the key's state and its levels'
+    states.
+    """
 
     id: str
     """Id of the generation."""
@@ -42,29 +44,28 @@ class Hold(Struct, frozen=True, kw_only=True):
     shard: int
     """Wallet shard that the money was taken from."""
     wallet_nano_usd: int
-    """Nano-dollars held in the wallet shard, less than the bound if the shard had less."""
+    """Nano-dollars held in the wallet shard, possibly less than requested."""
     key_nano_usd: int
-    """Nano-dollars held in the key's state, less than the bound if a limit had less left."""
+    """Nano-dollars held in the key's state, possibly less than requested."""
     key_buckets: tuple[str, ...] = ()
-    """Period buckets that the key's amount was taken from, and is returned to even after midnight.
-    """
+    """Buckets of periods that the key's amount was taken from; the rest returns to them later."""
     key_tokens: int = 0
     """Tokens taken from the key's minute."""
     rate_limit: RateLimit | None = None
-    """The key's rate of requests after this hold, for the headers of the reply."""
+    """The key's request rate limit after this hold, for response headers."""
     token_limit: RateLimit | None = None
-    """The key's rate of tokens after this hold, for the headers of the reply."""
+    """The key's token rate limit after this hold, for response headers."""
     covered: bool = False
-    """True if the hold always covers the cost: it is topped up when it is nearly used up."""
+    """True if the hold must always cover the cost: it is topped up when it is nearly used up."""
     tier: TierLimits | None = None
-    """Limits of the key's tier, which top-ups obey as well."""
+    """Limits of the key's tier, which also apply to top-ups."""
     levels: tuple[LevelHold, ...] = ()
-    """Limited levels above the key that money was taken from, in buckets of the same names.
+    """Holds on the limited levels above the key, in buckets with the same names.
 
-    They are settled as they were held, even if the key has moved to another team in the meantime.
+    These holds are settled even if the key has moved to another team in the meantime.
     """
     crowded: bool = False
-    """True if the shard has too many holds; settle() marks it so that shards are added."""
+    """True if the shard has too many holds; settle() marks the shard so that shards are added."""
 
     @property
     def key(self) -> LimitOwner:
@@ -73,7 +74,7 @@ class Hold(Struct, frozen=True, kw_only=True):
 
     @property
     def slices(self) -> dict[AboveKey, int]:
-        """Slices that pay, by level, as the record names them."""
+        """Numbers of the slices that pay, by level, as in the record; slice 0 is left out."""
         return {level.level: level.slice for level in self.levels if level.slice}
 
 
@@ -93,30 +94,29 @@ class Ledger(Protocol):
     ) -> Hold:
         """Set money aside before anything is spent.
 
-        The narrower ones of the key's own limits and its `tier`'s limits apply, and the limits of
-        its member and team as well. `tokens` is the upper bound of the generation's tokens, which
-        are set aside from the key's minute. A `covered` hold takes the whole amount or is refused;
-        any other hold takes what is left, and is refused only if nothing is left. The hold's id is
-        `first_id`, unless a write under that id had an unknown outcome. `meanwhile` may be called
-        while the writes are under way, and must not raise.
+        Of the key's own limits and the limits of its `tier`, the narrower ones apply; the limits of
+        its member and team apply, too. `tokens` is the upper bound of the generation's tokens,
+        which are taken from the key's minute. A `covered` hold takes the whole amount or is
+        refused. Any other hold takes the remaining amount, and is refused only if nothing is left.
+        The hold's id is `first_id`, unless a write under that id had an unknown outcome.
+        `meanwhile` may be called during the writes, and must not raise.
 
         Raise LedgerError (insufficient_credits, service_unavailable) or AccessError
         (invalid_api_key, workspace_locked, key_limit_exceeded, rate_limit_exceeded).
         """
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Set more aside on all sides of a hold, all of it or nothing, within the same limits.
+        """Increase a hold in the wallet, the key and its levels by the whole amount or not at all.
 
-        Raise LedgerError (insufficient_credits, key_limit_exceeded, service_unavailable) or
-        AccessError. The caller may settle the hold that was passed in whether this call raises or
-        not.
+        The same limits apply. Raise LedgerError (insufficient_credits, key_limit_exceeded,
+        service_unavailable) or AccessError. The caller may settle the passed hold even after an
+        error.
         """
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
-        """Write the record if there is none, which is the decision; then give back what was not
-        spent.
+        """Write the record unless it exists, and then return the unspent part of the hold.
 
-        Return the stored record: this one, or that of an earlier decision. A retry is safe.
+        Return the stored record: `record`, or the one that an earlier call wrote. A retry is safe.
         """
 
 
@@ -127,35 +127,35 @@ class KeyDirectory(Protocol):
         """Return the principal of a secret; raise AccessError(invalid_api_key) if refused."""
 
     async def note_use(self, principal: Principal) -> None:
-        """Record the use of a key by a request without a hold, to the minute."""
+        """Record the use of a key by a request without a hold, at most once a minute."""
 
 
 class CooldownStore(Protocol):
     """Cooldowns and speeds of endpoints, shared by all instances.
 
     Unlike other stores this one is best effort: no method raises if the store cannot be reached. An
-    endpoint with unknown failures counts as available, one with an unknown speed as not measured,
-    and what cannot be written is not counted.
+    endpoint with unknown failures counts as available, and an endpoint with unknown speed as not
+    measured. Failures and speeds that cannot be written are lost.
     """
 
     async def find_resting(
         self, endpoint_ids: Collection[str], policy: CooldownPolicy
     ) -> Mapping[str, float]:
-        """Return the resting endpoints, each with the Unix second until which it rests."""
+        """Return the endpoints in cooldown, each with the Unix second when the cooldown ends."""
 
     async def count_failure(self, endpoint_id: str, policy: CooldownPolicy) -> bool:
-        """Count a failure; return True if this failure makes the endpoint rest."""
+        """Count a failure; return True if this failure starts a cooldown of the endpoint."""
 
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
-        """Add the times of an answer to this instance's sums; return True if they are due to be
-        written.
+        """Add an answer's times to this instance's sums; return True if the sums are due for
+        writing.
         """
 
     async def write_speed(self, endpoint_id: str) -> None:
         """Write this instance's sums of an endpoint, for all instances."""
 
     async def find_speeds(self, endpoint_ids: Collection[str]) -> Mapping[str, Speed]:
-        """Return the speeds of those endpoints that were measured."""
+        """Return the speeds of the endpoints whose speed was measured."""
 
 
 class SecretStore(Protocol):

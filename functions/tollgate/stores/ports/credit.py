@@ -9,8 +9,7 @@ from tollgate.core.pages import Page
 from tollgate.core.records.audit import Actor
 from tollgate.stores.rules.credit_lots import Lot
 
-# An expiry is always negative. A credit line entry is a change of the amount that the operator
-# lends.
+# An expiry is always negative. A credit_line entry changes the amount that the operator lends.
 EntryKind = Literal["grant", "payment", "adjustment", "refund", "expiry", "credit_line"]
 _TAKING: Final = frozenset[EntryKind]({"adjustment", "expiry", "credit_line"})
 ENTRIES_PAGE_MAX: Final = 100
@@ -27,7 +26,7 @@ class Balance(Struct, frozen=True, kw_only=True):
     credit_limit_nano_usd: int = 0
     """The part of `granted` that the operator lends; its used part is due for invoice."""
     lots: tuple[Lot, ...] = ()
-    """Rests of the grants that expire, in the order in which they are spent."""
+    """The remaining amounts of expiring grants, in the order in which they are spent."""
 
     @property
     def owed_nano_usd(self) -> int:
@@ -38,10 +37,10 @@ class Balance(Struct, frozen=True, kw_only=True):
 
 
 class CreditEntry(Struct, frozen=True, kw_only=True):
-    """One line of a workspace's credit ledger, never changed."""
+    """One entry of a workspace's credit ledger, which never changes."""
 
     id: str
-    """The caller's id of the entry, which is written once for this id."""
+    """The caller's id of the entry, which makes the entry unique."""
     workspace_id: str
     kind: EntryKind
     amount_nano_usd: int
@@ -49,11 +48,11 @@ class CreditEntry(Struct, frozen=True, kw_only=True):
     note: str
     created_s: int
     generation_id: str | None = None
-    """Refunded generation, None for other kinds of entries."""
+    """Refunded generation, or None for other kinds of entries."""
     expires_s: int | None = None
     """Unix second at which a grant expires, or None if never."""
     refunded: UsageGroup | None = None
-    """Usage that is refunded; None for other kinds of entries and for old refunds."""
+    """Refunded usage, or None for other kinds of entries and for old refunds."""
 
     def __post_init__(self) -> None:
         if self.amount_nano_usd <= 0 and not (self.kind in _TAKING and self.amount_nano_usd):
@@ -66,12 +65,12 @@ class CreditStore(Protocol):
     async def grant(
         self, workspace_id: str, grant_id: str, amount_nano_usd: int, source: str, *, by: Actor
     ) -> bool:
-        """Add credit once for a grant id; return False if that id was granted before."""
+        """Add credit, once for each grant id; return False if the id was used before."""
 
     async def enter(self, entry: CreditEntry, *, by: Actor) -> bool:
-        """Write an entry once for its id; return False if that id was written before.
+        """Write an entry, once for each entry id; return False if the id was used before.
 
-        Raise RequestError if the entry would take back more than is available.
+        Raise RequestError if the entry would take back more than the available credit.
         """
 
     async def entry(self, workspace_id: str, entry_id: str) -> CreditEntry | None:
@@ -80,13 +79,13 @@ class CreditStore(Protocol):
     async def entries(
         self, workspace_id: str, *, after: str | None = None, limit: int = ENTRIES_PAGE_MAX
     ) -> Page[CreditEntry]:
-        """Return a page of a workspace's entries, latest first; `after` is a page's `next`."""
+        """Return a page of a workspace's entries, latest first; `after` is the `next` of a page."""
 
     async def balance(self, workspace_id: str) -> Balance:
-        """Return a workspace's money by consistent reads."""
+        """Return a workspace's balance by consistent reads."""
 
     async def set_credit_limit(self, workspace_id: str, limit_nano_usd: int, *, by: Actor) -> bool:
-        """Set the amount that a workspace is lent; return False if it is set already.
+        """Set the amount that is lent to a workspace; return False if it is already set.
 
-        Raise RequestError if less is to be lent than is used, or if the workspace does not exist.
+        Raise RequestError if the workspace does not exist or already uses more than the new limit.
         """

@@ -1,8 +1,8 @@
 """Protocols of the stores of people: teams, members, the members' sessions, and sign-in codes.
 
-`by` is the actor of a change; the change's audit log entry is written together with the change.
-Every method raises LedgerError(service_unavailable) if the store cannot be reached, and
-RequestError for an invalid value, with the name of its field as `param`.
+`by` is the actor of a change; a change and its audit log entry are written together. Every method
+raises LedgerError(service_unavailable) if the store cannot be reached, and RequestError for an
+invalid value, with the name of the field as `param`.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,25 +17,25 @@ from tollgate.stores.rules.level_settings import LevelSettings, MemberSettings
 
 PEOPLE_PAGE_MAX: Final = 100
 SESSION_S_MAX: Final = 3_600
-# Prefix of the name of a member's session key, before the member's id.
+# Prefix of the name of a session key; the member's id follows.
 SESSION_KEY_PREFIX: Final = "session:"
-# The purposes of codes of a sign-in, each with its own kind of value.
+# The kinds of sign-in codes, each with its own type of value.
 CodeKind = Literal["attempt", "code", "device", "refresh", "user"]
 _Settings = TypeVar("_Settings", bound=LevelSettings)
 _Shown = TypeVar("_Shown")
 
 
 class LevelSpending(Struct, frozen=True, kw_only=True):
-    """The spending of a level with limits; a level without limits is not counted."""
+    """The spending of a level with limits; the spending of a level without limits is not
+    counted.
+    """
 
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    """Rest of each limit in the current period, after holds."""
+    """Remaining amount of each limit in the current period, after holds."""
     resets_s: Mapping[Period, int | None] = field(default_factory=dict)
-    """Unix second at which each limit is renewed, None for a limit that never is."""
+    """Unix second at which each limit is renewed, or None if never."""
     used_nano_usd: Mapping[Period, int] = field(default_factory=dict)
-    """Nano-dollars spent in each current period, also in periods without a limit; empty for a level
-    that is not counted.
-    """
+    """Nano-dollars spent in each current period; empty for a level that is not counted."""
     held_nano_usd: int = 0
 
 
@@ -46,7 +46,7 @@ class Team(LevelSettings, frozen=True, kw_only=True):
     workspace_id: str
     created_s: int
     deleted_s: int | None = None
-    """Unix second of the deletion, None while the team exists."""
+    """Unix second of the deletion, or None while the team exists."""
     spending: LevelSpending = LevelSpending()
 
 
@@ -57,21 +57,21 @@ class Member(MemberSettings, frozen=True, kw_only=True):
     workspace_id: str
     created_s: int
     removed_s: int | None = None
-    """Unix second of the removal, None while the member belongs to the workspace."""
+    """Unix second of the removal, or None while the member belongs to the workspace."""
     subject: str | None = None
-    """Identity that signs in as this member: issuer, a space, subject."""
+    """Identity that signs in as this member: the issuer, a space and the subject."""
     spending: LevelSpending = LevelSpending()
 
 
 class Belongings(Struct, frozen=True, kw_only=True):
-    """The numbers of keys and members of a team; a team with any of them is not deleted."""
+    """The numbers of keys and members of a team; only a team without both can be deleted."""
 
     keys: int
     members: int
 
 
 class LevelStore(Protocol[_Settings, _Shown]):
-    """The teams, or the members, of all workspaces, with the tombstones of removed ones."""
+    """The teams (or the members) of all workspaces, including tombstones."""
 
     async def get(self, workspace_id: str, level_id: str, /) -> _Shown | None:
         """Return a team or member, or its tombstone, or None if the id was never used."""
@@ -79,7 +79,7 @@ class LevelStore(Protocol[_Settings, _Shown]):
     async def list(
         self, workspace_id: str, *, after: str | None = None, limit: int = PEOPLE_PAGE_MAX
     ) -> Page[_Shown]:
-        """Return a page in the order of ids, from the one after `after`, tombstones included."""
+        """Return a page after the id `after`, in the order of ids, including tombstones."""
 
     async def change(
         self,
@@ -90,9 +90,10 @@ class LevelStore(Protocol[_Settings, _Shown]):
         *,
         by: Actor,
     ) -> _Shown | None:
-        """Replace the settings by what `edit` returns, or None if there is no such team or member.
+        """Replace the settings by the result of `edit`; return None if the level does not exist.
 
-        Equal settings are not a change. `edit` is called again if another writer came first.
+        If the settings stay equal, nothing is written. `edit` is called again if another writer was
+        faster.
         """
 
 
@@ -105,7 +106,7 @@ class TeamStore(LevelStore[LevelSettings, Team], Protocol):
         """Create a team, or None if its id is taken, even by a deleted team."""
 
     async def delete(self, workspace_id: str, team_id: str, *, by: Actor) -> Belongings | None:
-        """Delete a team without keys and members, or None if it is missing or deleted."""
+        """Delete a team unless it has keys or members; return None if the team does not exist."""
 
 
 class MemberStore(LevelStore[MemberSettings, Member], Protocol):
@@ -120,15 +121,17 @@ class MemberStore(LevelStore[MemberSettings, Member], Protocol):
         subject: str | None = None,
         by: Actor,
     ) -> Member | None:
-        """Create a member, or None if the id or the subject is taken, even by a removed member."""
+        """Create a member; return None if the id or subject is taken, even by a removed member."""
 
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
-        """Return the member that an identity signs in as, removed or not; None if there is none."""
+        """Return the member (or tombstone) that an identity signs in as, or None if there is
+        none.
+        """
 
     async def link(
         self, workspace_id: str, member_id: str, subject: str, *, by: Actor
     ) -> Member | None:
-        """Let an identity sign in as a member without an identity.
+        """Let an identity sign in as an existing member that has no identity.
 
         Return None if the member is missing, removed or has another identity, or if the identity
         belongs to another member.
@@ -148,48 +151,45 @@ class OpenedSession(Struct, frozen=True, kw_only=True):
     expires_s: int
     """Unix second from which the secret is refused."""
     key_id: str
-    """Id of the member's session key, by which all the member's sessions spend."""
+    """Id of the member's session key, which pays for all sessions of the member."""
 
 
 class SessionStore(Protocol):
-    """The sessions of members: secrets that expire, and that share one key for each member."""
+    """The sessions of members: expiring secrets; all sessions of a member share one key."""
 
     async def open(
         self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
     ) -> OpenedSession | None:
-        """Open a session of at most SESSION_S_MAX seconds, or None if there is no such member.
+        """Open a session of up to SESSION_S_MAX seconds; return None if the member does not exist.
 
         The member's session key is created with the first session.
         """
 
     async def close(self, secret: str, *, by: Actor) -> bool:
-        """Close a session, which every instance refuses within five seconds; return False if there
-        is none.
+        """Close a session; return False if there is none. Instances refuse it within five
+        seconds.
         """
 
 
 class CodeStore(Protocol):
-    """Values that expire, stored under the hash of a code.
-
-    Raises LedgerError(service_unavailable) when the store cannot be reached.
-    """
+    """Expiring values, stored under the hash of a code."""
 
     async def add(self, kind: CodeKind, digest: str, value: bytes, *, lifetime_s: int) -> bool:
         """Store a value; return False if the code has one already."""
 
     async def read(self, kind: CodeKind, digest: str) -> bytes | None:
-        """Return a value, or None once it has expired."""
+        """Return a value, or None if it is missing or expired."""
 
     async def replace(
         self, kind: CodeKind, digest: str, old: bytes, new: bytes, *, lifetime_s: int | None
     ) -> bool:
-        """Replace a value that is still `old`; return False if it has changed.
+        """Replace a value if it still equals `old`; return False if it has changed.
 
-        The lifetime starts again with `lifetime_s`, and goes on unchanged with None.
+        With `lifetime_s`, a new lifetime begins; with None, the expiry does not change.
         """
 
     async def take(self, kind: CodeKind, digest: str) -> bytes | None:
-        """Delete a value and return it, to one caller only, or None if there is none."""
+        """Delete a value and return it to one caller only; return None if there is none."""
 
     async def count(self, purpose: str, origin: str, *, window_s: int, most: int) -> bool:
-        """Count a call of an address in this window; False once there were more than `most`."""
+        """Count a call from an address in this time window; return False above `most` calls."""

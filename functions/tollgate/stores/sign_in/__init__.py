@@ -1,1 +1,1 @@
-"""Codes of sign-ins in DynamoDB."""
+"""Sign-in codes in DynamoDB."""

@@ -1,4 +1,4 @@
-"""Codes of sign-ins in DynamoDB: values by the hash of a code, and counts of calls."""
+"""Sign-in codes in DynamoDB: values by the hash of a code, and counts of calls."""
 
 from hashlib import sha256
 

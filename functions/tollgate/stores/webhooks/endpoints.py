@@ -1,4 +1,4 @@
-"""The webhooks of workspaces in DynamoDB, as their owners change and list them."""
+"""The administration of webhooks in DynamoDB."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -234,8 +234,8 @@ class DynamoWebhookStore:
             if stored is None:
                 return None
             found: dict[str, EventDelivery] = {}
-            # A delivery that is being sent again is stored twice; the pending row replaces the
-            # ended one.
+            # An event that is sent again has two deliveries; the pending one replaces the ended one
+            # here.
             for pending in (False, True):
                 partition, prefix = delivery_rows(stored.webhook, pending=pending)
                 rows, _ = await query_rows(
@@ -253,7 +253,7 @@ class DynamoWebhookStore:
     async def redeliver(
         self, workspace_id: str, webhook_id: str, event_id: str
     ) -> EventDelivery | None:
-        """Queue a delivered or abandoned event again under the same id; None if it is missing."""
+        """Queue a delivered or abandoned event again under the same id; return None if missing."""
         with refusing_when_unavailable():
             stored = await self._find(workspace_id, webhook_id)
             if stored is None:
@@ -274,7 +274,7 @@ class DynamoWebhookStore:
         return again.delivery
 
     async def read_all(self, workspace_id: str) -> Sequence[StoredWebhook]:
-        """Return the webhooks of a workspace; corrupt ones are skipped."""
+        """Return the webhooks of a workspace without corrupt ones."""
         rows = await all_rows(
             self._client, self._table, webhook_partition(workspace_id), WEBHOOK_ROWS
         )

@@ -1,4 +1,4 @@
-"""Post signed events to addresses outside, and refuse addresses of the own network."""
+"""Signed events for webhooks, which are posted only to external addresses."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ class EventSender:
         self._egress = egress
 
     async def send(self, webhook: Webhook, event_id: str, event: bytes) -> int:
-        """Post an event and return the HTTP status of success; raise DeliveryFailed otherwise."""
+        """Post an event and return the HTTP status; raise DeliveryFailed unless it is 2xx."""
         sent_s = int(self._clock.now_s())
         secrets = webhook.secrets(sent_s)
         headers = {
@@ -68,7 +68,7 @@ def standard_headers(
 
 
 async def post_event(url: str, event: bytes, headers: Mapping[str, str], egress: Egress) -> int:
-    """Post an event and return the HTTP status of success; raise DeliveryFailed for any other.
+    """Post an event and return the HTTP status; raise DeliveryFailed unless it is 2xx.
 
     The reply's body is not read, and redirects are not followed.
     """
@@ -80,7 +80,7 @@ async def post_event(url: str, event: bytes, headers: Mapping[str, str], egress:
 async def post(
     url: str, body: bytes, headers: Mapping[str, str], *, connect: Connect = connect_anywhere
 ) -> int:
-    """Post a body and return the HTTP status of success; raise DeliveryFailed for any other."""
+    """Post a body and return the HTTP status; raise DeliveryFailed unless it is 2xx."""
     request = Request(method="POST", url=url, headers=headers, body=(body,))
     try:
         async with send_alone(request, timeout_s=_TIMEOUT_S, connect=connect) as reply:
@@ -93,7 +93,7 @@ async def post(
 
 
 def _key_of(secret: str) -> bytes:
-    """Return the key of a secret `whsec_<base64>`; any other secret is used as the key."""
+    """Return the key in a secret `whsec_<base64>`; any other secret is the key itself."""
     if secret.startswith(SECRET_PREFIX):
         try:
             return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)

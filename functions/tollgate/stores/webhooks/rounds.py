@@ -1,9 +1,9 @@
-"""Rounds of webhook delivery: find new events, and send what is due.
+"""Rounds of webhook delivery, which find new events and send the due ones.
 
-The audit log is the outbox: an entry is written in one transaction with its change, so no event is
-lost or invented. Ids of entries are not strictly in the order of writing, so each round also reads
-entries from a while before the end of the last round. Delivery ids are event ids, which keeps the
-overlap from creating a second delivery. Events are sent at least once.
+The audit log is the outbox: a change and its audit log entry are written in one transaction, so no
+event is lost or invented. Entry ids are not strictly in the order of writing, so each round starts
+to read some minutes before the end of the last round. A delivery has the id of its event, so that
+the overlap does not create a second delivery. Events are sent at least once.
 """
 
 import asyncio
@@ -65,16 +65,16 @@ from tollgate.stores.webhooks.rows import (
 
 _log = logging.getLogger(__name__)
 
-# Longer than a transaction is retried, plus the difference of clocks.
+# Longer than a transaction is retried, plus the clock skew.
 _OVERLAP_S: Final = 600
-# Span of entries that one round reads, so that a round after a long pause is bounded.
+# Maximum time span of the entries that one round reads, so that a round after a long pause ends.
 _WINDOW_S: Final = DAY_S
 _ENTRIES: Final = 500
-# Attempts to one webhook in a round; after several failures in a row its other events wait.
+# Limits for a webhook in a round: attempts, and failures in a row after which other events wait.
 _SENT_MAX: Final = 50
 _FAILURES_MAX: Final = 3
 _WORKSPACES_AT_ONCE: Final = 16
-# No workspace is begun later than this, since the function that runs the round times out.
+# No workspace is visited later than this, because the function that runs the round has a timeout.
 _BEGUN_WITHIN_S: Final = 60.0
 
 
@@ -100,7 +100,7 @@ class WebhookRounds:
         self._clock = clock
 
     async def run(self) -> WebhookReport:
-        """Visit every workspace once."""
+        """Visit every workspace once, and return the numbers of sent and failed deliveries."""
         with refusing_when_unavailable():
             names = await all_rows(self._client, self._table, WORKSPACE_NAMES, "W#")
         until_s = self._clock.monotonic_s() + _BEGUN_WITHIN_S
@@ -146,7 +146,7 @@ class WebhookRounds:
     ) -> AsyncIterator[WebhookEvent]:
         scopes: Sequence[str | None] = (workspace_id,)
         if workspace_id == self._operator_workspace:
-            # Changes of the catalog belong to no workspace; the operator's webhooks get them.
+            # Changes of the catalog do not belong to a workspace; the operator's webhooks get them.
             scopes = (workspace_id, None)
         for scope in scopes:
             before: str | None = None
@@ -166,7 +166,7 @@ class WebhookRounds:
                 yield event_of_alert(alert, created_s)
 
     async def _put(self, webhook: Webhook, pending: StoredDelivery) -> None:
-        """Put a pending delivery, unless the event already has or had one."""
+        """Store a pending delivery, unless the event already has a delivery."""
         event_id = pending.delivery.event_id
         ended = delivery_key(webhook.workspace_id, webhook.id, event_id, pending=False)
         if await get_item(self._client, self._table, ended) is not None:
@@ -202,7 +202,9 @@ class WebhookRounds:
         return WebhookReport(sent=sent, failed=failed)
 
     async def _claim(self, webhook: Webhook, pending: StoredDelivery) -> StoredDelivery | None:
-        """Claim a delivery by setting its next attempt, or None if another process did."""
+        """Claim a delivery by setting the next attempt; return None if another process was
+        first.
+        """
         now_s = int(self._clock.now_s())
         was, attempts = pending.delivery, pending.delivery.attempts + 1
         claimed = replace(
@@ -252,7 +254,7 @@ class WebhookRounds:
             await self._endpoints.disable(webhook, reason, by=SWEEPER)
 
     async def _end(self, webhook: Webhook, ended: StoredDelivery) -> None:
-        """Move a delivery to the ended ones; a crash in between sends the event again."""
+        """Replace a pending delivery by an ended one; after a crash in between it is sent again."""
         item = encode_delivery(webhook, ended)
         await self._client.call("PutItem", {"TableName": self._table, "Item": item})
         event_id = ended.delivery.event_id

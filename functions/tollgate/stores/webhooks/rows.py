@@ -6,19 +6,8 @@ from msgspec import Struct, json
 
 from tollgate.aws.attributes import Item, number, string
 from tollgate.core.clock import DAY_S
-from tollgate.core.webhooks import (
-    EventDelivery,
-    ShownWebhook,
-    Webhook,
-    WebhookEvent,
-    WebhookHealth,
-)
-from tollgate.stores.aws.decoding import (
-    read_number,
-    read_optional_number,
-    read_text,
-    reads_an_item,
-)
+from tollgate.core.webhooks import EventDelivery, ShownWebhook, Webhook, WebhookEvent, WebhookHealth
+from tollgate.stores.aws.decoding import read_number, read_optional_number, read_text, reads_an_item
 from tollgate.stores.aws.items import AnyItem, DeliveryItem, WebhookItem
 from tollgate.stores.aws.tables import delivery_key, webhook_partition
 
@@ -27,14 +16,14 @@ _KEPT_S: Final = 30 * DAY_S
 
 
 class StoredWebhook(Struct, frozen=True, kw_only=True):
-    """A webhook, with the attributes of its row that changes and rounds need."""
+    """A webhook, with the attributes of its item that changes and rounds need."""
 
     webhook: Webhook
     place: int
-    """Position among the workspace's webhooks, which is part of the row's key."""
+    """Number of the slot that the webhook occupies, which is part of the item's key."""
     revision: int
     cursor_ms: int
-    """Unix millisecond up to which a round has looked for events."""
+    """Unix millisecond up to which events were read from the audit log."""
     health: WebhookHealth
 
     @property
@@ -71,7 +60,7 @@ def read_webhook(item: Item) -> StoredWebhook:
 
 
 def encode_delivery(webhook: Webhook, stored: StoredDelivery) -> Item:
-    """Encode a delivery; pending ones have their own kind of row."""
+    """Encode a delivery; a pending delivery has another key prefix than an ended one."""
     delivery = stored.delivery
     pending = delivery.next_s is not None
     item: Item = {
