@@ -76,14 +76,14 @@ class CredentialsEndpoint:
         if status != 200:
             raise _unavailable(f"HTTP {status}")
         try:
-            found = msgspec.json.decode(body, type=_Reply)
+            decoded = msgspec.json.decode(body, type=_Reply)
         except msgspec.MsgspecError:
             # Do not chain the cause: the decoding error may quote the reply, which contains
             # secrets.
             raise _unavailable("malformed reply") from None
         return Lease(
-            Credentials(found.access_key_id, found.secret_access_key, found.token),
-            found.expiration.timestamp(),
+            Credentials(decoded.access_key_id, decoded.secret_access_key, decoded.token),
+            decoded.expiration.timestamp(),
         )
 
 

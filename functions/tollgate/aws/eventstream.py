@@ -103,9 +103,9 @@ def _parse_headers(octets: bytes) -> dict[bytes, str]:
     at = 0
     try:
         while at < len(octets):
-            typed = at + 1 + octets[at]
-            name, kind = octets[at + 1 : typed], octets[typed]
-            at = typed + 1
+            type_at = at + 1 + octets[at]
+            name, kind = octets[at + 1 : type_at], octets[type_at]
+            at = type_at + 1
             if kind in (_BYTES, _TEXT):
                 (size,) = _VALUE_LENGTH.unpack_from(octets, at)
                 at += _VALUE_LENGTH.size

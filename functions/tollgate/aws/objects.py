@@ -47,9 +47,7 @@ class ObjectStore(Protocol):
         """Return the size and first bytes of a non-empty object, or None if it does not exist."""
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        """Move an object to `to`, replacing any object there; ignore a missing object, as in a
-        retry.
-        """
+        """Move an object to `to`, replacing any object there; ignore a missing object."""
 
     async def put(self, key: str, body: bytes) -> None:
         """Store an object, replacing any object with the same key."""
@@ -141,7 +139,7 @@ class S3Objects:
                     reply = await self._send_once(method, key, body, headers)
             except ReplyTooLong as large:
                 raise StoreRejected(
-                    "TooLarge", "the object is larger than the largest that Tollgate writes"
+                    "TooLarge", "the object is larger than any that Tollgate writes"
                 ) from large
             except (HttpError, TimeoutError) as failed:
                 if attempt == _ATTEMPTS_MAX:
@@ -150,7 +148,7 @@ class S3Objects:
             else:
                 if reply.status < 500:
                     return reply
-        raise StoreUnavailable(f"{method}: HTTP error of S3", maybe_applied=True)
+        raise StoreUnavailable(f"{method}: S3 returned a server error", maybe_applied=True)
 
     async def _send_once(
         self, method: Method, key: str, body: bytes, headers: Mapping[str, str]
@@ -181,8 +179,8 @@ class FolderObjects:
         return await asyncio.to_thread(self._read_head, self._folder / _check_key(key), bytes_max)
 
     async def move(self, key: str, to: str, media_type: str) -> None:
-        place, target = self._folder / _check_key(key), self._folder / _check_key(to)
-        await asyncio.to_thread(self._rename, place, target)
+        source, target = self._folder / _check_key(key), self._folder / _check_key(to)
+        await asyncio.to_thread(self._rename, source, target)
 
     async def put(self, key: str, body: bytes) -> None:
         await asyncio.to_thread(self._write, self._folder / _check_key(key), body)
@@ -218,5 +216,5 @@ class FolderObjects:
 
 def _check_key(key: str) -> str:
     if not _KEY.fullmatch(key) or ".." in key:
-        raise ValueError(f"not a name for an object: {key!r}")
+        raise ValueError(f"invalid object key: {key!r}")
     return key

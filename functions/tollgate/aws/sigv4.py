@@ -48,10 +48,7 @@ def fixed(credentials: Credentials) -> Callable[[], Credentials]:
 
 
 class Signer:
-    """Signs requests to one service in one region.
-
-    The credentials are read for every signature, because Lambda rotates them.
-    """
+    """Signs requests to one service in one region, with the current credentials."""
 
     def __init__(
         self, service: str, region: str, credentials: Callable[[], Credentials], clock: Clock
@@ -154,15 +151,15 @@ def _prepare(
         signed["x-amz-security-token"] = token
     values = {name: " ".join(value.split()) for name, value in signed.items()}
     names = sorted((values.keys() | {_DATE}) - _UNSIGNED)
-    place = names.index(_DATE)
+    date_index = names.index(_DATE)
     before = (
         method.upper(),
         canonical_path(parts.path),
         "&".join(_canonical_query(parts.query)),
-        *(f"{name}:{values[name]}" for name in names[:place]),
+        *(f"{name}:{values[name]}" for name in names[:date_index]),
         f"{_DATE}:",
     )
-    after = (*(f"{name}:{values[name]}" for name in names[place + 1 :]), "", ";".join(names))
+    after = (*(f"{name}:{values[name]}" for name in names[date_index + 1 :]), "", ";".join(names))
     return _Prepared(signed, ";".join(names), "\n".join(before), "\n".join(("", *after)))
 
 

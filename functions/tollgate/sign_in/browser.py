@@ -62,24 +62,24 @@ class BrowserSignIn:
     async def leave_for_device(self, typed_code: str) -> Departure:
         """Begin a sign-in for a program on another device; raise RequestError if none waits."""
         code = read_user_code(typed_code)
-        found = None if code is None else await self._codes.read("user", digest_of(code))
-        if found is None:
+        device_digest = None if code is None else await self._codes.read("user", digest_of(code))
+        if device_digest is None:
             raise RequestError(
                 ErrorCode.NOT_FOUND,
-                "No program waits for this code. Compare it with your terminal; codes expire after "
-                "ten minutes.",
+                "No program is waiting for this code. Compare the code with your terminal; codes "
+                "expire after ten minutes.",
                 param="user_code",
             )
-        return await self._leave(ForDevice(device=found.decode("ascii")))
+        return await self._leave(ForDevice(device=device_digest.decode("ascii")))
 
     async def leave_for_program(self, purpose: ForProgram) -> Departure:
         """Begin a sign-in that returns to the console, or to a program on the person's machine."""
         if not self._may_end_at(purpose.redirect_uri):
-            raise _invalid("redirect_uri", "must be the console's address or http on this machine")
+            raise _invalid("redirect_uri", "must be the console's address, or http on this machine")
         if not _CHALLENGE.fullmatch(purpose.challenge):
-            raise _invalid("code_challenge", "is not an S256 challenge, which has 43 characters")
+            raise _invalid("code_challenge", "must be an S256 challenge of 43 characters")
         if not 0 < len(purpose.state) <= _STATE_LENGTH_MAX:
-            raise _invalid("state", f"needs 1 to {_STATE_LENGTH_MAX} characters")
+            raise _invalid("state", f"must have 1 to {_STATE_LENGTH_MAX} characters")
         return await self._leave(purpose)
 
     async def arrive(self, *, state: str, code: str, cookie: str, by: Actor) -> Arrival:
@@ -126,12 +126,12 @@ class BrowserSignIn:
         return Departure(url, cookie)
 
     async def _take_attempt(self, state: str, cookie: str) -> SignInAttempt:
-        found = await self._codes.take("attempt", digest_of(state))
-        if found is None:
-            raise _refused("It has ended, or took more than ten minutes. Begin it again.")
-        attempt = msgspec.json.decode(found, type=SignInAttempt)
+        stored = await self._codes.take("attempt", digest_of(state))
+        if stored is None:
+            raise _refused("It has ended, or it took more than ten minutes. Start again.")
+        attempt = msgspec.json.decode(stored, type=SignInAttempt)
         if attempt.browser != digest_of(cookie):
-            raise _refused("It began in another browser. Begin it again in this one.")
+            raise _refused("It began in another browser. Start again in this browser.")
         return attempt
 
     async def _approve(
@@ -141,7 +141,7 @@ class BrowserSignIn:
             code, redirect_uri=self._callback, verifier=attempt.verifier
         )
         if tokens.id_token is None:
-            raise _refused("The identity provider gave no identity token.")
+            raise _refused("The identity provider returned no identity token.")
         identity = await self._issuer.identify(tokens.id_token, nonce=attempt.nonce)
         member = await self._people.admit(identity, by=by)
         approval = Approval(
@@ -159,18 +159,18 @@ class BrowserSignIn:
         # The device polls at the same time, which changes the stored item, so the conditional write
         # may fail and has to be retried.
         for _ in range(5):
-            found = await self._codes.read("device", purpose.device)
-            if found is None:
+            stored = await self._codes.read("device", purpose.device)
+            if stored is None:
                 break
-            device = msgspec.json.decode(found, type=Device)
+            device = msgspec.json.decode(stored, type=Device)
             sealed = approval and seal(device.public_key, msgspec.json.encode(approval))
             new = msgspec.structs.replace(device, sealed=sealed, refusal=refusal)
             if await self._codes.replace(
-                "device", purpose.device, found, msgspec.json.encode(new), lifetime_s=None
+                "device", purpose.device, stored, msgspec.json.encode(new), lifetime_s=None
             ):
                 return
         if approval is not None:
-            raise _refused("The program no longer waits. Begin it again.")
+            raise _refused("The program is no longer waiting. Start again.")
 
     async def _hand_over(self, program: ForProgram, approval: Approval) -> str:
         """Return the program's address with a one-time code that only the program can redeem."""

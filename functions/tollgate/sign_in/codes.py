@@ -24,10 +24,10 @@ def new_secret_code(entropy: Callable[[int], bytes]) -> str:
 
 def new_user_code(entropy: Callable[[int], bytes]) -> str:
     """Return a code with 34 random bits, such as `BCDF-GHJK`, which a person types."""
-    drawn = int.from_bytes(entropy(16), "big")
+    random_number = int.from_bytes(entropy(16), "big")
     letters = []
     for _ in range(_GROUP * _GROUPS):
-        drawn, letter = divmod(drawn, len(_LETTERS))
+        random_number, letter = divmod(random_number, len(_LETTERS))
         letters.append(_LETTERS[letter])
     return "-".join("".join(letters[at : at + _GROUP]) for at in (0, _GROUP))
 

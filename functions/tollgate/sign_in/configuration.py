@@ -109,30 +109,30 @@ class SignIn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def settings_of(self, role: str, team: str | None) -> dict[str, Any] | None:
         """Return Claude Code's settings for a member, or None if there are none."""
-        found = (entry.settings for entry in self.managed_settings if entry.are_of(role, team))
-        return next(found, None)
+        matching = (entry.settings for entry in self.managed_settings if entry.are_of(role, team))
+        return next(matching, None)
 
 
 def read_sign_in(content: bytes) -> SignIn:
     """Return the decoded sign-in file; raise InvalidSignIn if it is invalid."""
     if len(content) > _FILE_BYTES_MAX:
-        raise InvalidSignIn(f"it is larger than {_FILE_BYTES_MAX:,} bytes")
+        raise InvalidSignIn(f"the file is larger than {_FILE_BYTES_MAX:,} bytes")
     try:
-        read = msgspec.json.decode(content, type=SignIn)
+        sign_in = msgspec.json.decode(content, type=SignIn)
     except msgspec.DecodeError as invalid:
         raise InvalidSignIn(str(invalid)) from invalid
     for name in ("public_url", "issuer"):
-        address: str = getattr(read, name)
+        address: str = getattr(sign_in, name)
         if not is_safe_address(address):
-            raise InvalidSignIn(f"{name}: needs https, or http on this machine")
+            raise InvalidSignIn(f"{name}: must use https, or http on this machine")
         if urlsplit(address).query or urlsplit(address).fragment:
             raise InvalidSignIn(f"{name}: must not have a query or a fragment")
-    taken = sorted(OWN_PARAMETERS & read.authorization_parameters.keys())
-    if taken:
-        raise InvalidSignIn(f"authorization_parameters: {taken[0]} is set by the gateway")
-    if "openid" not in read.scopes:
+    reserved = sorted(OWN_PARAMETERS & sign_in.authorization_parameters.keys())
+    if reserved:
+        raise InvalidSignIn(f"authorization_parameters: {reserved[0]} is set by the gateway")
+    if "openid" not in sign_in.scopes:
         raise InvalidSignIn("scopes: openid is missing")
-    return msgspec.structs.replace(read, public_url=read.public_url.rstrip("/"))
+    return msgspec.structs.replace(sign_in, public_url=sign_in.public_url.rstrip("/"))
 
 
 def is_safe_address(address: str) -> bool:
@@ -156,13 +156,13 @@ def _matches(claims: Mapping[str, Any], name: str, globs: str | tuple[str, ...])
     if name == "email" and claims.get("email_verified") is not True:
         return False
     value = claims.get(name)
-    held = value if isinstance(value, list) else [value]
-    wanted = (globs,) if isinstance(globs, str) else globs
+    values = value if isinstance(value, list) else [value]
+    accepted = (globs,) if isinstance(globs, str) else globs
     return any(
         fnmatchcase(_as_text(item), glob)
-        for item in held
+        for item in values
         if isinstance(item, str | bool | int)
-        for glob in wanted
+        for glob in accepted
     )
 
 

@@ -98,48 +98,53 @@ class Grants:
 
     async def wait_for_person(self) -> WaitingDevice:
         """Return two new codes: one for the program to poll with, one for the person to type."""
-        code, typed = new_secret_code(self._ids.random_bytes), new_user_code(self._ids.random_bytes)
+        code, user_code = (
+            new_secret_code(self._ids.random_bytes),
+            new_user_code(self._ids.random_bytes),
+        )
         device = Device(public_key=public_key_of(code))
         digest = digest_of(code)
         await self._codes.add("device", digest, msgspec.json.encode(device), lifetime_s=LIFETIME_S)
         added = await self._codes.add(
-            "user", digest_of(typed), digest.encode("ascii"), lifetime_s=LIFETIME_S
+            "user", digest_of(user_code), digest.encode("ascii"), lifetime_s=LIFETIME_S
         )
         if not added:
             # The typed code collides with that of another program: 1 in 25 billion per pending
             # sign-in.
             raise OAuthRefusal("temporarily_unavailable", "Try again.")
-        return WaitingDevice(code, typed)
+        return WaitingDevice(code, user_code)
 
     async def redeem_device(self, code: str, *, by: Actor) -> TokenPair:
         """Return a session once a person has signed in; raise OAuthRefusal until then."""
         digest = digest_of(code)
-        found = await self._codes.read("device", digest)
-        if found is None:
+        stored = await self._codes.read("device", digest)
+        if stored is None:
             raise OAuthRefusal("expired_token", "This device code is unknown, used or expired.")
-        device = msgspec.json.decode(found, type=Device)
+        device = msgspec.json.decode(stored, type=Device)
         if device.refusal is not None:
             await self._codes.take("device", digest)
             raise OAuthRefusal("access_denied", device.refusal)
         if device.sealed is None:
-            await self._note_question(digest, found, device)
+            await self._note_question(digest, stored, device)
             raise OAuthRefusal("authorization_pending", "Nobody has signed in yet.")
         if await self._codes.take("device", digest) is None:
-            raise OAuthRefusal("expired_token", "This device code is used.")
+            raise OAuthRefusal("expired_token", "This device code has been used.")
         return await self._begin(_approval(code, device.sealed), by)
 
     async def redeem_code(
         self, code: str, *, verifier: str, redirect_uri: str, by: Actor
     ) -> TokenPair:
         """Return a session for an authorization code, which works once."""
-        found = await self._codes.take("code", digest_of(code))
-        if found is None:
+        encoded = await self._codes.take("code", digest_of(code))
+        if encoded is None:
             raise OAuthRefusal("invalid_grant", "This code is unknown, used or expired.")
-        stored = msgspec.json.decode(found, type=Code)
+        stored = msgspec.json.decode(encoded, type=Code)
         if not hmac.compare_digest(stored.challenge, challenge_of(verifier)):
             raise OAuthRefusal("invalid_grant", "The code_verifier does not match the challenge.")
         if stored.redirect_uri != redirect_uri:
-            raise OAuthRefusal("invalid_grant", "The redirect_uri differs from that of the start.")
+            raise OAuthRefusal(
+                "invalid_grant", "The redirect_uri differs from the one that began the sign-in."
+            )
         return await self._begin(_approval(code, stored.sealed), by)
 
     async def refresh(self, token: str, *, by: Actor) -> TokenPair:
@@ -150,14 +155,14 @@ class Grants:
         """
         name, _, secret = token.partition(".")
         digest = digest_of(name)
-        found = await self._codes.read("refresh", digest)
-        if found is None:
+        stored = await self._codes.read("refresh", digest)
+        if stored is None:
             raise _over("This refresh token is unknown, or its sign-in has ended.")
-        family = msgspec.json.decode(found, type=Family)
+        family = msgspec.json.decode(stored, type=Family)
         await self._check_latest(digest, family, secret)
         busy = msgspec.structs.replace(family, busy_ms=self._now_ms() + _ISSUER_ANSWERS_MS)
         mark = msgspec.json.encode(busy)
-        if not await self._codes.replace("refresh", digest, found, mark, lifetime_s=FAMILY_S):
+        if not await self._codes.replace("refresh", digest, stored, mark, lifetime_s=FAMILY_S):
             raise _busy()
         try:
             approval = await self._ask_issuer(_approval(secret, family.sealed), by)
@@ -165,7 +170,7 @@ class Grants:
             # The rule's team may be missing: an admin has to fix the rule, and a new sign-in would
             # not help.
             if refused.code is ErrorCode.SERVICE_UNAVAILABLE or isinstance(refused, RequestError):
-                await self._codes.replace("refresh", digest, mark, found, lifetime_s=FAMILY_S)
+                await self._codes.replace("refresh", digest, mark, stored, lifetime_s=FAMILY_S)
                 raise OAuthRefusal("temporarily_unavailable", refused.message) from refused
             await self._codes.take("refresh", digest)
             raise _over(refused.message) from refused
@@ -186,10 +191,10 @@ class Grants:
     async def revoke(self, token: str) -> None:
         """End the sign-in of a refresh token; ignore an access token (RFC 7009)."""
         name, _, secret = token.partition(".")
-        found = await self._codes.read("refresh", digest_of(name))
-        if found is None:
+        stored = await self._codes.read("refresh", digest_of(name))
+        if stored is None:
             return
-        family = msgspec.json.decode(found, type=Family)
+        family = msgspec.json.decode(stored, type=Family)
         if digest_of(secret) in (family.current, family.previous):
             await self._codes.take("refresh", digest_of(name))
 
@@ -207,9 +212,7 @@ class Grants:
         raise _over("This refresh token was used before, so its sign-in has ended.")
 
     async def _ask_issuer(self, approval: Approval, by: Actor) -> Approval:
-        """Refresh an approval at the issuer; raise AccessError if the issuer no longer accepts the
-        person.
-        """
+        """Refresh an approval at the issuer; raise AccessError if the issuer refuses."""
         if approval.upstream is None:
             raise AccessError(ErrorCode.PERMISSION_DENIED, "The sign-in has ended.")
         tokens = await self._issuer.refresh(approval.upstream)
@@ -243,13 +246,13 @@ class Grants:
             approval.workspace_id, approval.member_id, lifetime_s=self._session_s, by=by
         )
 
-    async def _note_question(self, digest: str, found: bytes, device: Device) -> None:
+    async def _note_question(self, digest: str, stored: bytes, device: Device) -> None:
         """Record a poll by the device; raise OAuthRefusal if the device polls too often."""
         now_ms = self._now_ms()
         if now_ms - device.asked_ms < _INTERVAL_LEAST_MS:
-            raise OAuthRefusal("slow_down", f"Ask every {INTERVAL_S} seconds.")
+            raise OAuthRefusal("slow_down", f"Poll every {INTERVAL_S} seconds.")
         polled = msgspec.json.encode(msgspec.structs.replace(device, asked_ms=now_ms))
-        await self._codes.replace("device", digest, found, polled, lifetime_s=None)
+        await self._codes.replace("device", digest, stored, polled, lifetime_s=None)
 
     def _pair(self, session: OpenedSession, refresh_token: str | None) -> TokenPair:
         return TokenPair(

@@ -82,8 +82,8 @@ def read_header(token: str) -> TokenHeader:
 def import_keys(jwks: Mapping[str, Any]) -> list[Key]:
     """Return the keys of a JWKS that can verify signatures; skip all others."""
     keys: list[Key] = []
-    found = jwks.get("keys")
-    for raw in found if isinstance(found, list) else ():
+    raw_keys = jwks.get("keys")
+    for raw in raw_keys if isinstance(raw_keys, list) else ():
         if not isinstance(raw, dict) or raw.get("use", "sig") != "sig":
             continue
         kind = _KEY_KINDS.get(str(raw.get("kty")))
@@ -127,7 +127,7 @@ def verify(token: str, key: Key, expected: Expected, *, now_s: float) -> Identit
         raise refused_token("it is a token of another kind")
     subject = claims["sub"]
     if not isinstance(subject, str) or not 0 < len(subject) <= 255:
-        raise refused_token("its sub must be a text of 1 to 255 characters")
+        raise refused_token("its sub must be a string of 1 to 255 characters")
     return Identity(
         issuer=expected.issuer,
         subject=subject,

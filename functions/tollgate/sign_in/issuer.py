@@ -67,12 +67,12 @@ async def fetch_from_issuer(
 
     Raise IssuerUnavailable if the request fails. Redirects are not followed.
     """
-    sent = {**USUAL_HEADERS, "accept": "application/json", **(headers or {})}
+    all_headers = {**USUAL_HEADERS, "accept": "application/json", **(headers or {})}
     if form is None:
-        request = Request(method="GET", url=url, headers=sent)
+        request = Request(method="GET", url=url, headers=all_headers)
     else:
-        sent["content-type"] = "application/x-www-form-urlencoded"
-        request = Request(method="POST", url=url, headers=sent, body=(form,))
+        all_headers["content-type"] = "application/x-www-form-urlencoded"
+        request = Request(method="POST", url=url, headers=all_headers, body=(form,))
     try:
         async with send_alone(request, timeout_s=_TIMEOUT_S) as reply:
             return IssuerReply(reply.status, await reply.read_all(_REPLY_BYTES_MAX))
@@ -188,8 +188,8 @@ class Issuer:
         if reply.status in (400, 401, 403):
             failure = _decode(reply.body, _Failure)
             # The caller sees only the issuer's error code, and only if it looks like an error code.
-            word = failure.error if failure.error.replace("_", "").isalpha() else "no reason"
-            raise refused_token(f"the identity provider says {word[:40]}")
+            error_code = failure.error if failure.error.replace("_", "").isalpha() else "no reason"
+            raise refused_token(f"the identity provider says {error_code[:40]}")
         raise _unavailable()
 
     async def _read_secret(self) -> str | None:
@@ -215,18 +215,18 @@ class Issuer:
             )
         endpoints = (metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri)
         if not all(map(is_safe_address, endpoints)):
-            raise _unavailable("The identity provider states addresses without https.")
+            raise _unavailable("The identity provider states endpoints without https.")
         self._metadata = (now_s + KEYS_CACHED_FOR_S, metadata)
         return metadata
 
     async def _read_keys(self, *, again: bool = False) -> list[Key]:
         """Return the issuer's keys; with `again`, refetch them, at most twice a minute."""
-        asked_s = self._clock.monotonic_s()
+        requested_s = self._clock.monotonic_s()
         async with self._fetching:
             # Another task may have fetched the keys while this one waited for the lock.
             if self._keys is not None:
                 fetched_s, keys = self._keys
-                age_s = asked_s - fetched_s
+                age_s = requested_s - fetched_s
                 if age_s < (_KEYS_AGAIN_S if again else KEYS_CACHED_FOR_S):
                     return keys
             metadata = await self._read_metadata()

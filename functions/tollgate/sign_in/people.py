@@ -41,12 +41,14 @@ class People:
     async def _welcome(self, identity: Identity, rule: MemberRule, by: Actor) -> Member:
         """Return a new or existing member for an identity that no member is linked to yet."""
         member_id = self._new_id(identity)
-        known = await self._members.get(rule.workspace, member_id)
-        if known is not None and known.removed_s is not None:
-            return known
-        if known is None and not self._sign_in.creates_members:
-            raise _refused(identity, f"there is no member {member_id}, an admin has to add one")
-        if known is None:
+        existing = await self._members.get(rule.workspace, member_id)
+        if existing is not None and existing.removed_s is not None:
+            return existing
+        if existing is None and not self._sign_in.creates_members:
+            raise _refused(
+                identity, f"there is no member {member_id}; an admin has to add the member"
+            )
+        if existing is None:
             member = await self._members.create(
                 rule.workspace,
                 member_id,

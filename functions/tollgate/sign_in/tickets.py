@@ -62,9 +62,7 @@ class Code(Struct, frozen=True, kw_only=True):
 
 
 class Family(Struct, frozen=True, kw_only=True):
-    """The refresh tokens of one sign-in, stored under the hash of their id; only the latest is
-    valid.
-    """
+    """The refresh tokens of a sign-in, stored by the hash of their id; only the latest is valid."""
 
     current: str
     """Hash of the secret of the latest token."""

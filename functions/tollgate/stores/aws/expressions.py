@@ -141,8 +141,8 @@ def key_hold(
     )
 
 
-def _within_budget(place: int, whose: TierForm) -> str:
-    p = _PERIODS[place]
+def _within_budget(period_index: int, whose: TierForm) -> str:
+    p = _PERIODS[period_index]
     if whose == "own":
         return f" AND l{p} <= :tb"
     return f" AND l{p} = :tl AND (#{p} >= :tn OR attribute_not_exists(#{p}))"

@@ -54,10 +54,7 @@ class AwsSecretStore:
         self._cache: dict[str, _Read] = {}
 
     async def read(self, reference: SecretReference) -> str | None:
-        """Return the secret, or None if it is not set or access is denied.
-
-        Raise LedgerError(service_unavailable) if Secrets Manager does not answer.
-        """
+        """Return the secret, or None if it is not set or access is denied."""
         value = self._from_environment(reference.env)
         if value:
             return value

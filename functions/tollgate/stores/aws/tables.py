@@ -175,12 +175,9 @@ def key_state_key(key_id: str) -> Item:
 
 
 def level_state_key(level: AboveKey, workspace_id: str, level_id: str, slice_: int = 0) -> Item:
-    """Return the key of a member's or team's state, or of a slice of it, in the ledger table.
-
-    Each slice has its own partition.
-    """
-    place = f"{level_id}#{slice_}" if slice_ else level_id
-    return _key(f"{_LEVELS[level]}#{workspace_id}#{place}", "S")
+    """Return the ledger table's key of a slice of a member's or team's state."""
+    name = f"{level_id}#{slice_}" if slice_ else level_id
+    return _key(f"{_LEVELS[level]}#{workspace_id}#{name}", "S")
 
 
 def state_key(owner: LimitOwner) -> Item:
@@ -203,9 +200,9 @@ def owner_of_state(partition: str, workspace_id: str) -> LimitOwner:
         return LimitOwner(level="key", id=name, workspace_id=workspace_id)
     for level, initial in _LEVELS.items():
         if kind == initial:
-            level_id, _, place = name.removeprefix(f"{workspace_id}#").partition("#")
+            level_id, _, slice_number = name.removeprefix(f"{workspace_id}#").partition("#")
             return LimitOwner(
-                level=level, id=level_id, workspace_id=workspace_id, slice=int(place or 0)
+                level=level, id=level_id, workspace_id=workspace_id, slice=int(slice_number or 0)
             )
     raise ValueError(f"partition {partition} has no state")
 
@@ -359,14 +356,14 @@ async def get_items(client: AwsCaller, table: str, keys: Sequence[Item]) -> list
     """Return the existing items with these keys, by consistent reads, in any order."""
     items: list[Item] = []
     for start in range(0, len(keys), _BATCH_KEYS_MAX):
-        wanted: Mapping[str, object] = {
+        requested: Mapping[str, object] = {
             table: {"Keys": keys[start : start + _BATCH_KEYS_MAX], "ConsistentRead": True}
         }
         for _ in range(_BATCH_ROUNDS_MAX):
-            reply = await client.call("BatchGetItem", {"RequestItems": wanted})
+            reply = await client.call("BatchGetItem", {"RequestItems": requested})
             items += reply["Responses"].get(table, ())
-            wanted = reply.get("UnprocessedKeys") or {}
-            if not wanted:
+            requested = reply.get("UnprocessedKeys") or {}
+            if not requested:
                 break
         else:
             raise StoreUnavailable("BatchGetItem left keys unprocessed", maybe_applied=False)
@@ -377,7 +374,7 @@ async def get_slices(
     client: AwsCaller, table: str, owner: LimitOwner, count: int
 ) -> dict[LimitOwner, Item]:
     """Return the existing items among the first `count` slices of a state, in order."""
-    owners = [replace(owner, slice=place) for place in range(count)]
+    owners = [replace(owner, slice=index) for index in range(count)]
     item_of = {
         owner_of_state(read_text(item, AnyItem.PARTITION), owner.workspace_id): item
         for item in await get_items(client, table, [state_key(slice_) for slice_ in owners])

@@ -22,11 +22,11 @@ async def visit_workspaces(
     """
     names = await all_rows(client, core, WORKSPACE_NAMES, "W#")
     ids = [read_text(name, AnyItem.SORT).removeprefix("W#") for name in names]
-    left = iter(ids)
+    remaining_ids = iter(ids)
     results: dict[str, _Result] = {}
 
     async def visit_some() -> None:
-        for workspace_id in left:
+        for workspace_id in remaining_ids:
             results[workspace_id] = await visit(workspace_id)
 
     visitors = [asyncio.ensure_future(visit_some()) for _ in range(min(at_once, len(ids)))]

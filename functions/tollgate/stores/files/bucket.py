@@ -137,10 +137,10 @@ class BucketFiles:
     ) -> None:
         # The bucket deletes the parts of an unfinished multipart upload after a day.
         client = await self._open()
-        place = {"Bucket": self._bucket, "Key": to}
+        target = {"Bucket": self._bucket, "Key": to}
         with _failing_as_store("CreateMultipartUpload"):
-            upload = await client.create_multipart_upload(**place, ContentType=media_type)
-            place["UploadId"] = upload["UploadId"]
+            upload = await client.create_multipart_upload(**target, ContentType=media_type)
+            target["UploadId"] = upload["UploadId"]
         pieces = list(enumerate(cut_into_pieces(sources), 1))
         parts: list[dict[str, object]] = []
         for first in range(0, len(pieces), _PIECES_AT_ONCE):
@@ -149,18 +149,18 @@ class BucketFiles:
             for content in contents:
                 observe(content)
             with _failing_as_store("UploadPart"):
-                sent = await asyncio.gather(
+                uploaded = await asyncio.gather(
                     *(
-                        client.upload_part(**place, PartNumber=number, Body=content)
+                        client.upload_part(**target, PartNumber=number, Body=content)
                         for (number, _), content in zip(window, contents, strict=True)
                     )
                 )
             parts += [
                 {"PartNumber": number, "ETag": part["ETag"]}
-                for (number, _), part in zip(window, sent, strict=True)
+                for (number, _), part in zip(window, uploaded, strict=True)
             ]
         with _failing_as_store("CompleteMultipartUpload"):
-            await client.complete_multipart_upload(**place, MultipartUpload={"Parts": parts})
+            await client.complete_multipart_upload(**target, MultipartUpload={"Parts": parts})
 
     async def _read(self, ranges: Sequence[SourceRange]) -> bytes:
         """Return the bytes of one piece, which may consist of several ranges."""

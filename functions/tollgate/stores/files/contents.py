@@ -37,10 +37,7 @@ class FileContents(Protocol):
     async def sign_upload(
         self, key: str, *, size_bytes: int, media_type: str
     ) -> SignedUpload | None:
-        """Return an upload address for a file of this size and type, or None if not supported.
-
-        The address is valid for an hour.
-        """
+        """Return an upload address that is valid for an hour, or None if not supported."""
 
     async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
         """Return the size and first bytes of a file, or None if it is missing."""

@@ -174,8 +174,8 @@ class DynamoFileStore:
                 "ConditionExpression": IF_ABSENT,
             },
         )
-        for place in _places(file):
-            await self._usages.commit(place, bare_id_of(file), file.size_bytes)
+        for count_key in _places(file):
+            await self._usages.commit(count_key, bare_id_of(file), file.size_bytes)
 
     async def get(self, workspace_id: str, file_id: str) -> StoredFile | None:
         with refusing_when_unavailable():
@@ -291,28 +291,28 @@ class DynamoFileStore:
     async def _reserve(self, file: StoredFile) -> None:
         """Count a file that is about to be uploaded, for its key and its workspace."""
         counted: list[Item] = []
-        for place, cap, whose in zip(
+        for count_key, cap, whose in zip(
             _places(file), (self.caps.key, self.caps.workspace), ("key", "workspace"), strict=True
         ):
-            full = await self._usages.reserve(place, bare_id_of(file), file.size_bytes, cap)
-            if full is not None and await self._reclaim(file.workspace_id, place, full):
-                full = await self._usages.reserve(place, bare_id_of(file), file.size_bytes, cap)
+            full = await self._usages.reserve(count_key, bare_id_of(file), file.size_bytes, cap)
+            if full is not None and await self._reclaim(file.workspace_id, count_key, full):
+                full = await self._usages.reserve(count_key, bare_id_of(file), file.size_bytes, cap)
             if full is not None:
                 for counted_place in counted:
                     await self._usages.release(counted_place, bare_id_of(file), file.size_bytes)
                 raise no_room(full, cap, whose, file.size_bytes)
-            counted.append(place)
+            counted.append(count_key)
 
     async def _give_up(self, file: StoredFile) -> None:
         """Undo a failed upload; if a count cannot be released now, `_reclaim` releases it later."""
         try:
             await self._contents.delete(object_of(file))
-            for place in _places(file):
-                await self._usages.release(place, bare_id_of(file), file.size_bytes)
+            for count_key in _places(file):
+                await self._usages.release(count_key, bare_id_of(file), file.size_bytes)
         except StoreError as failed:
             _log.warning("the failed upload of %s is still counted: %s", file.id, failed)
 
-    async def _reclaim(self, workspace_id: str, place: Item, full: Item) -> bool:
+    async def _reclaim(self, workspace_id: str, full_key: Item, full: Item) -> bool:
         """Release abandoned uploads and remove expired files; return True if that made room."""
         now_s = self._clock.now_s()
         freed = False
@@ -324,7 +324,7 @@ class DynamoFileStore:
             end = self._usages.release if is_missing else self._usages.commit
             # An upload in a key's count is also in the workspace's count. The workspace's count
             # does not name the key, so the key's count is reclaimed only when it is full itself.
-            for count_key in (place, file_usage_key(workspace_id, None)):
+            for count_key in (full_key, file_usage_key(workspace_id, None)):
                 await end(count_key, upload, size_bytes)
             freed |= is_missing
         if not self._searches.begin(workspace_id, now_s):
@@ -359,7 +359,7 @@ class DynamoFileStore:
                 "ConditionExpression": IF_PRESENT,
             }
         }
-        freed = [self._usages.free(place, file.size_bytes) for place in _places(file)]
+        freed = [self._usages.free(count_key, file.size_bytes) for count_key in _places(file)]
         try:
             await self._client.call(
                 "TransactWriteItems",

@@ -6,26 +6,25 @@ from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from typing_extensions import override
+
 from tollgate.aws.failures import StoreRejected
-from tollgate.aws.objects import FolderObjects, ObjectHead
+from tollgate.aws.objects import FolderObjects
 from tollgate.core.files.stored import FileDownload, SignedUpload
 from tollgate.stores.files.contents import cut_into_pieces
 from tollgate.stores.files.local_uploads import LocalUploads
 
 
-class FolderFiles:
+class FolderFiles(FolderObjects):
     """Implements `stores.files.contents.FileContents`."""
 
     def __init__(self, folder: Path, uploads: LocalUploads | None = None) -> None:
-        self._folder = folder
+        super().__init__(folder)
         self._uploads = uploads
-        self._objects = FolderObjects(folder)
 
-    async def put(self, key: str, content: bytes, media_type: str) -> None:
-        await self._objects.put(key, content)
-
-    async def delete(self, key: str) -> None:
-        await self._objects.delete(key)
+    @override
+    async def put(self, key: str, content: bytes, media_type: str = "") -> None:
+        await super().put(key, content)
 
     async def download(self, key: str, *, filename: str, media_type: str) -> FileDownload | None:
         path = self._folder / key
@@ -38,11 +37,8 @@ class FolderFiles:
             return None
         return self._uploads.sign(key, size_bytes=size_bytes, media_type=media_type)
 
-    async def get_head(self, key: str, bytes_max: int) -> ObjectHead | None:
-        return await self._objects.get_head(key, bytes_max)
-
     async def get_range(self, key: str, start: int, length: int) -> bytes:
-        return await asyncio.to_thread(self._read, key, start, length)
+        return await asyncio.to_thread(self._read_range, key, start, length)
 
     async def join(
         self,
@@ -58,7 +54,7 @@ class FolderFiles:
         for key in keys:
             await self.delete(key)
 
-    def _read(self, key: str, start: int, length: int) -> bytes:
+    def _read_range(self, key: str, start: int, length: int) -> bytes:
         try:
             with (self._folder / key).open("rb") as file:
                 file.seek(start)
@@ -75,16 +71,10 @@ class FolderFiles:
             written = Path(file.name)
             try:
                 for source in chain.from_iterable(cut_into_pieces(sources)):
-                    content = self._read(source.key, source.start, source.length)
+                    content = self._read_range(source.key, source.start, source.length)
                     observe(content)
                     file.write(content)
             except (OSError, StoreRejected):
                 written.unlink()
                 raise
         written.replace(to)
-
-    async def move(self, key: str, to: str, media_type: str) -> None:
-        await self._objects.move(key, to, media_type)
-
-    async def close(self) -> None:
-        await self._objects.close()

@@ -15,9 +15,8 @@ _READ_TIMEOUT_S: Final = 30.0
 
 
 class DynamoFileReader:
-    """Implements `engine.gateway.FileReader`.
-
-    The reader removes nothing: the file store removes a file that differs from its announcement.
+    """Implements `engine.gateway.FileReader`; the file store, not the reader, removes wrong
+    files.
     """
 
     def __init__(self, client: AwsCaller, table: str, objects: ObjectStore, clock: Clock) -> None:

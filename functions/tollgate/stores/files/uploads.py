@@ -104,7 +104,7 @@ class DynamoUploadStore:
                     return None
                 raise _refused(
                     "data",
-                    f"an upload takes at most {UPLOAD_PARTS_MAX:,} parts, and "
+                    f"an upload may have {UPLOAD_PARTS_MAX:,} parts, and "
                     f"{_TIMES_SENT_MAX} times the bytes of its file.",
                 ) from failed
             await self._contents.put(
@@ -127,7 +127,9 @@ class DynamoUploadStore:
                 return None
             sources = _sources(file, part_ids)
             if not await self._try(FILE_JOINING, file, {":jn": string(order)}):
-                raise _refused("part_ids", "the upload is being completed with other parts.")
+                raise _refused(
+                    "part_ids", "another request is completing the upload with other parts."
+                )
             try:
                 media_type = await self._join(file, sources, md5)
             except RequestError:
@@ -176,10 +178,10 @@ class DynamoUploadStore:
         self, file: StoredFile, sources: Sequence[tuple[str, int]], md5: str | None
     ) -> str:
         """Join the parts into the content of a file, and return the media type."""
-        head, wanted = b"", min(HEAD_BYTES, file.size_bytes)
+        head, head_bytes = b"", min(HEAD_BYTES, file.size_bytes)
         for key, size_bytes in sources:
-            if len(head) < wanted:
-                length = min(size_bytes, wanted - len(head))
+            if len(head) < head_bytes:
+                length = min(size_bytes, head_bytes - len(head))
                 head += await self._contents.get_range(key, 0, length)
         media_type = read_media_type(
             head,
@@ -221,14 +223,17 @@ def _sources(file: StoredFile, part_ids: Sequence[str]) -> list[tuple[str, int]]
     parts = file.parts or {}
     bare = [part_id.removeprefix(PART_PREFIX) for part_id in part_ids]
     seen = set[str]()
-    for place, part in enumerate(bare):
+    for index, part in enumerate(bare):
         if part not in parts or part in seen:
-            raise _refused(f"part_ids[{place}]", "not a part of this upload, or named twice.")
+            raise _refused(
+                f"part_ids[{index}]", "this is not a part of the upload, or the part is repeated."
+            )
         seen.add(part)
     size_bytes = sum(parts[part] for part in bare)
     if size_bytes != file.size_bytes:
         raise _refused(
-            "part_ids", f"{file.size_bytes:,} bytes were announced, the parts have {size_bytes:,}."
+            "part_ids",
+            f"{file.size_bytes:,} bytes were announced, but the parts have {size_bytes:,}.",
         )
     return [(part_object_of(file, part), parts[part]) for part in bare]
 

@@ -139,13 +139,13 @@ def no_room(full: Item, cap: FileCap, whose: str, size_bytes: int) -> AccessErro
     if _read_usage(full).files >= cap.files_max:
         return AccessError(
             ErrorCode.FILE_COUNT_QUOTA_EXCEEDED,
-            f"The {whose} has {cap.files_max:,} files, the most it may have; delete some "
+            f"The {whose} has the maximum number of {cap.files_max:,} files; delete some "
             "with DELETE /v1/files/{id}.",
         )
     return AccessError(
         ErrorCode.STORAGE_QUOTA_EXCEEDED,
-        f"The {whose} may store {cap.bytes_max:,} bytes of files and has no room for another "
-        f"{size_bytes:,}; delete some with DELETE /v1/files/{{id}}.",
+        f"The {whose} may store {cap.bytes_max:,} bytes of files, which this file of "
+        f"{size_bytes:,} bytes would exceed; delete some files with DELETE /v1/files/{{id}}.",
     )
 
 

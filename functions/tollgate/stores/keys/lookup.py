@@ -97,12 +97,12 @@ class DynamoKeyDirectory:
         seconds old as well.
         """
         own = secret_key(digest)
-        wanted = [own, PUBLICATION_KEY, *self._above.get(digest, ())]
-        rows = await self._get(wanted)
+        keys = [own, PUBLICATION_KEY, *self._above.get(digest, ())]
+        rows = await self._get(keys)
         self._publications.note(rows.get(_place(PUBLICATION_KEY)))
         row = rows.get(_place(own))
         if row is not None and any(name in row for name in _LEADS_ABOVE):
-            requested = {_place(key) for key in wanted}
+            requested = {_place(key) for key in keys}
             return await self._read_above(digest, row, rows, requested=requested, sent_s=sent_s)
         return _cache_entry(row, sent_s)
 

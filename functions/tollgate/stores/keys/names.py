@@ -47,9 +47,7 @@ class KeyNames:
         return {"Put": put}
 
     async def release(self, pointer: Item) -> list[object]:
-        """Return the action that frees a key's name, or no action if another key has the name's
-        item.
-        """
+        """Return the action that frees a key's name, or no action if another key has the name."""
         if KeyPointerItem.LABEL not in pointer:
             # A corrupt pointer must not prevent the deletion of its key.
             return []

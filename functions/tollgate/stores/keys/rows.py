@@ -172,11 +172,11 @@ def used_nano_usd(
     """Return the nano-dollars spent in each period of a second: limit - remaining - held."""
     names = dict(zip(PERIODS, bucket_names(second), strict=True))
     used = {}
-    for place, period in enumerate(PERIODS):
+    for index, period in enumerate(PERIODS):
         held = sum(
             amount
             for hold_id, amount in holds.items()
-            if bucket_names(created_s(hold_id))[place] == names[period]
+            if bucket_names(created_s(hold_id))[index] == names[period]
         )
         used[period] = limits[period] - remaining[period] - held
     return used

@@ -14,8 +14,8 @@ LAST_LENGTH: Final = 4
 
 def new_secret(prefix: str, entropy: Callable[[int], bytes]) -> str:
     """Make a random secret: the prefix, followed by letters and digits."""
-    drawn = int.from_bytes(entropy(_RANDOM_BYTES), "big")
-    unchecked = prefix + _base62(drawn, _RANDOM_LENGTH)
+    random_number = int.from_bytes(entropy(_RANDOM_BYTES), "big")
+    unchecked = prefix + _base62(random_number, _RANDOM_LENGTH)
     return unchecked + _checksum(unchecked)
 
 

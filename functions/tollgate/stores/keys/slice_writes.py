@@ -89,7 +89,7 @@ class SliceWrites:
     async def read(self, owner: LimitOwner, slices: int) -> list[Item]:
         """Return the items of all slices, in order; raise CorruptItem if one is missing."""
         items = await get_slices(self._client, self._table, owner, slices)
-        for slice_ in (_slice_of(owner, place) for place in range(slices)):
+        for slice_ in (_slice_of(owner, index) for index in range(slices)):
             if slice_ not in items:
                 raise CorruptItem(name_of_item(state_key(slice_)), ValueError("a slice is missing"))
         return list(items.values())
@@ -183,8 +183,8 @@ class _Parts:
     def actions(self, table: str) -> list[object]:
         """Return the actions of the transaction, none if every slice has its part already."""
         count, slices = self._division.slices_before, self._division.slices
-        changes = [self._change(table, place) for place in range(count)]
-        new = [self._new_slice(place) for place in range(count, slices)]
+        changes = [self._change(table, index) for index in range(count)]
+        new = [self._new_slice(index) for index in range(count, slices)]
         return [
             *({"Update": change} for change in changes if change),
             *(put_if_absent(table, item) for item in new),
@@ -220,18 +220,18 @@ class _Parts:
         period = next(period for period, limit in LIMIT_NAMES.items() if limit == name)
         return bucket_names(self._second)[PERIODS.index(period)]
 
-    def _change(self, table: str, place: int) -> dict[str, object] | None:
+    def _change(self, table: str, index: int) -> dict[str, object] | None:
         """Return the update of an existing slice, or None if it has its part already."""
-        item, division = self._items[place], self._division
+        item, division = self._items[index], self._division
         amounts = {
-            name: parts[place]
+            name: parts[index]
             for name, parts in self._limits.items()
             # A change of settings writes every limit, so that the write is conditional on every old
             # limit: the revision alone would not show that the slice is unchanged since the read.
-            if parts[place] != read_number(item, name)
-            or (division.changes and parts[place] != UNLIMITED)
+            if parts[index] != read_number(item, name)
+            or (division.changes and parts[index] != UNLIMITED)
         }
-        plain, values = self._plain(place)
+        plain, values = self._plain(index)
         if not (amounts or plain or division.changes):
             return None
         moved = move_limits(item, amounts, self._second)
@@ -244,65 +244,65 @@ class _Parts:
                 stored = [live for live in live_buckets_of(name, self._second) if live in item]
                 room[name] = stored.index(bucket)
                 values[f":room{name}"] = number(gives)
-        holds, concurrency = self._states[place].holds, self._concurrency[place]
+        holds, concurrency = self._states[index].holds, self._concurrency[index]
         write = slice_change(
             list(plain),
             moved.buckets,
             room,
             same_revision=not division.changes,
-            fewer=holds <= concurrency < self._states[place].concurrency,
+            fewer=holds <= concurrency < self._states[index].concurrency,
             shifts=":shift" in values,
         )
         names = {**{f"#{name}": name for name in plain}, **moved.names}
-        sent = {
+        all_values = {
             **{f":{name}": value for name, value in plain.items()},
             **moved.values,
             **values,
             ":rv": number(self._revision),
         }
-        return write.build(table, state_key(_slice_of(division.owner, place)), sent, names)
+        return write.build(table, state_key(_slice_of(division.owner, index)), all_values, names)
 
-    def _plain(self, place: int) -> tuple[Item, Item]:
+    def _plain(self, index: int) -> tuple[Item, Item]:
         """Return the attributes that a slice's write overwrites, and the values of its guards."""
-        state, concurrency = self._states[place], self._concurrency[place]
-        plain, sent = Item(), Item()
+        state, concurrency = self._states[index], self._concurrency[index]
+        plain, guards = Item(), Item()
         if self._division.slices > self._division.slices_before:
             plain[KeyStateItem.SLICES] = number(self._division.slices)
         if concurrency != state.concurrency or self._division.changes:
             plain[KeyStateItem.CONCURRENCY] = number(concurrency)
-            sent[":oldcc"] = number(state.concurrency)
-        part = rate_part(self._rate, self._division.slices, place)
+            guards[":oldcc"] = number(state.concurrency)
+        part = rate_part(self._rate, self._division.slices, index)
         if self._rate_changes:
             plain |= encode_rate(part)
         elif (part.interval_us, part.burst) != (state.rate.interval_us, state.rate.burst):
             # The slice gets another burst, but its bucket is full at the same time as before,
             # because the missing requests are divided among the slices in the same way as the rate.
             plain |= {name: encode_rate(part)[name] for name in _RATE_PART}
-            sent[":shift"] = number(_full_after_us(state.rate) - _full_after_us(part))
-            sent[":full"] = number(self._full_us)
-        return plain, sent
+            guards[":shift"] = number(_full_after_us(state.rate) - _full_after_us(part))
+            guards[":full"] = number(self._full_us)
+        return plain, guards
 
-    def _new_slice(self, place: int) -> Item:
+    def _new_slice(self, index: int) -> Item:
         division = self._division
-        part = rate_part(self._rate, division.slices, place)
+        part = rate_part(self._rate, division.slices, index)
         if not (self._rate_changes or part.is_unlimited or is_closed(part)):
             part = replace(
                 part, full_us=self._full_us, ready_us=self._full_us - _full_after_us(part)
             )
         return {
-            **new_state(state_key(_slice_of(division.owner, place)), division.settings),
-            **{name: number(parts[place]) for name, parts in self._limits.items()},
+            **new_state(state_key(_slice_of(division.owner, index)), division.settings),
+            **{name: number(parts[index]) for name, parts in self._limits.items()},
             **encode_rate(part),
-            KeyStateItem.CONCURRENCY: number(self._concurrency[place]),
+            KeyStateItem.CONCURRENCY: number(self._concurrency[index]),
             KeyStateItem.WORKSPACE: string(division.owner.workspace_id),
             KeyStateItem.REVISION: number(self._revision),
             KeyStateItem.SLICES: number(division.slices),
         }
 
 
-def _slice_of(owner: LimitOwner, place: int) -> LimitOwner:
+def _slice_of(owner: LimitOwner, index: int) -> LimitOwner:
     """Return the owner of one slice of a state."""
-    return replace(owner, slice=place)
+    return replace(owner, slice=index)
 
 
 @reads_an_item

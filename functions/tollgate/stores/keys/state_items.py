@@ -95,10 +95,7 @@ def new_state(state_key: Item, settings: KeySettings) -> Item:
 
 
 def encode_plain_settings(settings: KeySettings) -> Item:
-    """Return the attributes of the settings without buckets, which a change overwrites.
-
-    The rate starts with a full bucket.
-    """
+    """Return the attributes of the settings without buckets; the rate starts unused."""
     rate = RateState.fresh(settings.requests_per_minute, settings.burst)
     concurrency = HOLDS_MAX if settings.concurrency is None else settings.concurrency
     return {

@@ -309,10 +309,7 @@ class KeyStates:
 
 
 def _names(hold_id: str) -> dict[str, str]:
-    """Return the aliases of a hold and its buckets.
-
-    The buckets depend on the second in the hold's id, so that the sweeper can derive them, too.
-    """
+    """Return the aliases of a hold and its buckets, which depend only on the hold's id."""
     return {**_money_names(hold_id), _MINUTE_ALIAS: minute_bucket(created_s(hold_id))}
 
 

@@ -71,9 +71,11 @@ def budget_part(tier: TierLimits | None, own: OwnLimits, amount_nano_usd: int) -
     """Return the part of a write that applies only the tier's budget, as in a top-up."""
     if tier is None or tier.budget_nano_usd is None:
         return TierPart()
-    place = PERIODS.index(tier.budget_period)
+    period_index = PERIODS.index(tier.budget_period)
     own_limit = own.limits_nano_usd[tier.budget_period]
     if own_limit <= tier.budget_nano_usd:
-        return TierPart(budget=(place, "own"), values={":tb": number(tier.budget_nano_usd)})
-    left = own_limit - tier.budget_nano_usd + amount_nano_usd
-    return TierPart(budget=(place, "tier"), values={":tl": number(own_limit), ":tn": number(left)})
+        return TierPart(budget=(period_index, "own"), values={":tb": number(tier.budget_nano_usd)})
+    left_min = own_limit - tier.budget_nano_usd + amount_nano_usd
+    return TierPart(
+        budget=(period_index, "tier"), values={":tl": number(own_limit), ":tn": number(left_min)}
+    )

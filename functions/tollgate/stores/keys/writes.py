@@ -155,9 +155,8 @@ class KeyWrites:
         return digests
 
     async def leave_tombstone(self, pointer: Item, state: Item, *release: object) -> None:
-        """Delete a state without holds, and keep the key's spending in its pointer.
-
-        `release` has the actions that free the key's name.
+        """Delete a state without holds, store the key's spending in its pointer, and
+        `release` its name.
         """
         second = int(self._clock.now_s())
         tombstone: Item = {
@@ -236,14 +235,13 @@ def _update(
     absent: Sequence[str] = (),
     condition: str = IF_PRESENT,
 ) -> object:
-    """Return the action that sets and removes attributes of an existing item.
-
-    `same` has the values that the condition compares.
-    """
+    """Return the action that updates an existing item; the condition compares the values `same`."""
     same = same or {}
     write = set_and_remove(list(values), absent, condition)
     named = [KeyPointerItem.HASH] if KeyPointerItem.HASH in same else []
     names = {f"#{name}": name for name in (*values, *absent, *named)}
-    sent: dict[str, AttributeValue] = {f":{name}": value for name, value in values.items()}
-    sent |= {f":same{name}": value for name, value in same.items()}
-    return {"Update": write.build(table, key, sent, names)}
+    expression_values: dict[str, AttributeValue] = {
+        f":{name}": value for name, value in values.items()
+    }
+    expression_values |= {f":same{name}": value for name, value in same.items()}
+    return {"Update": write.build(table, key, expression_values, names)}

@@ -60,7 +60,7 @@ def state_keys(level: AboveKey, row: Item) -> list[Item]:
     """Return the keys of the items that make up the state of a team or member, in order."""
     workspace_id, level_id = workspace_of_row(row), id_of_row(row)
     return [
-        level_state_key(level, workspace_id, level_id, place) for place in range(slices_of(row))
+        level_state_key(level, workspace_id, level_id, index) for index in range(slices_of(row))
     ]
 
 

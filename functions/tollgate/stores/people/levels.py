@@ -112,7 +112,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         if after is not None:
             if not self._kind.is_id(after):
                 raise RequestError(
-                    ErrorCode.INVALID_REQUEST, "This is not a cursor.", param="cursor"
+                    ErrorCode.INVALID_REQUEST, "The cursor is not valid.", param="cursor"
                 )
             start = self._key(workspace_id, after)
         with refusing_when_unavailable():
@@ -125,9 +125,9 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
                 limit=limit,
             )
             spending = await self._spending(rows)
-            found, unreadable = decode_items(lambda row: self._kind.show(row, spending), rows)
+            levels, unreadable = decode_items(lambda row: self._kind.show(row, spending), rows)
             return Page(
-                found=tuple(found),
+                found=tuple(levels),
                 next=None if end is None else id_of_row(end),
                 unreadable=tuple(unreadable),
             )
@@ -209,9 +209,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         return True
 
     async def _row(self, workspace_id: str, level_id: str) -> Item | None:
-        """Return the item or tombstone of a level, or None if there is none or the id is
-        invalid.
-        """
+        """Return a level's item or tombstone, or None if there is none or the id is invalid."""
         if not self._kind.is_id(level_id):
             return None
         key = self._key(workspace_id, level_id)
@@ -254,8 +252,8 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         counted: dict[str, LevelSpending] = {}
         for level_id, (first, *other_slices) in states.items():
             # Corrupt states are logged here, and the audit of their workspace reports them.
-            found, _ = decode_items(partial(self._read_spending, other_slices), [first])
-            counted.update((level_id, spending) for spending in found)
+            spendings, _ = decode_items(partial(self._read_spending, other_slices), [first])
+            counted.update((level_id, spending) for spending in spendings)
         return counted
 
     def _read_spending(self, other_slices: Sequence[Item], state: Item) -> LevelSpending:
@@ -264,10 +262,8 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
     async def _decide(
         self, row: Item, old: _Settings, new: _Settings, joins: Sequence[object], *, by: Actor
     ) -> None:
-        """Write a change with its audit log entry, and a state if the level gets its first
-        limit.
-        """
-        was = read_number(row, LevelItem.REVISION)
+        """Write a change and its audit log entry, and a state if the level gets limits."""
+        old_revision = read_number(row, LevelItem.REVISION)
         counted = counts_holds(old, slices_of(row))
         pending = (
             counted
@@ -277,8 +273,8 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
         write = LEVEL_CHANGE_PENDING if pending else LEVEL_CHANGE
         values = {
             ":cfg": encode_level_settings(new),
-            ":rev": number(was + 1),
-            ":was": number(was),
+            ":rev": number(old_revision + 1),
+            ":was": number(old_revision),
             **({":one": number(1)} if pending else {":sl": number(slices_of(row))}),
         }
         workspace_id, level_id = workspace_of_row(row), id_of_row(row)
@@ -287,7 +283,7 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
             *joins,
         ]
         if new.is_limited and not counted:
-            actions.append(await self._seed(workspace_id, level_id, new, revision=was + 1))
+            actions.append(await self._seed(workspace_id, level_id, new, revision=old_revision + 1))
         actions += self._entry(by, "change", row, before=old, after=new)
         await transact(self._client, self._ids, actions)
 
@@ -338,8 +334,8 @@ class DynamoLevelStore(Generic[_Settings, _Shown]):
             if row.labels.get(self._kind.level) != level_id:
                 continue
             of_day = bucket_names(first_second(row.day))
-            for period, bucket, now in zip(PERIODS, of_day, running, strict=True):
-                if bucket == now:
+            for period, bucket, current in zip(PERIODS, of_day, running, strict=True):
+                if bucket == current:
                     used[period] += row.cost_nano_usd
         return used
 

@@ -33,7 +33,7 @@ class DynamoMemberStore(DynamoLevelStore[MemberSettings, Member]):
     _kind = LevelKind(
         level="member",
         is_id=is_member_id,
-        id_rule="The id of a member has 1 to 128 letters, digits, dots, dashes, underscores, plus "
+        id_rule="A member id has 1 to 128 letters, digits, dots, dashes, underscores, plus "
         "and at signs, and begins with a letter or a digit.",
         read=read_member_settings,
         show=read_member,

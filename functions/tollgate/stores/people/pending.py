@@ -47,7 +47,7 @@ class PendingLevels:
 
     async def complete(self, workspace_id: str) -> Sequence[tuple[AboveKey, Item]]:
         """Complete the pending changes of all levels of a workspace; return the levels' items."""
-        found: list[tuple[AboveKey, Item]] = []
+        level_rows: list[tuple[AboveKey, Item]] = []
         for level in READERS:
             rows = await all_rows(
                 self._client, self._tables.core, f"W#{workspace_id}", level_rows_prefix(level)
@@ -55,8 +55,8 @@ class PendingLevels:
             for row in rows:
                 if LevelItem.PENDING in row:
                     await self.apply(level, row)
-                found.append((level, row))
-        return found
+                level_rows.append((level, row))
+        return level_rows
 
     async def apply(self, level: AboveKey, row: Item) -> None:
         """Copy the settings in a level's item to the level's state, once."""

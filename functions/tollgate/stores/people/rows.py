@@ -98,15 +98,15 @@ def seeded_state(
     `holds` are the open holds from an earlier time when the level had limits.
     """
     buckets: dict[str, int] = {}
-    for place, (period, name) in enumerate(zip(PERIODS, bucket_names(second), strict=True)):
+    for index, (period, name) in enumerate(zip(PERIODS, bucket_names(second), strict=True)):
         limit = settings.limits_nano_usd.get(period, UNLIMITED)
         buckets[name] = limit - used_nano_usd.get(period, 0)
         for hold_id, amount in holds.items():
-            if bucket_names(created_s(hold_id))[place] == name:
+            if bucket_names(created_s(hold_id))[index] == name:
                 buckets[name] -= amount
     return {
         **new_state(state_key, settings),
-        **{name: number(left) for name, left in buckets.items()},
+        **{name: number(amount_left) for name, amount_left in buckets.items()},
         KeyStateItem.SPENT: number(used_nano_usd.get("total", 0)),
         KeyStateItem.HOLDS: {"M": {id_: number(amount) for id_, amount in holds.items()}},
     }

@@ -145,9 +145,9 @@ class DynamoSessionStore:
 
         Return None if another process has created a session key in the meantime.
         """
-        known = read_optional_text(member, MemberItem.SESSION_KEY)
-        if known is not None:
-            pointer = await self._pointer(workspace_id, known)
+        key_id_before = read_optional_text(member, MemberItem.SESSION_KEY)
+        if key_id_before is not None:
+            pointer = await self._pointer(workspace_id, key_id_before)
             if pointer is not None and not is_deleting(pointer):
                 return pointer
         names = await self._keys.names(workspace_id)
@@ -162,7 +162,7 @@ class DynamoSessionStore:
             by=by,
         )
         key_id = created.summary.id
-        values = {":kid": string(key_id), ":was": string(known or "")}
+        values = {":kid": string(key_id), ":was": string(key_id_before or "")}
         member_key = level_row_key("member", workspace_id, member_id)
         write = MEMBER_SESSION_KEY.build(self._tables.core, member_key, values)
         if not await try_update(self._client, write):

@@ -31,10 +31,7 @@ class SlicesChange(Struct, frozen=True):
 
 
 class LevelSlices:
-    """Maintains the slices of all levels.
-
-    Concurrent rounds are safe, because every write is conditional.
-    """
+    """Maintains the slices of all levels; concurrent rounds are safe."""
 
     def __init__(self, client: AwsCaller, tables: Tables, *, ids: IdSource, clock: Clock) -> None:
         self._tables = tables
@@ -63,9 +60,7 @@ class LevelSlices:
         return False
 
     async def grow(self, level: AboveKey, row: Item, holds: int) -> bool:
-        """Give a level more slices, with few holds each; return False if another process was
-        first.
-        """
+        """Split a level into more slices; return False if another process was first."""
         owner = LimitOwner(level=level, id=id_of_row(row), workspace_id=workspace_of_row(row))
         slices_before = slices_of(row)
         new = grown_count(slices_before, holds)

@@ -26,7 +26,7 @@ class DynamoTeamStore(DynamoLevelStore[LevelSettings, Team]):
     _kind = LevelKind(
         level="team",
         is_id=is_team_id,
-        id_rule="The id of a team has 1 to 64 of a-z, 0-9, dot, dash and underscore, and begins "
+        id_rule="A team id has 1 to 64 characters (a-z, 0-9, dot, dash and underscore), and begins "
         "with a letter or a digit.",
         read=read_team_settings,
         show=read_team,

@@ -91,10 +91,7 @@ class KeyStore(KeyDirectory, Protocol):
     """The keys of all workspaces."""
 
     async def create(self, new: NewKey, *, by: Actor) -> CreatedKey:
-        """Create a key and return it with its secret.
-
-        Raise RequestError if another key in the workspace has this name.
-        """
+        """Create a key and return it with its secret; raise RequestError if the name is taken."""
 
     async def names(self, workspace_id: str) -> tuple[KeyName, ...]:
         """Return the name of every key that a workspace has or had, oldest first."""
@@ -126,7 +123,7 @@ class KeyStore(KeyDirectory, Protocol):
     async def rotate(
         self, workspace_id: str, key_id: str, *, grace_s: int, by: Actor
     ) -> CreatedKey | None:
-        """Give a key a new secret, or None if the key does not exist.
+        """Give a key a new secret; return None if the key does not exist.
 
         The previous secret stays valid for `grace_s` seconds; any older secret is refused
         immediately. The key's id, limits and spending do not change.
@@ -149,9 +146,7 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     budget_nano_usd: int | None = None
     """Spending budget in a UTC month; None for no budget."""
     pause_at_budget: bool = False
-    """True to lock the workspace when the budget is spent, until the month ends or the budget
-    is raised.
-    """
+    """True to lock the workspace while its budget for the month is spent."""
     response_days: int | None = None
     """Days for which responses are stored, unless a key has its own setting; None to store none."""
     file_days: int | None = None
@@ -187,7 +182,7 @@ class WorkspaceStore(Protocol):
     async def create(
         self, workspace_id: str, settings: WorkspaceSettings, *, by: Actor
     ) -> Workspace | None:
-        """Create a workspace, or None if its id is taken."""
+        """Create a workspace; return None if its id is taken."""
 
     async def get(self, workspace_id: str) -> Workspace | None:
         """Return a workspace, or None if it does not exist."""
@@ -204,14 +199,10 @@ class WorkspaceStore(Protocol):
         *,
         by: Actor,
     ) -> Workspace | None:
-        """Replace a workspace's settings by the result of `edit`; return None if it does not
-        exist.
-        """
+        """Replace the settings by the result of `edit`; return None without such a workspace."""
 
     async def set_locked(self, workspace_id: str, *, locked: bool, by: Actor) -> Workspace | None:
-        """Lock or unlock a workspace; a locked workspace cannot spend, so its requests are
-        refused.
-        """
+        """Lock or unlock a workspace; requests of a locked workspace are refused."""
 
 
 class AuditLog(Protocol):
@@ -308,7 +299,7 @@ class UploadStore(Protocol):
         """
 
     async def cancel(self, workspace_id: str, upload_id: str) -> PartialUpload | None:
-        """Remove an upload and its parts, or None if the upload is not pending."""
+        """Remove an upload and its parts; return None if the upload is not pending."""
 
 
 class SignedContents(Protocol):
@@ -329,7 +320,7 @@ class FileStore(Protocol):
     async def announce(
         self, new: NewFile, size_bytes: int
     ) -> tuple[StoredFile, SignedUpload] | None:
-        """Reserve room for a file that its client uploads to the bucket; None without a bucket.
+        """Reserve room for a file that the client uploads; return None without a bucket.
 
         Raise AccessError if its key's or workspace's cap is reached.
         """

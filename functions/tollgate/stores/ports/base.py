@@ -33,9 +33,7 @@ class LevelHold(Struct, frozen=True, kw_only=True):
 
 
 class Hold(Struct, frozen=True, kw_only=True):
-    """Money set aside for one generation in a wallet shard, the key's state and its levels'
-    states.
-    """
+    """Money set aside for a generation in a wallet shard, and in the states of key and levels."""
 
     id: str
     """Id of the generation."""
@@ -147,9 +145,7 @@ class CooldownStore(Protocol):
         """Count a failure; return True if this failure starts a cooldown of the endpoint."""
 
     def add_answer(self, endpoint_id: str, times: AnswerTime) -> bool:
-        """Add an answer's times to this instance's sums; return True if the sums are due for
-        writing.
-        """
+        """Add an answer's times to this instance's sums; return True if `write_speed` is due."""
 
     async def write_speed(self, endpoint_id: str) -> None:
         """Write this instance's sums of an endpoint, for all instances."""

@@ -26,9 +26,7 @@ _Shown = TypeVar("_Shown")
 
 
 class LevelSpending(Struct, frozen=True, kw_only=True):
-    """The spending of a level with limits; the spending of a level without limits is not
-    counted.
-    """
+    """The spending of a level, which is counted only for levels with limits."""
 
     remaining_nano_usd: Mapping[Period, int] = field(default_factory=dict)
     """Remaining amount of each limit in the current period, after holds."""
@@ -103,7 +101,7 @@ class TeamStore(LevelStore[LevelSettings, Team], Protocol):
     async def create(
         self, workspace_id: str, team_id: str, settings: LevelSettings, *, by: Actor
     ) -> Team | None:
-        """Create a team, or None if its id is taken, even by a deleted team."""
+        """Create a team; return None if its id is taken, even by a deleted team."""
 
     async def delete(self, workspace_id: str, team_id: str, *, by: Actor) -> Belongings | None:
         """Delete a team unless it has keys or members; return None if the team does not exist."""
@@ -124,9 +122,7 @@ class MemberStore(LevelStore[MemberSettings, Member], Protocol):
         """Create a member; return None if the id or subject is taken, even by a removed member."""
 
     async def find_by_subject(self, workspace_id: str, subject: str) -> Member | None:
-        """Return the member (or tombstone) that an identity signs in as, or None if there is
-        none.
-        """
+        """Return the member or tombstone that an identity signs in as, or None if unknown."""
 
     async def link(
         self, workspace_id: str, member_id: str, subject: str, *, by: Actor
@@ -160,15 +156,12 @@ class SessionStore(Protocol):
     async def open(
         self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
     ) -> OpenedSession | None:
-        """Open a session of up to SESSION_S_MAX seconds; return None if the member does not exist.
-
-        The member's session key is created with the first session.
+        """Open a session of up to SESSION_S_MAX seconds; return None if the member does not
+        exist.
         """
 
     async def close(self, secret: str, *, by: Actor) -> bool:
-        """Close a session; return False if there is none. Instances refuse it within five
-        seconds.
-        """
+        """Close a session for all instances within five seconds; return False if there is none."""
 
 
 class CodeStore(Protocol):

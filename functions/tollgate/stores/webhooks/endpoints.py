@@ -111,11 +111,11 @@ class DynamoWebhookStore:
             WebhookItem.CURSOR: number(int(now_s * 1_000)),
         }
         with refusing_when_unavailable():
-            taken = {stored.place for stored in await self.read_all(workspace_id)}
-            for place in range(WEBHOOKS_MAX):
-                if place in taken:
+            taken_slots = {stored.place for stored in await self.read_all(workspace_id)}
+            for slot in range(WEBHOOKS_MAX):
+                if slot in taken_slots:
                     continue
-                row = {**webhook_key(workspace_id, place), **item}
+                row = {**webhook_key(workspace_id, slot), **item}
                 entry = self._entry(by, "webhook.create", webhook, before=None, after=webhook)
                 try:
                     put = put_if_absent(self._table, row)
@@ -129,8 +129,10 @@ class DynamoWebhookStore:
 
     async def list(self, workspace_id: str) -> Sequence[ShownWebhook]:
         with refusing_when_unavailable():
-            found = await self.read_all(workspace_id)
-        return sorted((stored.shown for stored in found), key=lambda shown: shown.webhook.id)
+            stored_webhooks = await self.read_all(workspace_id)
+        return sorted(
+            (stored.shown for stored in stored_webhooks), key=lambda shown: shown.webhook.id
+        )
 
     async def get(self, workspace_id: str, webhook_id: str) -> ShownWebhook | None:
         with refusing_when_unavailable():
@@ -233,7 +235,7 @@ class DynamoWebhookStore:
             stored = await self._find(workspace_id, webhook_id)
             if stored is None:
                 return None
-            found: dict[str, EventDelivery] = {}
+            latest: dict[str, EventDelivery] = {}
             # An event that is sent again has two deliveries; the pending one replaces the ended one
             # here.
             for pending in (False, True):
@@ -246,9 +248,9 @@ class DynamoWebhookStore:
                     limit=DELIVERIES_MAX,
                     backwards=True,
                 )
-                read = [stored.delivery for stored in decode_items(read_delivery, rows)[0]]
-                found |= {delivery.event_id: delivery for delivery in read}
-        return [found[id_] for id_ in sorted(found, reverse=True)][:DELIVERIES_MAX]
+                deliveries = [stored.delivery for stored in decode_items(read_delivery, rows)[0]]
+                latest |= {delivery.event_id: delivery for delivery in deliveries}
+        return [latest[id_] for id_ in sorted(latest, reverse=True)][:DELIVERIES_MAX]
 
     async def redeliver(
         self, workspace_id: str, webhook_id: str, event_id: str
@@ -281,8 +283,8 @@ class DynamoWebhookStore:
         return decode_items(read_webhook, rows)[0]
 
     async def _find(self, workspace_id: str, webhook_id: str) -> StoredWebhook | None:
-        found = await self.read_all(workspace_id)
-        return next((stored for stored in found if stored.webhook.id == webhook_id), None)
+        webhooks = await self.read_all(workspace_id)
+        return next((stored for stored in webhooks if stored.webhook.id == webhook_id), None)
 
     async def _change(
         self,

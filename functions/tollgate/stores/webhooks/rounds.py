@@ -150,9 +150,11 @@ class WebhookRounds:
             scopes = (workspace_id, None)
         for scope in scopes:
             before: str | None = None
-            wanted = AuditFilter(since_s=since_s, until_s=until_s)
+            entry_filter = AuditFilter(since_s=since_s, until_s=until_s)
             while True:
-                page = await self._audit_log.page(scope, wanted, limit=_ENTRIES, before=before)
+                page = await self._audit_log.page(
+                    scope, entry_filter, limit=_ENTRIES, before=before
+                )
                 for entry in page.found:
                     if entry.workspace_id == scope:
                         yield event_of_entry(entry, workspace_id)
@@ -202,20 +204,18 @@ class WebhookRounds:
         return WebhookReport(sent=sent, failed=failed)
 
     async def _claim(self, webhook: Webhook, pending: StoredDelivery) -> StoredDelivery | None:
-        """Claim a delivery by setting the next attempt; return None if another process was
-        first.
-        """
+        """Claim a delivery by setting its next attempt; return None if another process did."""
         now_s = int(self._clock.now_s())
-        was, attempts = pending.delivery, pending.delivery.attempts + 1
+        old, attempts = pending.delivery, pending.delivery.attempts + 1
         claimed = replace(
-            was, attempts=attempts, attempted_s=now_s, next_s=next_try_s(attempts, now_s)
+            old, attempts=attempts, attempted_s=now_s, next_s=next_try_s(attempts, now_s)
         )
         values = {
-            ":was": number(was.next_s or 0),
+            ":was": number(old.next_s or 0),
             ":next": number(claimed.next_s or 0),
             ":way": string(encode_way(claimed)),
         }
-        key = delivery_key(webhook.workspace_id, webhook.id, was.event_id, pending=True)
+        key = delivery_key(webhook.workspace_id, webhook.id, old.event_id, pending=True)
         if not await self._update(key, DELIVERY_CLAIM, values):
             return None
         return replace(pending, delivery=claimed)
