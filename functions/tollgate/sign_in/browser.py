@@ -10,11 +10,17 @@ from msgspec import Struct
 from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import Actor
-from tollgate.sign_in.codes import challenge_of, digest_of, new_secret_code, read_user_code
+from tollgate.sign_in.codes import (
+    challenge_of,
+    digest_of,
+    new_secret_code,
+    public_key_of,
+    read_user_code,
+    seal,
+)
 from tollgate.sign_in.configuration import SignIn, is_loopback
 from tollgate.sign_in.issuer import Issuer
 from tollgate.sign_in.people import People
-from tollgate.sign_in.sealing import public_key_of, seal
 from tollgate.sign_in.tickets import Approval, Code, Device, ForDevice, ForProgram, SignInAttempt
 from tollgate.stores.ports.people import CodeStore, Member
 
@@ -155,7 +161,9 @@ class BrowserSignIn:
     async def _answer_device(
         self, purpose: ForDevice, *, approval: Approval | None = None, refusal: str | None = None
     ) -> None:
-        """Store the result for the polling device; raise AccessError if its code has expired."""
+        """Store the result for the polling device; raise AccessError if the device code has
+        expired.
+        """
         # The device polls at the same time, which changes the stored item, so the conditional write
         # may fail and has to be retried.
         for _ in range(5):

@@ -14,10 +14,17 @@ from tollgate.core.errors import AccessError, ErrorCode, RequestError
 from tollgate.core.ids import IdSource
 from tollgate.core.records.audit import Actor
 from tollgate.sign_in.browser import LIFETIME_S
-from tollgate.sign_in.codes import challenge_of, digest_of, new_secret_code, new_user_code
+from tollgate.sign_in.codes import (
+    challenge_of,
+    digest_of,
+    new_secret_code,
+    new_user_code,
+    public_key_of,
+    seal,
+    unseal,
+)
 from tollgate.sign_in.issuer import Issuer
 from tollgate.sign_in.people import People
-from tollgate.sign_in.sealing import public_key_of, seal, unseal
 from tollgate.sign_in.tickets import Approval, Code, Device, Family
 from tollgate.stores.ports.people import CodeStore, OpenedSession, SessionStore
 
@@ -109,8 +116,7 @@ class Grants:
             "user", digest_of(user_code), digest.encode("ascii"), lifetime_s=LIFETIME_S
         )
         if not added:
-            # The typed code collides with that of another program: 1 in 25 billion per pending
-            # sign-in.
+            # The code collides with another program's code: 1 in 25 billion per pending sign-in.
             raise OAuthRefusal("temporarily_unavailable", "Try again.")
         return WaitingDevice(code, user_code)
 

@@ -50,7 +50,7 @@ class Identity(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The issuer and the person's id there, unique across issuers."""
+        """The issuer and the person's id at the issuer, which is unique across issuers."""
         return f"{self.issuer} {self.subject}"
 
 

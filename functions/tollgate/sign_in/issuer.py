@@ -132,7 +132,7 @@ class Issuer:
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
     async def redeem(self, code: str, *, redirect_uri: str, verifier: str) -> IssuedTokens:
-        """Return the tokens for a code; raise AccessError if the issuer refuses it."""
+        """Return the tokens for a code; raise AccessError if the issuer refuses the code."""
         return await self._request_tokens(
             {
                 "grant_type": "authorization_code",

@@ -12,10 +12,10 @@ from tollgate.sign_in.configuration import InvalidSignIn, read_sign_in
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"issuer": "http://login.example"}, "issuer: needs https"),
-        ({"issuer": "https://user:word@login.example"}, "issuer: needs https"),
+        ({"issuer": "http://login.example"}, "issuer: must use https"),
+        ({"issuer": "https://user:word@login.example"}, "issuer: must use https"),
         ({"issuer": "https://login.example?x=1"}, "issuer: must not have a query"),
-        ({"public_url": "http://gateway.example"}, "public_url: needs https"),
+        ({"public_url": "http://gateway.example"}, "public_url: must use https"),
         ({"session_s": 3_601}, r"\$.session_s"),
         ({"rules": []}, r"\$.rules"),
         ({"rules": [{"claims": {}, "workspace": "acme", "role": "viewer"}]}, "claims"),

@@ -178,7 +178,7 @@ class CreditIdItem(AnyItem):
 
 
 class CreditEntryItem(AnyItem):
-    """Core table: one line of a workspace's credit ledger."""
+    """Core table: one entry of a workspace's credit ledger."""
 
     ID: Final = "id"  # S: the caller's id of the entry
     WORKSPACE: Final = "ws"  # S: id of the workspace
@@ -355,7 +355,7 @@ class ClosedDayItem(AnyItem):
 
 
 class GenerationItem(AnyItem):
-    """Generations table: a record; all attributes except BLOB repeat parts of it for filters."""
+    """Generations table: a record; the other attributes repeat parts of BLOB for filters."""
 
     OUTCOME: Final = "st"  # S: an Outcome
     COST: Final = "c"  # N: nano-dollars

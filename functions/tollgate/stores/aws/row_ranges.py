@@ -1,4 +1,4 @@
-"""Queries for the items of a partition within a range of sort keys."""
+"""Queries for the items in a partition whose sort keys are in a range."""
 
 from collections.abc import AsyncIterator
 

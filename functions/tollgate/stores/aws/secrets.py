@@ -47,8 +47,8 @@ class AwsSecretStore:
         self._clock = clock
         self._variables = variables
         self._region = region
-        # True in a Lambda function, where only a deployment sets variables: operators are told to
-        # set the secret instead.
+        # True in a Lambda function, where only a deployment sets variables: messages ask operators
+        # to set the secret instead.
         self._prefers_secrets = prefers_secrets
         # The size is bounded by the references in routing.yaml, because no other secret is read.
         self._cache: dict[str, _Read] = {}
@@ -70,7 +70,7 @@ class AwsSecretStore:
         return CredentialPlace(variables=(variable,), secret=secret, region=self._region)
 
     def _from_environment(self, name: str | None) -> str | None:
-        """Return a variable's value, or None if it is unset or not allowed, even in a catalog."""
+        """Return a variable's value, or None if it is unset or not allowed for secrets."""
         if name is None or not self._variables.allows(name):
             return None
         return self._environment_variable(name)

@@ -1,1 +1,1 @@
-"""Documents that a Lambda function reads, stored in the bucket while it reads."""
+"""Reading of documents by a Lambda function; large documents pass through the bucket."""

@@ -53,7 +53,7 @@ class FileContents(Protocol):
         *,
         observe: Callable[[bytes], None],
     ) -> None:
-        """Concatenate the sources, given as keys and sizes, into one file.
+        """Join the sources, given as keys and sizes, into one file.
 
         `observe` is called with all bytes in order, piece by piece.
         """

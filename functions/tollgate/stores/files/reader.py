@@ -15,9 +15,7 @@ _READ_TIMEOUT_S: Final = 30.0
 
 
 class DynamoFileReader:
-    """Implements `engine.gateway.FileReader`; the file store, not the reader, removes wrong
-    files.
-    """
+    """Implements `engine.gateway.FileReader`; the reader never removes files."""
 
     def __init__(self, client: AwsCaller, table: str, objects: ObjectStore, clock: Clock) -> None:
         self._client = client

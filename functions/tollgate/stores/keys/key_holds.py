@@ -20,12 +20,12 @@ class KeyHoldRequest(Struct, frozen=True, kw_only=True):
     old_secret: bool = False
     """True if the caller used a secret that a rotation replaced."""
     tier: TierLimits | None = None
-    """Limits of the key's tier, None without a tier."""
+    """Limits of the key's tier, or None without a tier."""
     slices: int = 1
     """Number of slices of the state, one of which takes the hold."""
 
     def over_budget(self, owner: LimitOwner, hold_id: str) -> GatewayError | None:
-        """Return a refusal if the amount exceeds the tier's whole budget, None otherwise."""
+        """Return a refusal if the amount exceeds the tier's whole budget, or else None."""
         if self.tier is None or self.tier.budget_nano_usd is None:
             return None
         budget = self.tier.budget_nano_usd

@@ -169,7 +169,7 @@ def used_nano_usd(
     holds: Mapping[str, int],
     second: int,
 ) -> dict[Period, int]:
-    """Return the nano-dollars spent in each period of a second: limit - remaining - held."""
+    """Return the nano-dollars spent in each period at a time: limit - remaining - held."""
     names = dict(zip(PERIODS, bucket_names(second), strict=True))
     used = {}
     for index, period in enumerate(PERIODS):
@@ -184,7 +184,7 @@ def used_nano_usd(
 
 @reads_an_item
 def month_used_nano_usd(state: Item, second: int) -> int:
-    """Return the nano-dollars that a key has spent in the month of a second."""
+    """Return the nano-dollars that a key has spent in the month of the Unix time `second`."""
     key = read_key_state(state)
     holds = read_numbers_by_name(state, KeyStateItem.HOLDS)
     remaining = key.remaining_nano_usd(second)

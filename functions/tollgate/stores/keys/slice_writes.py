@@ -112,7 +112,7 @@ class SliceWrites:
             )
 
     async def divide(self, division: Division) -> bool:
-        """Write the slices' new parts; return False if every attempt fails by concurrent writes."""
+        """Write the slices' new parts; return False if concurrent writes make all attempts fail."""
         for attempt in range(_TRIES_MAX):
             items = await self.read(division.owner, division.slices_before)
             if division.changes and state_revision(items[0]) >= division.revision:
@@ -181,7 +181,9 @@ class _Parts:
         )
 
     def actions(self, table: str) -> list[object]:
-        """Return the actions of the transaction, none if every slice has its part already."""
+        """Return the actions of the transaction, or no actions if every slice has its part
+        already.
+        """
         count, slices = self._division.slices_before, self._division.slices
         changes = [self._change(table, index) for index in range(count)]
         new = [self._new_slice(index) for index in range(count, slices)]

@@ -183,7 +183,7 @@ class KeyStates:
         more_nano_usd: int,
         tier: TierLimits | None = None,
     ) -> GatewayError | None:
-        """Increase a hold; return a refusal if the key or a limit no longer allows the increase.
+        """Add to a hold's amount; return a refusal if the key or a limit no longer allows it.
 
         A retry is safe: the amount only grows, so the retry sees that the first call was applied.
         Raise StoreUnavailable if the hold's amount is not `held_nano_usd`.

@@ -155,8 +155,8 @@ class KeyWrites:
         return digests
 
     async def leave_tombstone(self, pointer: Item, state: Item, *release: object) -> None:
-        """Delete a state without holds, store the key's spending in its pointer, and
-        `release` its name.
+        """Delete a state without holds, after storing the key's spending; `release` frees the
+        name.
         """
         second = int(self._clock.now_s())
         tombstone: Item = {

@@ -130,8 +130,7 @@ class KeyStore(KeyDirectory, Protocol):
         """
 
     async def delete(self, workspace_id: str, key_id: str, *, by: Actor) -> bool | None:
-        """Delete a key; return False while one of its generations runs, and True after the
-        deletion.
+        """Delete a key; return True if it is deleted, or False while its generations run.
 
         The first call already disables the key; the caller repeats the call until it returns True.
         Return None if the key does not exist.

@@ -104,7 +104,7 @@ class Ledger(Protocol):
         """
 
     async def top_up(self, hold: Hold, more_nano_usd: int) -> Hold:
-        """Increase a hold in the wallet, the key and its levels by the whole amount or not at all.
+        """Add the whole amount to a hold in the wallet, the key and its levels, or nothing.
 
         The same limits apply. Raise LedgerError (insufficient_credits, key_limit_exceeded,
         service_unavailable) or AccessError. The caller may settle the passed hold even after an
@@ -112,7 +112,7 @@ class Ledger(Protocol):
         """
 
     async def settle(self, hold: Hold, record: GenerationRecord) -> GenerationRecord:
-        """Write the record unless it exists, and then return the unspent part of the hold.
+        """Write the record unless it exists, and then release the unspent part of the hold.
 
         Return the stored record: `record`, or the one that an earlier call wrote. A retry is safe.
         """

@@ -156,9 +156,7 @@ class SessionStore(Protocol):
     async def open(
         self, workspace_id: str, member_id: str, *, lifetime_s: int, by: Actor
     ) -> OpenedSession | None:
-        """Open a session of up to SESSION_S_MAX seconds; return None if the member does not
-        exist.
-        """
+        """Open a session of up to SESSION_S_MAX seconds; return None for an unknown member."""
 
     async def close(self, secret: str, *, by: Actor) -> bool:
         """Close a session for all instances within five seconds; return False if there is none."""

@@ -75,7 +75,7 @@ class RotationChange(Struct, frozen=True, kw_only=True):
 
 
 class DynamoWebhookStore:
-    """Implements `stores.ports.administration.WebhookStore`."""
+    """Implements `core.webhooks.WebhookStore`."""
 
     def __init__(
         self,

@@ -254,7 +254,7 @@ class WebhookRounds:
             await self._endpoints.disable(webhook, reason, by=SWEEPER)
 
     async def _end(self, webhook: Webhook, ended: StoredDelivery) -> None:
-        """Replace a pending delivery by an ended one; after a crash in between it is sent again."""
+        """Replace a pending delivery by an ended one; a crash in between sends the event again."""
         item = encode_delivery(webhook, ended)
         await self._client.call("PutItem", {"TableName": self._table, "Item": item})
         event_id = ended.delivery.event_id
