@@ -22,7 +22,7 @@ from tollgate.http1.errors import HttpError
 from tollgate.http1.exchange import send_alone
 from tollgate.http1.request import USUAL_HEADERS, Request
 
-# Credentials are renewed when they expire within this time. No request lasts longer, because a
+# Credentials are renewed when they expire within this time, which is longer than any request: a
 # signature made at the end of a request must still be accepted.
 FRESH_FOR_S: Final = 20 * 60
 # Minimum interval between fetches while the current credentials are valid: the endpoint may be

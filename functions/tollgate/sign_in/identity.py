@@ -38,7 +38,7 @@ class Expected(Struct, frozen=True, kw_only=True):
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """A person as the issuer knows them."""
+    """A person who is known to the issuer."""
 
     issuer: str
     subject: str

@@ -38,7 +38,7 @@ class Approval(Struct, frozen=True, kw_only=True):
     identity: str
     """Issuer and subject, as in `Identity.name`."""
     upstream: str | None
-    """The issuer's refresh token, if it returned one."""
+    """The issuer's refresh token, or None if the issuer returned none."""
 
 
 class Device(Struct, frozen=True, kw_only=True):

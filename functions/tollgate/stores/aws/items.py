@@ -53,7 +53,7 @@ class KeyStateItem(HoldingItem):
     TOTAL_LIMIT: Final = "lt"  # N: nano-dollars, or UNLIMITED
     MINUTE_TOKENS: Final = "tl"  # N: tokens per minute, or UNLIMITED
     SPENT: Final = "us"  # N: nano-dollars spent in total
-    LAST_USED: Final = "lu"  # N: Unix second (optional)
+    LAST_USED: Final = "lu"  # N: Unix second of the last use (optional)
     REVISION: Final = "rv"  # N: revision of the settings in the state (optional)
     SLICES: Final = "sl"  # N: number of slices of the state (optional, default 1)
     OLD_LAST_USED: Final = "lo"  # N: LAST_USED of the secret that a rotation replaced
@@ -70,10 +70,10 @@ class KeyRow(AnyItem):
     KEY: Final = "kid"  # S: id of the key
     WORKSPACE: Final = "ws"  # S: id of the workspace
     ROLE: Final = "role"  # S: a KeyRole
-    LABEL: Final = "label"  # S: name that people gave the key
+    LABEL: Final = "label"  # S: name of the key
     TIER: Final = "tier"  # S: tier of routing.yaml (optional)
     MODELS: Final = "models"  # L of S: globs of allowed models (optional, default all)
-    EXPIRES: Final = "ex"  # N: Unix second (optional)
+    EXPIRES: Final = "ex"  # N: Unix second of the expiry (optional)
     LABELS: Final = "labels"  # M of S: labels by which spending is grouped (optional)
     CONTENT_DAYS: Final = "cd"  # N: days for which content is stored (optional)
     RESPONSE_DAYS: Final = "rd"  # N: days for which responses are stored (optional)
@@ -104,7 +104,7 @@ class LevelItem(AnyItem):
     """Core table: a team or a member, or its tombstone."""
 
     SETTINGS: Final = "cfg"  # S: the LevelSettings or MemberSettings as JSON
-    CREATED: Final = "at"  # N: Unix second
+    CREATED: Final = "at"  # N: Unix second of the creation
     REVISION: Final = "rev"  # N: number of changes of the settings
     PENDING: Final = "want"  # N: 1 if the state does not have the settings yet (optional)
     SLICES: Final = "sl"  # N: number of slices of the state (optional, default 1)
@@ -133,7 +133,7 @@ class SubjectItem(AnyItem):
 class KeyPointerItem(KeyRow):
     """Core table: a key in the list of its workspace, or the tombstone of a deleted key."""
 
-    CREATED: Final = "at"  # N: Unix second
+    CREATED: Final = "at"  # N: Unix second of the creation
     PREFIX: Final = "pre"  # S: first characters of the secret
     HASH: Final = "hash"  # S: SHA-256 of the secret, hexadecimal
     LAST: Final = "last"  # S: last characters of the secret
@@ -144,10 +144,10 @@ class KeyPointerItem(KeyRow):
     PENDING: Final = "want"  # S: KeySettings (JSON) that the state does not have yet (optional)
     DELETING: Final = "going"  # N: Unix second from which the deletion is under way (optional)
     # Only a tombstone has the next four attributes.
-    DELETED: Final = "gone"  # N: Unix second
+    DELETED: Final = "gone"  # N: Unix second of the deletion
     SPENT: Final = "us"  # N: nano-dollars spent in total
     MONTH_SPENT: Final = "um"  # N: nano-dollars in the month of the deletion
-    MONTH: Final = "month"  # S: bucket name of that month
+    MONTH: Final = "month"  # S: bucket name of the month of the deletion
 
 
 class KeyNameItem(AnyItem):
@@ -161,7 +161,7 @@ class WorkspaceItem(AnyItem):
 
     SHARDS: Final = "n"  # N: wallet shards
     LOCK: Final = "lk"  # N: 0 open, 1 locked by an administrator, 2 paused by the budget
-    CREATED: Final = "at"  # N: Unix second
+    CREATED: Final = "at"  # N: Unix second of the creation
     ADMISSION: Final = "adm"  # S: an Admission (optional, default: the catalog's)
     BUDGET: Final = "bud"  # N: nano-dollars in a UTC month (optional)
     PAUSES: Final = "bp"  # N: 1 if the budget pauses the workspace (optional)
@@ -185,7 +185,7 @@ class CreditEntryItem(AnyItem):
     KIND: Final = "kind"  # S: an EntryKind
     AMOUNT: Final = "amt"  # N: nano-dollars, negative if credit was taken back
     NOTE: Final = "note"  # S: the caller's reason
-    CREATED: Final = "at"  # N: Unix second
+    CREATED: Final = "at"  # N: Unix second of the creation
     GENERATION: Final = "gen"  # S: id of the refunded generation (optional)
     EXPIRES: Final = "ex"  # N: Unix second at which a grant expires (optional)
     REFUNDED: Final = "use"  # S: the UsageGroup of a refund as JSON (optional)
@@ -195,7 +195,7 @@ class CreditLotsItem(AnyItem):
     """Core table: the rest of a workspace's expiring grants, as of the item's last change."""
 
     REVISION: Final = "rev"  # N: number of changes
-    SPENT: Final = "sp"  # N: nano-dollars that all shards had spent at that change
+    SPENT: Final = "sp"  # N: nano-dollars that all shards had spent by the last change
     LOTS: Final = "lots"  # S: the lots as JSON, in the order in which they are spent
 
 
@@ -212,7 +212,7 @@ class PublicationItem(AnyItem):
 
     LIVE: Final = "live"  # S: sha of the catalog
     REVISION: Final = "rev"  # N: number of publications so far
-    CREATED: Final = "at"  # N: Unix second
+    CREATED: Final = "at"  # N: Unix second of the creation
     AUTHOR: Final = "by"  # S: the publisher's name
     PERCENT: Final = "pct"  # N: percentage of keys that the candidate serves
     COMMIT: Final = "git"  # S: commit of routing.yaml (optional)
@@ -261,10 +261,10 @@ class SpeedItem(AnyItem):
     TOKENS: Final = "t"  # N: sum of output tokens, as far as providers reported them
     DURATION: Final = "d"  # N: sum of milliseconds of the answers with reported tokens
     BEFORE: Final = "pw"  # N: SINCE of the previous window (optional)
-    BEFORE_ANSWERS: Final = "pn"  # N
-    BEFORE_LATENCY: Final = "pf"  # N
-    BEFORE_TOKENS: Final = "pt"  # N
-    BEFORE_DURATION: Final = "pd"  # N
+    BEFORE_ANSWERS: Final = "pn"  # N: ANSWERS of the previous window (optional)
+    BEFORE_LATENCY: Final = "pf"  # N: LATENCY of the previous window (optional)
+    BEFORE_TOKENS: Final = "pt"  # N: TOKENS of the previous window (optional)
+    BEFORE_DURATION: Final = "pd"  # N: DURATION of the previous window (optional)
 
 
 class AnswerClaimItem(AnyItem):
@@ -273,7 +273,7 @@ class AnswerClaimItem(AnyItem):
     REQUEST: Final = "gid"  # S: id of the request
     BODY_HASH: Final = "bh"  # S: hash of the request's body
     STATE: Final = "st"  # S: `running` or `done`
-    CREATED: Final = "at"  # N: Unix second
+    CREATED: Final = "at"  # N: Unix second of the creation
 
 
 class LoginCodeItem(AnyItem):
@@ -292,13 +292,13 @@ class LoginCountItem(AnyItem):
 class FileItem(AnyItem):
     """Core table: an uploaded file, whose content is an object."""
 
-    KEY: Final = "kid"  # S: id of the key that uploaded it
+    KEY: Final = "kid"  # S: id of the key that uploaded the file
     MEMBER: Final = "mb"  # S: id of the key's member at the upload (optional)
     FILENAME: Final = "fn"  # S: file name as callers see it
     PURPOSE: Final = "pu"  # S: a FilePurpose
     MEDIA_TYPE: Final = "mt"  # S: media type, detected from the content
     SIZE: Final = "b"  # N: bytes
-    CREATED: Final = "at"  # N: Unix second
+    CREATED: Final = "at"  # N: Unix second of the creation
     EXPIRES: Final = "ex"  # N: Unix second at which the file expires (optional)
     DELETING: Final = "going"  # N: Unix second at which a caller's deletion began (optional)
     AWAITED: Final = "aw"  # N: Unix second until which an awaited upload may arrive (optional)

@@ -198,7 +198,7 @@ class DynamoUploadStore:
         return media_type
 
     async def _end_of_race(self, file: StoredFile, order: str) -> PartialUpload | None:
-        """Return the result for an upload that another request has ended in the meantime."""
+        """Return the result of an upload that another request has ended in the meantime."""
         upload = await self._find(file.workspace_id, UPLOAD_PREFIX + bare_id_of(file))
         if upload is None:
             await self._contents.delete(object_of(file))

@@ -39,7 +39,7 @@ class SlicedStates(Protocol):
     async def hold(
         self, owner: LimitOwner, hold_id: str, request: KeyHoldRequest
     ) -> KeyHold | GatewayError:
-        """Hold on one slice; return the refusal if it has too little."""
+        """Hold on one slice; return a refusal if the slice has too little."""
 
     async def read_slices(self, owner: LimitOwner, slices: int) -> dict[LimitOwner, Item]:
         """Return the items of a state's slices in order."""

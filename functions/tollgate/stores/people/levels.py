@@ -1,8 +1,9 @@
 """Items and states of teams and members: create, list, change.
 
-A level without limits needs no state: its holds are not counted. When a level gets limits, for the
-first time or again, a state like a key's is written, which starts with the level's spending in the
-current periods. Later changes are applied to the state in the same way as changes of a key.
+A level without limits needs no state: its holds are not counted, unless a state of earlier limits
+is divided into slices. When a level gets limits, for the first time or again, a state like a key's
+is written, which starts with the level's spending in the current periods. Later changes are applied
+to the state in the same way as changes of a key.
 """
 
 from collections.abc import Callable, Mapping, Sequence

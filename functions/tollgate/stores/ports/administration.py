@@ -37,7 +37,7 @@ WORKSPACES_PAGE_MAX: Final = 100
 
 
 class NewKey(KeySettings, frozen=True, kw_only=True):
-    """The settings, workspace and role that a key is created with."""
+    """The settings, workspace and role of a key that is to be created."""
 
     workspace_id: str
     role: KeyRole = "inference"
@@ -77,7 +77,7 @@ class KeySummary(KeySettings, frozen=True, kw_only=True):
     last_used_s: int | None = None
     """Unix second of the last use, or None if the secret was never used."""
     old_secret: OldSecret | None = None
-    """The secret that a rotation replaced, or None once it is refused."""
+    """The secret that a rotation replaced, or None once the secret is refused."""
 
 
 class CreatedKey(Struct, frozen=True, kw_only=True):

@@ -46,7 +46,7 @@ class Hold(Struct, frozen=True, kw_only=True):
     key_nano_usd: int
     """Nano-dollars held in the key's state, possibly less than requested."""
     key_buckets: tuple[str, ...] = ()
-    """Buckets of periods that the key's amount was taken from; the rest returns to them later."""
+    """Period buckets that the key's amount was taken from; the unspent part returns there."""
     key_tokens: int = 0
     """Tokens taken from the key's minute."""
     rate_limit: RateLimit | None = None

@@ -33,7 +33,7 @@ class StoredWebhook(Struct, frozen=True, kw_only=True):
 
 
 class StoredDelivery(Struct, frozen=True, kw_only=True):
-    """A delivery, and the body of its event."""
+    """A delivery and the body of its event."""
 
     delivery: EventDelivery
     event: bytes
@@ -94,7 +94,7 @@ def delivery_rows(webhook: Webhook, *, pending: bool) -> tuple[str, str]:
 
 
 def new_delivery(event: WebhookEvent, now_s: int) -> StoredDelivery:
-    """Return a delivery of an event, due now."""
+    """Return a new delivery of an event, which is due now."""
     return StoredDelivery(
         delivery=EventDelivery(
             event_id=event.id,
