@@ -111,7 +111,7 @@ SHARED = (
     _same("one tool by name", "named tool", _ASKED_TOOLS),
     _same("one call at most", "one call", _ASKED_TOOLS),
     _same("calls and results", "parallel tools", _OTHER),
-    _same("image in a result", "image of a tool", _OTHER),
+    _same("image in a tool result", "image of a tool", _OTHER),
     _same("image as data", "image", PLAIN),
     _same("PDF as data", "file", PLAIN),
     _same("JSON schema", "JSON schema", PLAIN),
@@ -169,7 +169,7 @@ _URL_IMAGE = {"type": "image_url", "image_url": {"url": PICTURE}}
 _CUSTOM_OF_CHAT = {"type": "custom", "custom": {"name": "patch"}}
 _CHAT = [
     Feature(
-        name="tools of free text",
+        name="free-text tools",
         body=PLAIN[CHAT.name] | {"tools": [*CHAT_TOOLS, _CUSTOM_OF_CHAT]},
         without=PLAIN[CHAT.name] | {"tools": CHAT_TOOLS},
         words=_CUSTOM_OF_CHAT,
@@ -187,10 +187,10 @@ _CHAT = [
         {"type": "text", "text": "So."},
     ),
     _said(CHAT.name, "role `developer`", {"role": "developer", "content": "Be brief."}),
-    _said(CHAT.name, "reasoning of Claude, sent back", in_details(CLAUDE, "c2ln"), ANSWERED),
-    _said(CHAT.name, "reasoning of Gemini, sent back", in_details(GEMINI, SIGNATURE), ANSWERED),
-    _said(CHAT.name, "reasoning of OpenAI, sent back", in_details(OPENAI, "gAAA"), ANSWERED),
-    _said(CHAT.name, "`reasoning` of nobody, sent back", ANSWERED | {"reasoning": "Hm."}, ANSWERED),
+    _said(CHAT.name, "Claude's reasoning, sent back", in_details(CLAUDE, "c2ln"), ANSWERED),
+    _said(CHAT.name, "Gemini's reasoning, sent back", in_details(GEMINI, SIGNATURE), ANSWERED),
+    _said(CHAT.name, "OpenAI's reasoning, sent back", in_details(OPENAI, "gAAA"), ANSWERED),
+    _said(CHAT.name, "unsigned `reasoning`, sent back", ANSWERED | {"reasoning": "Hm."}, ANSWERED),
     _said(CHAT.name, RUNS, IN_CHAT, ANSWERED),
     _set(CHAT.name, "JSON object", response_format={"type": "json_object"}),
     *_stated(
@@ -263,7 +263,7 @@ _MESSAGES = [
     ),
     _shown(
         MESSAGE.name,
-        "document of text",
+        "text document",
         {
             "type": "document",
             "source": {"type": "text", "media_type": "text/plain", "data": "Words."},
@@ -281,15 +281,17 @@ _MESSAGES = [
         {"type": "text", "text": "So."},
     ),
     Feature(
-        name="`is_error` of a result",
+        name="`is_error` of a tool result",
         body=_result(FAILED),
         without=_result({**FAILED, "is_error": False}),
         words=FAILED,
     ),
-    _said(MESSAGE.name, "role `system` in the middle", {"role": "system", "content": "Be brief."}),
+    _said(
+        MESSAGE.name, "role `system` between messages", {"role": "system", "content": "Be brief."}
+    ),
     _said(
         MESSAGE.name,
-        "thinking of Claude, sent back",
+        "Claude's thinking, sent back",
         claude := _in_thinking(OF_CLAUDE),
         ANSWERED,
         claude["content"][0],
@@ -301,8 +303,8 @@ _MESSAGES = [
         {"role": "assistant", "content": [TEXT]},
         REDACTED,
     ),
-    _said(MESSAGE.name, "thinking of Gemini, sent back", _in_thinking(OF_GEMINI), ANSWERED),
-    _said(MESSAGE.name, "thinking of OpenAI, sent back", _in_thinking(OF_OPENAI), ANSWERED),
+    _said(MESSAGE.name, "Gemini's thinking, sent back", _in_thinking(OF_GEMINI), ANSWERED),
+    _said(MESSAGE.name, "OpenAI's thinking, sent back", _in_thinking(OF_OPENAI), ANSWERED),
     _said(
         MESSAGE.name,
         "blocks of Anthropic's tools",
@@ -312,7 +314,7 @@ _MESSAGES = [
     ),
     _said(MESSAGE.name, RUNS, IN_MESSAGES, {"role": "assistant", "content": [TEXT]}),
     _tool("tools such as `bash_20250124`", type="bash_20250124", name="bash"),
-    _tool("`strict` of a tool", strict=True),
+    _tool("`strict` tools", strict=True),
     _tool("`defer_loading` of a tool", defer_loading=True),
     _set(MESSAGE.name, "`thinking: adaptive`", thinking={"type": "adaptive"}),
     *_stated(
@@ -334,22 +336,22 @@ _NESTED = {
 _RESPONSES = [
     _shown(RESPONSE.name, "image by URL", {"type": "input_image", "image_url": PICTURE}),
     _said(RESPONSE.name, "role `developer`", {"role": "developer", "content": "Be brief."}),
-    _said(RESPONSE.name, "reasoning of OpenAI, sent back", in_item("gAAA")),
+    _said(RESPONSE.name, "OpenAI's reasoning, sent back", in_item("gAAA")),
     _said(
         RESPONSE.name,
-        "reasoning of Claude, sent back",
+        "Claude's reasoning, sent back",
         in_item(pack(Packed(provenance=OF_CLAUDE))),
     ),
     _said(
         RESPONSE.name,
-        "reasoning of Gemini, sent back",
+        "Gemini's reasoning, sent back",
         in_item(pack(Packed(provenance=OF_GEMINI))),
     ),
     _said(RESPONSE.name, "`item_reference` to reasoning", {"type": "item_reference", "id": "rs_1"}),
     _said(RESPONSE.name, RUNS, IN_RESPONSES),
     _said(
         RESPONSE.name,
-        "calls of hosted tools, sent back",
+        "hosted tool calls, sent back",
         {"type": "web_search_call", "id": "ws_1", "status": "completed"},
     ),
     *(
@@ -360,7 +362,7 @@ _RESPONSES = [
             words=tool,
         )
         for name, tool in (
-            ("tools of free text", _CUSTOM),
+            ("free-text tools", _CUSTOM),
             ("tools in a `namespace`", _NESTED),
             ("hosted tools such as `tool_search`", {"type": "tool_search"}),
         )

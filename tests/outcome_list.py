@@ -12,7 +12,7 @@ def outcome_list(things: Sequence[str], columns: Mapping[str, Sequence[str]]) ->
     lines = [
         f"- **{', '.join(names)}**: {_outcomes(things, cells)}" for cells, names in alike.items()
     ]
-    return "\n".join([f"Tried: {'; '.join(things)}.", "", *lines])
+    return "\n".join([f"Features: {'; '.join(things)}.", "", *lines])
 
 
 def _outcomes(things: Sequence[str], outcomes: Sequence[str]) -> str:
@@ -21,8 +21,8 @@ def _outcomes(things: Sequence[str], outcomes: Sequence[str]) -> str:
     for thing, outcome in zip(things, outcomes, strict=True):
         if outcome != usual:
             by_outcome.setdefault(outcome, []).append(thing)
-    said = [f"*{outcome}* {'; '.join(named)}." for outcome, named in sorted(by_outcome.items())]
-    return " ".join([*said, f"*{usual}* all else."])
+    said = [f"*{outcome}*: {'; '.join(named)}." for outcome, named in sorted(by_outcome.items())]
+    return " ".join([*said, f"*{usual}*: everything else."])
 
 
 def departure_list(things: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str:
@@ -40,4 +40,4 @@ def departure_list(things: Sequence[str], columns: Mapping[str, Sequence[str]]) 
         departing.setdefault("; ".join(departures) or "none", []).append(name)
     lines = [f"- **{', '.join(names)}**: {shown}." for shown, names in departing.items()]
     common = "; ".join(f"{thing} *{outcome}*" for thing, outcome in zip(things, usual, strict=True))
-    return "\n".join([f"Usual: {common}. Departures:", "", *lines])
+    return "\n".join([f"Usual: {common}. Exceptions:", "", *lines])

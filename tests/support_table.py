@@ -145,7 +145,7 @@ REQUESTS: Final[Mapping[str, Probe]] = {
     "image by URL, fetched by the provider": _carried(
         shown(HI, Image(source=MediaUrl(url=PICTURE))), PICTURE
     ),
-    "image in a tool's result": _carried(
+    "image in a tool result": _carried(
         replace(PLAIN, messages=(*PLAIN.messages, LOOKED, SEEN)), PNG.base64
     ),
     "audio": AUDIO,
@@ -157,7 +157,7 @@ REQUESTS: Final[Mapping[str, Probe]] = {
     "`guided_choice`": _guided("guided_choice", ["yes", "no"]),
     "`guided_regex`": _guided("guided_regex", "[a-z]+"),
     "`n`": _choices,
-    "a guardrail of the operator's": _guarded,
+    "the operator's guardrail": _guarded,
     **{f"`{name}`": _granted(name) for name in dict.fromkeys(option.name for option in OPTIONS)},
 }
 OF_A_PROVIDER: Final[Mapping[str, Probe]] = {
