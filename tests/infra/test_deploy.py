@@ -117,8 +117,10 @@ def test_c54_a_stage_is_deployed_then_published_and_nobody_is_asked_without_a_te
             ),
             (
                 '["A=1", {"$include" = "file://a.yaml", B = "a \\"b\\""}]',
-                ' --parameter-overrides A=1 file://a.yaml B="a \\"b\\""'
-                " TableDeletionProtection=false",
+                (
+                    ' --parameter-overrides A=1 file://a.yaml B="a \\"b\\""'
+                    " TableDeletionProtection=false"
+                ),
             ),
             ("{TableDeletionProtection = true}", ""),
         ],
