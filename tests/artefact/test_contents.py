@@ -19,6 +19,7 @@ from infra.artefact.interpreters import NoInterpreter
 from infra.artefact.openapi import write_openapi_document
 from infra.artefact.wheels import Target, install_wheels
 from tests.artefact.building import ROOT, python_3_13
+from tests.nightly import first
 from tollgate.routing.planning.catalog import Catalog
 
 ZIPPED_BYTES_MAX: Final = 12_000_000
@@ -48,9 +49,22 @@ MAGIC_3_13: Final = (3571).to_bytes(2, "little") + b"\r\n"
 UNCHECKED_HASH: Final = (1).to_bytes(4, "little")
 
 
+@pytest.fixture(scope="session", params=first(1, [Target.HOST, Target.LAMBDA]))
+def target(request: pytest.FixtureRequest) -> Target:
+    target: Target = request.param
+    return target
+
+
+@pytest.fixture(scope="session")
+def built(request: pytest.FixtureRequest, target: Target) -> Path:
+    """Return the folder of all artefacts that were built for a target."""
+    built: Path = request.getfixturevalue("for_host" if target is Target.HOST else "for_lambda")
+    return built
+
+
 @pytest.fixture(params=FUNCTIONS)
-def artefact(request: pytest.FixtureRequest, for_lambda: Path) -> Path:
-    return for_lambda / request.param
+def artefact(request: pytest.FixtureRequest, built: Path) -> Path:
+    return built / request.param
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -110,13 +124,13 @@ def test_what_verifies_tokens_is_shipped_to_who_signs_in_alone(artefact: Path) -
         assert (artefact / name).exists() is signs_in, name
 
 
-def test_files_have_the_model_of_s3_and_of_no_other_service(for_lambda: Path) -> None:
-    botocore = for_lambda / "ApiFunction" / "botocore"
+def test_files_have_the_model_of_s3_and_of_no_other_service(built: Path) -> None:
+    botocore = built / "ApiFunction" / "botocore"
     assert {it.name for it in (botocore / "data").iterdir() if it.is_dir()} == {"s3"}
     assert (botocore / "cacert.pem").is_file()
-    assert not (for_lambda / "ApiFunction" / "cryptography").exists()
+    assert not (built / "ApiFunction" / "cryptography").exists()
     # Its authorities are botocore's own file: half of certifi would hide them.
-    assert not (for_lambda / "ApiFunction" / "certifi").exists()
+    assert not (built / "ApiFunction" / "certifi").exists()
 
 
 def test_the_console_goes_with_the_function_that_serves_it(artefact: Path) -> None:
@@ -131,8 +145,10 @@ def test_the_console_goes_with_the_function_that_serves_it(artefact: Path) -> No
     }
 
 
-def test_every_extension_module_is_for_python_3_13_on_arm64(artefact: Path) -> None:
-    extensions = list(artefact.rglob("*.so"))
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_extension_module_is_for_python_3_13_on_arm64(for_lambda: Path, name: str) -> None:
+    extensions = list((for_lambda / name).rglob("*.so"))
     assert extensions
     for extension in extensions:
         # ELF's e_machine: 183 is AArch64 (ELF for the Arm 64-bit Architecture).
@@ -149,9 +165,9 @@ def test_the_compiled_routing_file_is_the_one_of_production(artefact: Path) -> N
     assert catalog.providers
 
 
-def test_the_wrapper_is_executable(for_lambda: Path) -> None:
-    assert os.access(for_lambda / "ChatFunction" / "stream_bootstrap", os.X_OK)
-    assert not (for_lambda / "ApiFunction" / "stream_bootstrap").exists()
+def test_the_wrapper_is_executable(built: Path) -> None:
+    assert os.access(built / "ChatFunction" / "stream_bootstrap", os.X_OK)
+    assert not (built / "ApiFunction" / "stream_bootstrap").exists()
 
 
 def test_every_source_has_bytecode_that_the_times_of_a_zip_cannot_invalidate(
@@ -164,31 +180,32 @@ def test_every_source_has_bytecode_that_the_times_of_a_zip_cannot_invalidate(
         assert MAGIC_NUMBER == MAGIC_3_13
 
 
-def test_bytecode_names_the_place_where_lambda_puts_it(interpreter: str, for_lambda: Path) -> None:
-    compiled = for_lambda / "ChatFunction" / "__pycache__" / "chat.cpython-313.pyc"
+def test_bytecode_names_the_place_where_lambda_puts_it(interpreter: str, built: Path) -> None:
+    compiled = built / "ChatFunction" / "__pycache__" / "chat.cpython-313.pyc"
     assert b"/var/task/chat.py" in compiled.read_bytes()
-    assert str(for_lambda).encode() not in compiled.read_bytes()
+    assert str(built).encode() not in compiled.read_bytes()
 
 
-def test_the_same_source_gives_the_same_artefact(for_lambda: Path, tmp_path: Path) -> None:
+def test_the_same_source_gives_the_same_artefact(
+    built: Path, target: Target, tmp_path: Path
+) -> None:
     again = tmp_path / "again"
     subprocess.run(
         [
             *(sys.executable, "-m", "infra.artefact", "ChatFunction", str(again)),
-            *("--python", python_3_13() or ""),
+            *("--target", target, "--python", python_3_13() or ""),
         ],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT / "functions")},
         check=True,
     )
-    assert files(again) == files(for_lambda / "ChatFunction")
+    assert files(again) == files(built / "ChatFunction")
 
 
-def test_every_function_of_the_template_is_built(for_lambda: Path) -> None:
-    built = {it.name for it in for_lambda.iterdir() if it.is_dir()}
-    assert built == set(FUNCTIONS)
+def test_every_function_of_the_template_is_built(built: Path) -> None:
+    assert {entry.name for entry in built.iterdir() if entry.is_dir()} == set(FUNCTIONS)
     for name in FUNCTIONS:
-        assert f"CodeUri: {name}" in (for_lambda / "template.yaml").read_text()
+        assert f"CodeUri: {name}" in (built / "template.yaml").read_text()
 
 
 def test_an_import_within_a_function_is_reached(tmp_path: Path) -> None:
@@ -229,10 +246,10 @@ def test_a_host_artefact_without_an_interpreter_is_refused(tmp_path: Path) -> No
         install_wheels(ROOT / "functions" / "requirements.txt", tmp_path, Target.HOST, None)
 
 
-def test_c6_the_api_has_the_description_of_the_app_that_is_built(for_lambda: Path) -> None:
+def test_c6_the_api_has_the_description_of_the_app_that_is_built(built: Path) -> None:
     """It fails where the document is older than a route or a model."""
-    built = for_lambda / "ApiFunction"
+    built = built / "ApiFunction"
     now = write_openapi_document((built / "routing.json").read_bytes())
     assert (built / "openapi.json").read_bytes() == now
     for function in set(FUNCTIONS) - {"ApiFunction"}:
-        assert not (for_lambda / function / "openapi.json").exists()
+        assert not (built / function / "openapi.json").exists()

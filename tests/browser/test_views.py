@@ -8,6 +8,7 @@ from playwright.sync_api import Route
 
 from tests.browser.conftest import SCREEN, slug
 from tests.browser.visitor import Visitor
+from tests.nightly import first
 
 # The address of each view, a text that it shows once it is drawn.
 VIEWS = {
@@ -40,7 +41,7 @@ def address(view: str, seeded: dict[str, str]) -> str:
     return re.sub("SERVED|FAILED", lambda found: seeded[found[0]], view)
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", first(6, VIEWS))
 def test_a_view_is_accessible_in_both_themes_and_fits_a_phone(
     resident: Visitor,
     seeded: dict[str, str],

@@ -24,6 +24,7 @@ from tests.contract.test_slices import (
     teamed,
 )
 from tests.contract.test_workspaces import maintenance
+from tests.nightly import first
 from tests.stores import TESTER, DynamoStores, dynamo_stores
 from tollgate.aws.attributes import Item
 from tollgate.aws.aws_json import ATTEMPTS_MAX, AwsCaller, AwsReply
@@ -98,7 +99,7 @@ async def divide(
     )
 
 
-@pytest.mark.parametrize("other", [{"display_name": "Search"}, {"models": ("a/*",)}])
+@pytest.mark.parametrize("other", first(1, [{"display_name": "Search"}, {"models": ("a/*",)}]))
 async def test_c61_a_team_that_was_renamed_is_sliced_and_evened_out_like_others(
     honest: DynamoStores, other: Mapping[str, object]
 ) -> None:
@@ -143,7 +144,7 @@ async def fill_first(stores: DynamoStores, principal: Principal) -> list[Hold]:
     return [hold for hold in holds if not hold.slices]
 
 
-@pytest.mark.parametrize("changes", [False, True])
+@pytest.mark.parametrize("changes", first(1, [False, True]))
 @pytest.mark.parametrize(
     ("settings", "limit", "most"), [(DAY, "ld", 400), (LevelSettings(concurrency=20), "cc", 20)]
 )
@@ -184,12 +185,15 @@ async def test_c62_slices_read_before_and_after_another_division_are_one_limit_a
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        DAY,
-        LevelSettings(tokens_per_minute=400),
-        LevelSettings(concurrency=400),
-        LevelSettings(requests_per_minute=6_000, burst=400),
-    ],
+    first(
+        1,
+        [
+            DAY,
+            LevelSettings(tokens_per_minute=400),
+            LevelSettings(concurrency=400),
+            LevelSettings(requests_per_minute=6_000, burst=400),
+        ],
+    ),
 )
 async def test_c62_slices_that_were_added_since_the_row_was_read_keep_their_parts(
     honest: DynamoStores, settings: LevelSettings
@@ -236,7 +240,7 @@ async def test_c61_no_part_of_today_is_negative_for_what_yesterday_still_holds(
     await assert_books(honest)
 
 
-@pytest.mark.parametrize("known", [1, 4])
+@pytest.mark.parametrize("known", first(1, [1, 4]))
 async def test_c61_a_process_that_has_not_seen_more_slices_yet_refuses_by_the_whole_limit(
     honest: DynamoStores, known: int
 ) -> None:
@@ -312,15 +316,18 @@ async def test_c61_a_slice_without_a_part_of_the_rate_says_nothing_about_the_nex
     assert refused.value.retry_after_s is None
 
 
-@pytest.mark.parametrize("before", [0, 2])
+@pytest.mark.parametrize("before", first(1, [0, 2]))
 @pytest.mark.parametrize(
     "settings",
-    [
-        LevelSettings(limits_nano_usd={"day": 24}),
-        LevelSettings(tokens_per_minute=24),
-        LevelSettings(concurrency=24),
-        LevelSettings(requests_per_minute=1, burst=24),
-    ],
+    first(
+        2,
+        [
+            LevelSettings(limits_nano_usd={"day": 24}),
+            LevelSettings(tokens_per_minute=24),
+            LevelSettings(concurrency=24),
+            LevelSettings(requests_per_minute=1, burst=24),
+        ],
+    ),
 )
 async def test_c62_what_is_held_while_slices_are_made_is_given_to_no_other_slice(
     honest: DynamoStores, settings: LevelSettings, before: int

@@ -22,6 +22,7 @@ from tests.contract.test_slices import (
     teamed,
 )
 from tests.contract.test_workspaces import maintenance
+from tests.nightly import first
 from tests.stores import TESTER, DynamoStores, dynamo_stores, funded_key
 from tollgate.core.errors import GatewayError
 from tollgate.core.records.audit import AuditFilter
@@ -76,7 +77,7 @@ async def test_a_level_whose_limits_keep_it_from_being_hot_gets_no_slices(
 
 
 @pytest.mark.parametrize("workers", [16, pytest.param(64, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("covered", [True, False])
+@pytest.mark.parametrize("covered", first(1, [True, False]))
 async def test_c62_workers_on_slices_stay_within_a_budget_while_these_are_made_and_changed(
     honest: DynamoStores, covered: bool, workers: int
 ) -> None:

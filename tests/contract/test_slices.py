@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.contract.test_counts import metered
 from tests.contract.test_workspaces import maintenance
 from tests.metered import Metered
+from tests.nightly import first
 from tests.stores import TESTER, DynamoStores, dynamo_stores, funded_key, record_of
 from tollgate.aws.attributes import Item
 from tollgate.core.errors import ErrorCode, GatewayError
@@ -116,7 +117,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "kind", "most"), LIMITS)
+@pytest.mark.parametrize(("settings", "kind", "most"), first(3, LIMITS))
 @pytest.mark.parametrize("before", [0, 2])
 async def test_c61_slices_allow_together_what_the_limit_allows_and_no_more(
     honest: DynamoStores, settings: LevelSettings, kind: str, most: int, before: int
@@ -210,7 +211,7 @@ async def test_c61_what_slices_count_is_shown_as_one(honest: DynamoStores) -> No
     await assert_books(honest)
 
 
-@pytest.mark.parametrize("limit", [1_000, 300, 120, 10])
+@pytest.mark.parametrize("limit", first(2, [1_000, 300, 120, 10]))
 async def test_c61_a_limit_that_changes_is_the_limit_of_all_slices(
     honest: DynamoStores, limit: int
 ) -> None:

@@ -208,6 +208,7 @@ def test_c44_a_route_without_any_key_names_all_that_would_do(client: openai.Open
     assert "ANTHROPIC_API_KEY" in refused.value.message
 
 
+@pytest.mark.nightly
 def test_a_second_start_keeps_keys_and_money(tmp_path: Path) -> None:
     with local_server(tmp_path) as first:
         with openai.OpenAI(base_url=first.base_url, api_key=first.key) as client:

@@ -38,6 +38,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
     )
 
 
+@pytest.mark.nightly
 def test_nobody_else_on_the_machine_reads_the_keys_of_the_ready_file(stopped: Stopped) -> None:
     assert stopped.ready_mode == 0o600
 

@@ -189,6 +189,7 @@ def test_a_developer_sees_own_spending_and_routes_without_a_key(terminal: Termin
     assert "or ask an admin of the workspace." in refused.stderr
 
 
+@pytest.mark.nightly
 def test_helpers_that_run_at_once_share_one_renewed_token(terminal: Terminal) -> None:
     terminal.sign_in()
     first = terminal.run("token").stdout
@@ -244,6 +245,7 @@ def test_a_folder_that_cannot_be_written_is_named(
     assert refused.stderr.startswith(reason)
 
 
+@pytest.mark.nightly
 def test_somebody_whom_no_rule_knows_hears_it_in_the_terminal(terminal: Terminal) -> None:
     status, shown = terminal.sign_in_by_code("eve")
     assert status == 1
@@ -256,6 +258,7 @@ def test_a_browser_of_this_machine_comes_back_by_itself(terminal: Terminal) -> N
     assert terminal.run("token").returncode == 0
 
 
+@pytest.mark.nightly
 def test_a_gateway_without_sign_in_says_so(terminal: Terminal, tmp_path: Path) -> None:
     with local_server(tmp_path / "plain") as plain:
         refused = terminal.run("login", TOLLGATE_URL=plain.base_url)

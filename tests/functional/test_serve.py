@@ -35,6 +35,7 @@ from tests.deployment import (
 from tests.emulator.credentials import CredentialsServer
 from tests.local_server import TOLLGATE
 from tests.local_server import environment as plain
+from tests.nightly import first
 from tests.stores import record_of
 from tests.upstream import Script
 from tests.upstream.speakers import OPENAI, SPEAKERS
@@ -223,7 +224,8 @@ async def test_in_a_container_it_signs_with_the_role_of_the_container(
 
 
 @pytest.mark.parametrize(
-    ("task", "message"), [("sweep", "swept"), ("rollup", "rolled up"), ("audit", "audited")]
+    ("task", "message"),
+    first(1, [("sweep", "swept"), ("rollup", "rolled up"), ("audit", "audited")]),
 )
 async def test_a_chore_is_done_once_and_says_what_came_of_it(
     deployment: Deployment, task: str, message: str
@@ -286,6 +288,7 @@ async def test_a_chore_that_cannot_be_done_is_told_in_lines_of_json_and_fails(
     )
 
 
+@pytest.mark.nightly
 async def test_a_full_disk_of_logs_keeps_no_server_from_its_start(deployment: Deployment) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
@@ -313,14 +316,22 @@ async def test_a_full_disk_of_logs_keeps_no_server_from_its_start(deployment: De
 
 @pytest.mark.parametrize(
     ("options", "variable", "value", "says"),
-    [
-        ([], "TOLLGATE_CATALOG_FILE", "/nowhere/routing.json", "`tollgate compile` writes it"),
-        ([], "TOLLGATE_CATALOG_FILE", "/", "/ is not a catalog that can be served"),
-        ([], "TOLLGATE_CATALOG_FILE", "/etc/passwd", "/etc/passwd is not a catalog"),
-        ([], "TOLLGATE_RECORD_DAYS", "x", "TOLLGATE_RECORD_DAYS: Input should be a valid integer"),
-        (["--host", "192.0.2.1"], "NO_COLOR", "1", "Nothing can listen on 192.0.2.1:0"),
-        (["--port", "65536"], "NO_COLOR", "1", "65536 is not in the range"),
-    ],
+    first(
+        2,
+        [
+            ([], "TOLLGATE_CATALOG_FILE", "/nowhere/routing.json", "`tollgate compile` writes it"),
+            ([], "TOLLGATE_CATALOG_FILE", "/", "/ is not a catalog that can be served"),
+            ([], "TOLLGATE_CATALOG_FILE", "/etc/passwd", "/etc/passwd is not a catalog"),
+            (
+                [],
+                "TOLLGATE_RECORD_DAYS",
+                "x",
+                "TOLLGATE_RECORD_DAYS: Input should be a valid integer",
+            ),
+            (["--host", "192.0.2.1"], "NO_COLOR", "1", "Nothing can listen on 192.0.2.1:0"),
+            (["--port", "65536"], "NO_COLOR", "1", "65536 is not in the range"),
+        ],
+    ),
 )
 async def test_what_cannot_be_served_is_told_in_one_line(
     options: list[str], variable: str, value: str, says: str
@@ -342,7 +353,7 @@ BROKEN_SOUND = Script(
 )
 
 
-@pytest.mark.parametrize("reader", ["aiohttp", "httpx", "openai", "curl"])
+@pytest.mark.parametrize("reader", first(1, ["curl", "aiohttp", "httpx", "openai"]))
 async def test_c33_c82_sound_that_breaks_is_an_error_to_whatever_reads_it(
     deployment: Deployment, workspace: Workspace, reader: str
 ) -> None:

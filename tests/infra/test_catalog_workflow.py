@@ -140,6 +140,7 @@ def test_a_price_that_changed_becomes_a_pull_request_with_its_plan(checkout: Pat
     assert sorted(changed) == ["infra/catalog/evidence.json", "routing.yaml"]
 
 
+@pytest.mark.nightly
 def test_a_pull_request_that_is_open_is_updated(checkout: Path) -> None:
     (checkout.parent / "open").write_text("7\n")
     all_steps(checkout)
@@ -147,6 +148,7 @@ def test_a_pull_request_that_is_open_is_updated(checkout: Path) -> None:
     assert edited == "pr edit 7 --body-file body.md"
 
 
+@pytest.mark.nightly
 def test_what_is_true_already_opens_nothing(checkout: Path) -> None:
     all_steps(checkout)
     (checkout.parent / "output").unlink()

@@ -20,6 +20,7 @@ from infra.deployment.stages import InvalidAnswer, keep_answers, parse_email, re
 from tests.infra.account import deployment
 from tests.infra.translation import ROOT
 from tests.moto_server import running_moto
+from tests.nightly import first
 from tollgate.cli.main import main
 from tollgate.cli.stack.aws_account import AwsAccount
 from tollgate.web.keys.key_shapes import NewKeyBody
@@ -104,20 +105,26 @@ def test_c54_a_stage_is_deployed_then_published_and_nobody_is_asked_without_a_te
 
 @pytest.mark.parametrize(
     ("stated", "overrides"),
-    [
-        ('"A=1 B=2"', " --parameter-overrides A=1 B=2 TableDeletionProtection=false"),
-        ('["A=1", "B=2"]', " --parameter-overrides A=1 B=2 TableDeletionProtection=false"),
-        ('"A=1 TableDeletionProtection=true"', ""),
-        (
-            '{A = 1, B = ["x", "y z"]}',
-            ' --parameter-overrides A="1" B="x,y z" TableDeletionProtection=false',
-        ),
-        (
-            '["A=1", {"$include" = "file://a.yaml", B = "a \\"b\\""}]',
-            ' --parameter-overrides A=1 file://a.yaml B="a \\"b\\"" TableDeletionProtection=false',
-        ),
-        ("{TableDeletionProtection = true}", ""),
-    ],
+    first(
+        1,
+        [
+            ('"A=1 B=2"', " --parameter-overrides A=1 B=2 TableDeletionProtection=false"),
+            ('["A=1", "B=2"]', " --parameter-overrides A=1 B=2 TableDeletionProtection=false"),
+            ('"A=1 TableDeletionProtection=true"', ""),
+            (
+                '{A = 1, B = ["x", "y z"]}',
+                ' --parameter-overrides A="1" B="x,y z" TableDeletionProtection=false',
+            ),
+            (
+                '["A=1", {"$include" = "file://a.yaml", B = "a \\"b\\""}]',
+                (
+                    ' --parameter-overrides A=1 file://a.yaml B="a \\"b\\""'
+                    " TableDeletionProtection=false"
+                ),
+            ),
+            ("{TableDeletionProtection = true}", ""),
+        ],
+    ),
 )
 def test_a_first_deploy_keeps_the_parameters_of_its_stage(
     tmp_path: Path, stated: str, overrides: str
@@ -137,7 +144,7 @@ UNPROTECTED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("stated", "protection"), [(False, "true"), (True, "false")])
+@pytest.mark.parametrize(("stated", "protection"), first(1, [(False, "true"), (True, "false")]))
 def test_tables_that_an_interrupted_deploy_left_unprotected_are_protected_by_the_next(
     tmp_path: Path, stated: bool, protection: str
 ) -> None:
@@ -201,6 +208,7 @@ def test_c54_a_deploy_that_cannot_publish_fails(tmp_path: Path) -> None:
     assert "Next" not in result.stdout
 
 
+@pytest.mark.nightly
 def test_without_a_terminal_the_options_to_set_are_named(tmp_path: Path) -> None:
     with running_moto() as url:
         refused = half(tmp_path, "prepare", AWS_ENDPOINT_URL=url, **SIGNED_IN)
@@ -214,6 +222,7 @@ def test_without_a_terminal_the_options_to_set_are_named(tmp_path: Path) -> None
     assert kept["parameters"]["parameter_overrides"] == "AlarmEmail=me@example.com"
 
 
+@pytest.mark.nightly
 def test_an_address_is_not_written_beside_parameters_that_are_stated(tmp_path: Path) -> None:
     header = "[default.deploy.parameters]\n"
     text = (ROOT / "samconfig.toml").read_text()
@@ -229,10 +238,13 @@ def test_an_address_is_not_written_beside_parameters_that_are_stated(tmp_path: P
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [
-        (("nowhere",), "samconfig.toml has no stage 'nowhere'"),
-        (("--region", "mars"), "'mars' is not a region"),
-    ],
+    first(
+        1,
+        [
+            (("nowhere",), "samconfig.toml has no stage 'nowhere'"),
+            (("--region", "mars"), "'mars' is not a region"),
+        ],
+    ),
 )
 def test_what_cannot_be_is_refused_before_anything_is_asked_of_aws(
     tmp_path: Path, options: tuple[str, ...], said: str
@@ -258,6 +270,7 @@ def test_an_address_cannot_become_another_parameter(answer: str) -> None:
         parse_email(answer)
 
 
+@pytest.mark.nightly
 def test_what_is_to_be_pasted_is_what_the_api_takes(tmp_path: Path) -> None:
     _, result = deploy(tmp_path, "default")
     bodies = re.findall(r"-d '(\{.*\})'", result.stdout)
@@ -266,6 +279,7 @@ def test_what_is_to_be_pasted_is_what_the_api_takes(tmp_path: Path) -> None:
     assert '"stream": true' in bodies[2]
 
 
+@pytest.mark.nightly
 def test_the_command_line_knows_the_commands_that_it_names(tmp_path: Path) -> None:
     _, result = deploy(tmp_path, "default")
     named = re.findall(r"\.venv/bin/tollgate ([\w-]+)", result.stdout)

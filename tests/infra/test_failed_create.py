@@ -88,11 +88,13 @@ def failing(stack: Stack) -> JsonObject:
     }
 
 
+@pytest.mark.nightly
 def test_a_first_deploy_that_fails_leaves_nothing(account: Account, failing: JsonObject) -> None:
     assert account.create(failing, TableDeletionProtection="false") == "ROLLBACK_COMPLETE"
     assert account.left() == []
 
 
+@pytest.mark.nightly
 def test_with_plain_retain_each_attempt_would_leave_its_data(
     account: Account, failing: JsonObject
 ) -> None:

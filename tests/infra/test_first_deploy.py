@@ -75,6 +75,7 @@ def protections(signed_in: dict[str, str]) -> list[bool]:
     ]
 
 
+@pytest.mark.nightly
 def test_c54_the_first_deploy_a_second_a_changed_parameter_and_the_teardown(
     signed_in: dict[str, str], config: Path
 ) -> None:

@@ -93,6 +93,7 @@ def test_no_job_keeps_credentials_or_puts_words_of_others_into_a_command(
             assert step["with"] == {"persist-credentials": "false"}
 
 
+@pytest.mark.nightly
 def test_the_bill_of_materials_lists_the_lock_with_its_hashes(tmp_path: Path) -> None:
     made = make("sbom", f"dist={tmp_path}")
     assert made.returncode == 0, made.stderr
@@ -117,6 +118,7 @@ def test_the_bill_of_materials_lists_the_lock_with_its_hashes(tmp_path: Path) ->
         assert "timestamp" not in bill["metadata"]
 
 
+@pytest.mark.nightly
 def test_every_lock_is_read_by_the_audit() -> None:
     read = make("audit", "AUDIT_ARGS=--dry-run")
     assert read.returncode == 0, read.stdout + read.stderr

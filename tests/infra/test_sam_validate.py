@@ -46,6 +46,7 @@ def test_sam_finds_nothing_wrong(tmp_path: Path) -> None:
     assert "is a valid SAM Template" in result.stdout
 
 
+@pytest.mark.nightly
 def test_sam_finds_a_misspelt_property(tmp_path: Path) -> None:
     broken = tmp_path / "template.yaml"
     source = TEMPLATE.read_text().replace("KeySchema:", "KeySchemas:")

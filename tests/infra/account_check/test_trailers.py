@@ -138,6 +138,7 @@ async def test_trailers_are_expected_not_to_come_through(
     assert verdict.judgement == judgement
 
 
+@pytest.mark.nightly
 async def test_the_stack_is_created_and_nothing_of_it_stays(tmp_path: Path) -> None:
     with running_account(tmp_path) as terminal:
         formation = boto3.client(
