@@ -155,6 +155,7 @@ async def _stream(context: AttemptContext, sink: EventSink, tools: InjectedTools
     coverage = Coverage(
         context.gateway.ledger,
         meter,
+        choices=context.media.request.answers,
         output_limited=context.plan.trace.output_tokens_max is not None,
     )
     if tools is not None:

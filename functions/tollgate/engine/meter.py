@@ -6,7 +6,6 @@ from functools import reduce
 from typing import Final, assert_never
 
 from msgspec.structs import replace
-from pydantic_core import to_json
 
 from tollgate.core.clock import Clock
 from tollgate.core.content import ToolCall
@@ -25,7 +24,6 @@ from tollgate.core.events import (
     Started,
     UsageReported,
 )
-from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import (
     AttemptRecord,
     BillLine,
@@ -37,6 +35,7 @@ from tollgate.core.records.generation import (
 )
 from tollgate.core.usage import Usage
 from tollgate.engine.gateway import Call
+from tollgate.engine.usage.raw_usage import fit_raw_usage
 from tollgate.engine.usage.round_account import RoundAccount, weakest_source
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.price import bill, bill_fees
@@ -45,37 +44,19 @@ from tollgate.stores.ports.base import Hold
 # Imported at first use, because a process whose providers work never needs it.
 _WITHHOLD: Final = DottedName[Callable[..., str]]("tollgate.engine.withheld:withhold_prompt")
 
-# A record contains strings and usage from a provider. One larger than an item could never be
-# settled ("Quotas in Amazon DynamoDB": 400 KB, seen 2026-11-21).
+# A record contains strings from a provider. One larger than an item could never be settled ("Quotas
+# in Amazon DynamoDB": 400 KB, seen 2026-11-21).
 WORD_LENGTH_MAX: Final = 256
-RAW_USAGE_BYTES_MAX: Final = 32 * 1024
-# Usage reports have two levels; JSON writers, which show records, fail at about 250.
-_RAW_USAGE_LEVELS_MAX: Final = 16
 PROVIDER_WORDS_LENGTH_MAX: Final = 1000
 ALL_WORDS_LENGTH_MAX: Final = 16_000
-# The parameter with which a caller requests at most one call.
+# The parameters with which a caller requests at most one call, and limits the answer.
 _SWITCH: Final = "parallel_tool_calls"
+_LIMIT: Final = "max_tokens"
 RUNS_MAX: Final = 64
-STORED_INTEGER_MAX: Final = 2**63 - 1
 
 
 def _truncate(word: str | None) -> str | None:
     return None if word is None else word[:WORD_LENGTH_MAX]
-
-
-def _fit(raw: JsonValue, levels: int = _RAW_USAGE_LEVELS_MAX) -> JsonValue:
-    """Return raw usage as a record can store it: large integers as text, no deep levels."""
-    match raw:
-        case dict() | list() if levels == 0:
-            return None
-        case dict():
-            return {name: _fit(value, levels - 1) for name, value in raw.items()}
-        case list():
-            return [_fit(value, levels - 1) for value in raw]
-        case int() if abs(raw) > STORED_INTEGER_MAX:
-            return str(raw)
-        case _:
-            return raw
 
 
 class Meter:
@@ -183,6 +164,7 @@ class Meter:
             self._plan,
             self._created_s,
             prompt_growth_tokens=prompt_growth_tokens,
+            output_before=self.output_tokens,
             searches_before=self._sum("web_searches"),
         )
         self._rounds.append(account)
@@ -204,6 +186,11 @@ class Meter:
     def round_number(self) -> int:
         """The number of the current round, from 1."""
         return len(self._rounds)
+
+    @property
+    def passes_limit(self) -> bool:
+        """True if the provider has delivered more than the caller's output limit allows."""
+        return self._rounds[-1].passes_limit
 
     @property
     def output_tokens(self) -> int:
@@ -297,7 +284,9 @@ class Meter:
             rounds=tuple(reduce(Usage.plus, each) for each, _ in measured) if several else (),
             runs=tuple(self._runs),
             attempts=(*self._attempts, *self._last_attempt(usage, billed)),
-            raw_usage=self._raw_usage(),
+            raw_usage=fit_raw_usage(
+                [raw for account in self._rounds for raw in account.raw_usages]
+            ),
             duration_ms=self._since_ms(self._start_s),
             first_token_ms=self._first_token_ms,
             ingress_format=self._call.ingress_format,
@@ -312,10 +301,13 @@ class Meter:
         )
 
     def _all_adapted(self) -> tuple[str, ...]:
-        """Return what the last endpoint adapted, and the switch if calls were withheld."""
-        if not self._withheld_calls() or _SWITCH in self._adapted:
-            return self._adapted
-        return (*self._adapted, _SWITCH)
+        """Return what the last endpoint adapted or ignored."""
+        ignored = {
+            _SWITCH: self._withheld_calls() > 0,
+            _LIMIT: any(account.passes_limit for account in self._rounds),
+        }
+        new = (name for name, is_so in ignored.items() if is_so and name not in self._adapted)
+        return (*self._adapted, *new)
 
     def _withheld_calls(self) -> int:
         if not self._call.parsed.request.wants_single_call:
@@ -332,19 +324,6 @@ class Meter:
             several = len(self._rounds) > 1
             lines += (replace(line, round=place + 1) for line in own) if several else own
         return tuple(lines)
-
-    def _raw_usage(self) -> JsonValue:
-        reports = [raw for account in self._rounds for raw in account.raw_usages]
-        raw: JsonValue = reports[0] if len(reports) == 1 else reports
-        try:
-            size_bytes = len(to_json(raw))
-        except ValueError:
-            # The report is nested too deep for JSON. Settling must not depend on what a provider
-            # sends.
-            return None
-        if size_bytes > RAW_USAGE_BYTES_MAX:
-            return {"left_out_bytes": size_bytes}
-        return _fit(raw)
 
     def _last_attempt(self, usage: Usage, lines: tuple[BillLine, ...]) -> tuple[AttemptRecord, ...]:
         """Return the attempt that serves or was under way; the operator pays for a failed one."""

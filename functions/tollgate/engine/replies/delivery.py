@@ -14,12 +14,13 @@ async def deliver_metered(
     """Send the events of one read through the meter; return whether more may follow."""
     if coverage.watches:
         return await deliver(metered(ungroup(events), meter), sink, coverage)
-    # Most answers need no watching: nothing can end them between two events.
+    # Most answers need no watching: nothing can end them between two events of one read.
     for choice, event in events:
         meter.observe(event, choice)
+        coverage.note(event, choice)
     if events:
         await sink.send(events)
-    return True
+    return not meter.passes_limit
 
 
 async def deliver(events: Iterable[Chosen], sink: EventSink, coverage: Coverage) -> bool:
@@ -43,5 +44,5 @@ def metered(events: Iterable[Chosen], meter: Meter) -> Iterator[Chosen]:
 
 
 async def end_uncovered(sink: EventSink, coverage: Coverage, meter: Meter) -> None:
-    """End an answer that the hold no longer covers, as if its output limit were reached."""
+    """End an answer that its limit or its hold no longer covers, with the finish `length`."""
     await sink.send([*metered(coverage.end_events(), meter)])

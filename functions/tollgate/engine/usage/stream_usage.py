@@ -22,11 +22,14 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import UsageSource
 from tollgate.core.usage import Usage
 from tollgate.engine.usage.usage_bound import InputBound, UsageBound
+from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.price import Price
 
 # Typical of English text and code; used only where a provider reported nothing.
 _BYTES_PER_TOKEN: Final = 4
+# More than any answer has on average: single tokens are longer, such as rows of spaces or dashes.
+_BYTES_PER_TOKEN_MAX: Final = 16
 # A picture of 1024 x 1024 pixels. https://ai.google.dev/gemini-api/docs/pricing (2026-11-22)
 _TOKENS_PER_IMAGE: Final = 1_290
 
@@ -77,6 +80,11 @@ class StreamUsage:
             case _:
                 assert_never(event)
 
+    def passes(self, output_tokens_max: int, echoed_bytes: int) -> bool:
+        """Return whether more text was delivered than answers of this many tokens have."""
+        most = with_slack(output_tokens_max) * _BYTES_PER_TOKEN_MAX + echoed_bytes
+        return self._delivered_bytes > most * self._choices
+
     @property
     def ended(self) -> bool:
         """True once every choice is complete."""
@@ -87,14 +95,16 @@ class StreamUsage:
         attempt: Attempt,
         *,
         estimated_input_tokens: int,
+        prompt_tokens_max: int,
         output_tokens_max: int | None,
         echoed_bytes: int = 0,
         inputs: InputBound | None = None,
     ) -> tuple[Usage, UsageSource]:
         """Return the usage and its source.
 
-        `echoed_bytes` is the size of the prompt that each choice repeats. `inputs` are the bounds
-        of work on inputs, None for a conversation.
+        `prompt_tokens_max` and `output_tokens_max` bound a choice. `echoed_bytes` is the size of
+        the prompt that each choice repeats. `inputs` are the bounds of work on inputs, None for a
+        conversation.
 
         Counts that the provider did not report are estimated once text was delivered, unless the
         provider blocked the prompt. Counts above the attempt's bound are cut to it.
@@ -115,6 +125,7 @@ class StreamUsage:
         bound = UsageBound.of(
             attempt,
             choices=self._choices,
+            prompt_tokens_max=prompt_tokens_max,
             output_tokens_max=output_tokens_max,
             shown_bytes=shown_bytes,
             images=self._images,

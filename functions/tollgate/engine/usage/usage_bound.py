@@ -7,16 +7,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tollgate.core.usage import PIECES, Units, Usage
+from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt
 
 # Dense text has a token for every one or two bytes, and a call has tokens besides those of its
 # bytes.
 _TOKENS_PER_SHOWN_BYTE: Final = 2
 _UNSHOWN_TOKENS_PER_CHOICE: Final = 1_024
-# Some servers do not count reasoning within the caller's limit, and none enforces the limit
-# exactly.
-_LIMIT_FACTOR: Final = 2
-_REASONING_BESIDE_LIMIT: Final = 65_536
 _SEARCHES_PER_CHOICE: Final = 1_000
 # A choice has one image if images are not parts of the answer.
 _IMAGES_PER_CHOICE: Final = 1
@@ -60,6 +57,7 @@ class UsageBound(Struct, frozen=True, kw_only=True):
         attempt: Attempt,
         *,
         choices: int,
+        prompt_tokens_max: int,
         output_tokens_max: int | None,
         shown_bytes: int,
         reasons: bool,
@@ -68,7 +66,9 @@ class UsageBound(Struct, frozen=True, kw_only=True):
     ) -> Self:
         """Return the bound of a stream with this many choices.
 
-        `output_tokens_max` is the caller's limit. `shown_bytes` is the size of the text, reasoning
+        `prompt_tokens_max` is the bound of the prompt, which each choice may have read.
+        `output_tokens_max` is the caller's limit; what exceeds it by more than the slack of
+        `with_slack` is not believed, shown or not. `shown_bytes` is the size of the text, reasoning
         and arguments that were delivered. `reasons` is true if the answer may have reasoning that
         is not shown. `images` is the number of pictures delivered as parts of the answer. `inputs`
         are the bounds of work on inputs; None for a conversation, to which servers add their own
@@ -82,10 +82,13 @@ class UsageBound(Struct, frozen=True, kw_only=True):
                 units=inputs.units_max,
             )
         shown = _TOKENS_PER_SHOWN_BYTE * shown_bytes + _UNSHOWN_TOKENS_PER_CHOICE * choices
-        hidden = _hidden_tokens_max(attempt, output_tokens_max) * choices if reasons else 0
+        most = attempt.target.output_tokens_max or attempt.context_tokens
+        output = shown + (most * choices if reasons else 0)
+        if output_tokens_max is not None:
+            output = min(output, with_slack(output_tokens_max) * choices)
         return cls(
-            input_tokens=attempt.context_tokens * choices,
-            output_tokens=shown + hidden + _TOKENS_PER_IMAGE * images,
+            input_tokens=prompt_tokens_max * choices,
+            output_tokens=output + _TOKENS_PER_IMAGE * images,
             web_searches=_SEARCHES_PER_CHOICE * choices,
             units=Units(images=max(images, _IMAGES_PER_CHOICE * choices)),
         )
@@ -117,12 +120,6 @@ class UsageBound(Struct, frozen=True, kw_only=True):
                 cut[name] = counts[name] - taken
             excess -= taken
         return cut
-
-
-def _hidden_tokens_max(attempt: Attempt, limit: int | None) -> int:
-    """Return the most reasoning tokens of a choice that no delivered text shows."""
-    most = attempt.target.output_tokens_max or attempt.context_tokens
-    return most if limit is None else min(most, _LIMIT_FACTOR * limit + _REASONING_BESIDE_LIMIT)
 
 
 def _cut(count: int | None, bound: int) -> int | None:

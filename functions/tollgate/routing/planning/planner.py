@@ -25,6 +25,7 @@ from tollgate.routing.planning.exclusions import (
     shorten,
 )
 from tollgate.routing.planning.offers import Chain, Chains, Offer
+from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt, Plan
 from tollgate.routing.planning.planning_request import PlanningRequest
 from tollgate.routing.planning.round_sizes import cost_max_of_rounds
@@ -189,14 +190,12 @@ class Planner:
 
     def _tokens_max(self, kept: Sequence[Candidate], wanted: PlanningRequest) -> int:
         """Return the tokens that count: for each prompt its estimate plus the longest output."""
-        held = self._held_output_tokens(wanted.output_tokens_max)
+        limit = wanted.output_tokens_max
+        held = self.catalog.defaults.hold_output_tokens if limit is None else limit
         longest = max(candidate.attempt.target.output_tokens_max or held for candidate in kept)
         # Most requests with server tools run one tool, so that the model reads the prompt twice.
         reads = 2 if wanted.rounds else 1
         return sum(reads * prompt.estimate + min(held, longest) for prompt in wanted.each_prompt)
-
-    def _held_output_tokens(self, limit: int | None) -> int:
-        return self.catalog.defaults.hold_output_tokens if limit is None else limit
 
     def _named_chain(self, name: str, wanted: PlanningRequest, *, now_s: float) -> _NamedChain:
         bare = _without_prefix(name)
@@ -271,7 +270,8 @@ class Planner:
     def _cost_max_nano_usd(self, offer: Offer, wanted: PlanningRequest, now_s: float) -> int:
         attempt = offer.attempt
         model = self.catalog.models[attempt.target.model]
-        held = self._held_output_tokens(wanted.output_tokens_max)
+        limit = wanted.output_tokens_max
+        held = self.catalog.defaults.hold_output_tokens if limit is None else with_slack(limit)
         held = min(held, attempt.target.output_tokens_max or held)
         context = model.context * (wanted.inputs or 1)
         fees = self._fee_max_nano_usd(attempt, wanted)

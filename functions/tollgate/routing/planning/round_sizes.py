@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from tollgate.core.money.amounts import nano_usd
 from tollgate.core.records.generation import RoundsBound
+from tollgate.routing.planning.output_limit import with_slack
 from tollgate.routing.planning.plan import Attempt
 from tollgate.routing.planning.planning_request import PlanningRequest
 
@@ -27,12 +28,13 @@ def cost_max_of_rounds(
     answer_max: int,
 ) -> int:
     """Return the highest cost of all rounds at an endpoint, with the fees of all runs."""
+    limit = wanted.output_tokens_max
     sizes = list_round_sizes(
         rounds,
         prompt=wanted.input_tokens_max,
         context=context,
         answer_max=answer_max,
-        answers_max=wanted.output_tokens_max,
+        answers_max=None if limit is None else with_slack(limit),
         searches_at_once=attempt.target.native_search is not None
         and rounds.provider_searches_max > 0,
     )
