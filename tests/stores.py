@@ -1,5 +1,6 @@
 """Sets of stores for tests, over memory or over any endpoint that speaks DynamoDB's protocol."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from tollgate.stores.keys.states import KeyStates
 from tollgate.stores.money.audit import Audit
 from tollgate.stores.money.credits import DynamoCreditStore
 from tollgate.stores.money.ledger import DynamoLedger
+from tollgate.stores.money.releases import Releases
 from tollgate.stores.money.statements import DynamoStatementStore
 from tollgate.stores.money.sweeper import Sweeper
 from tollgate.stores.money.wallets import Wallets
@@ -84,6 +86,18 @@ class HandClock:
 
     async def sleep(self, delay_s: float) -> None:
         self.now += delay_s
+
+
+class HaltedClock(HandClock):
+    """A clock on which nobody wakes up until `going` is set."""
+
+    def __init__(self, now_s: float = NOON_S) -> None:
+        super().__init__(now_s)
+        self.going = asyncio.Event()
+
+    async def sleep(self, delay_s: float) -> None:
+        await self.going.wait()
+        await super().sleep(delay_s)
 
 
 class GrammarChecked:
@@ -230,10 +244,19 @@ def memory_stores(clock: Clock | None = None) -> MemoryStores:
 
 
 def dynamo_stores(
-    client: AwsCaller, tables: Tables, clock: TestClock, ids: IdSource | None = None
+    client: AwsCaller,
+    tables: Tables,
+    clock: TestClock,
+    ids: IdSource | None = None,
+    *,
+    releases: Releases | None = None,
 ) -> DynamoStores:
-    """Stores over tables that exist; several sets are several processes."""
+    """Stores over tables that exist; several sets are several processes.
+
+    Nothing is released later by a clock that sleepers move: they would move it by minutes.
+    """
     ids = ids or IdSource(clock)
+    releases = releases or Releases(HaltedClock() if isinstance(clock, HandClock) else clock)
     wallets = Wallets(client, tables.ledger)
     key_states = KeyStates(client, tables.ledger, clock)
     publications = PublicationStore(client, tables.core, None, clock=clock)
@@ -245,7 +268,7 @@ def dynamo_stores(
     keys = DynamoKeyStore(directory, client, tables, ids=ids, clock=clock, prefix=PREFIX)
     activity = DynamoActivityStore(client, tables, generations, clock=clock)
     return DynamoStores(
-        ledger=DynamoLedger(wallets, key_states, generations, ids=ids, clock=clock),
+        ledger=DynamoLedger(wallets, key_states, generations, releases, ids=ids, clock=clock),
         keys=keys,
         teams=DynamoTeamStore(client, tables, generations, ids=ids, clock=clock),
         members=DynamoMemberStore(client, tables, generations, ids=ids, clock=clock),

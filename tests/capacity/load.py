@@ -22,6 +22,7 @@ from tollgate.stores.keys.writes import KeyWrites
 from tollgate.stores.money.budgets import Budgets
 from tollgate.stores.money.credit_lots import CreditLots
 from tollgate.stores.money.ledger import DynamoLedger
+from tollgate.stores.money.releases import Releases
 from tollgate.stores.money.wallets import Wallets
 from tollgate.stores.money.workspace_maintenance import WorkspaceMaintenance
 from tollgate.stores.people.level_items import slices_of
@@ -210,6 +211,7 @@ class CapacityRun:
             Wallets(client, tables.ledger),
             KeyStates(client, tables.ledger, clock),
             generations,
+            Releases(clock),
             ids=self._ids,
             clock=clock,
         )

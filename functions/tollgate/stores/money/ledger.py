@@ -7,14 +7,13 @@ tried, because the lost write may still be applied under the first id.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tollgate.aws.aws_json import ATTEMPTS_MAX
 from tollgate.aws.failures import (
     CorruptItem,
     StoreUnavailable,
@@ -30,6 +29,7 @@ from tollgate.core.records.generation import GenerationRecord
 from tollgate.stores.aws.holds import HoldUnknown
 from tollgate.stores.keys.key_holds import KeyHold, KeyHoldRequest
 from tollgate.stores.keys.states import KeyStates
+from tollgate.stores.money.releases import Release, Releases
 from tollgate.stores.money.sides import outcome_of, settle_all
 from tollgate.stores.money.wallets import WalletHold, Wallets
 from tollgate.stores.ports.base import Hold, LevelHold
@@ -67,6 +67,7 @@ class DynamoLedger:
         wallets: Wallets,
         keys: KeyStates,
         generations: DynamoGenerationStore,
+        releases: Releases,
         *,
         ids: IdSource,
         clock: Clock,
@@ -76,6 +77,7 @@ class DynamoLedger:
         self._generations = generations
         self._ids = ids
         self._clock = clock
+        self._releases = releases
         # By key id, how many of its states are held first because one of them refused last time.
         self._refused: OrderedDict[str, int] = OrderedDict()
 
@@ -270,32 +272,30 @@ class DynamoLedger:
         states: Sequence[_StateOutcome],
     ) -> None:
         """Release what some sides hold, or may hold, when the hold as a whole has failed."""
-        releases: list[Awaitable[None]] = []
+        releases: list[Release] = []
         if isinstance(wallet, WalletHold | HoldUnknown):
-            releases.append(
-                self._wallets.settle(
-                    request.principal.workspace_id,
-                    wallet.shard,
-                    hold_id,
-                    held_nano_usd=wallet.amount_nano_usd,
-                    cost_nano_usd=0,
-                    attempts_max=_release_attempts(wallet),
-                )
+            write = partial(
+                self._wallets.settle,
+                request.principal.workspace_id,
+                wallet.shard,
+                hold_id,
+                held_nano_usd=wallet.amount_nano_usd,
+                cost_nano_usd=0,
             )
+            releases.append(Release(write=write, is_unsure=isinstance(wallet, HoldUnknown)))
         for (owner, _), state in zip(_states_of(request), states, strict=False):
             if isinstance(state, KeyHold | HoldUnknown):
                 place = state.owner.slice if isinstance(state, KeyHold) else state.shard
-                releases.append(
-                    self._keys.settle(
-                        replace(owner, slice=place) if place else owner,
-                        hold_id,
-                        held_nano_usd=state.amount_nano_usd,
-                        cost_nano_usd=0,
-                        unused_tokens=state.tokens if isinstance(state, KeyHold) else 0,
-                        attempts_max=_release_attempts(state),
-                    )
+                write = partial(
+                    self._keys.settle,
+                    replace(owner, slice=place) if place else owner,
+                    hold_id,
+                    held_nano_usd=state.amount_nano_usd,
+                    cost_nano_usd=0,
+                    unused_tokens=state.tokens if isinstance(state, KeyHold) else 0,
                 )
-        await settle_all(hold_id, releases)
+                releases.append(Release(write=write, is_unsure=isinstance(state, HoldUnknown)))
+        await self._releases.release(hold_id, releases)
 
     async def _settle_sides(self, hold: Hold, *, cost_nano_usd: int, tokens: int) -> None:
         settling = [
@@ -393,8 +393,3 @@ def _whole_hold(
         ),
         crowded=wallet.crowded,
     )
-
-
-def _release_attempts(side: WalletHold | KeyHold | HoldUnknown) -> int:
-    """Return 1 after a lost reply, because the caller is waiting, otherwise the usual number."""
-    return 1 if isinstance(side, HoldUnknown) else ATTEMPTS_MAX
