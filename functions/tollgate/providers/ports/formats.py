@@ -12,8 +12,7 @@ from tollgate.core.request import TRANSCRIPT_NEEDS, SoundFormat
 from tollgate.core.signers import ANTHROPIC_BLOCKS, BEDROCK, CLAUDE, GEMINI, OPENAI
 from tollgate.providers.ports.base import Codec, NativeSearch
 from tollgate.providers.ports.parameters import PARAMETERS
-from tollgate.providers.ports.wire_format import WireFormat
-from tollgate.providers.shared.file_types import CONVERSE_FILES, MESSAGES_FILES
+from tollgate.providers.ports.wire_format import CONVERSE_FILES, MESSAGES_FILES, WireFormat
 
 FormatName = Literal[
     "openai_chat",
@@ -60,7 +59,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # OpenAI's Responses, for models that refuse tools on chat completions.
     "openai_responses": WireFormat(
         codec=DottedName("tollgate.providers.codecs.openai_responses.codec:make_codec"),
-        counter=DottedName("tollgate.providers.codecs.openai_responses.count:COUNTER"),
+        counter=DottedName("tollgate.providers.codecs.openai_responses.codec:COUNTER"),
         native_search=NativeSearch(allows_domains=True),
         transports=("http_sse",),
         signer=OPENAI,
@@ -80,7 +79,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Anthropic's Messages, on Anthropic's API, Vertex AI, and Bedrock's InvokeModel.
     "anthropic": WireFormat(
         codec=DottedName("tollgate.providers.codecs.anthropic.codec:make_codec"),
-        counter=DottedName("tollgate.providers.codecs.anthropic.count:COUNTER"),
+        counter=DottedName("tollgate.providers.codecs.anthropic.codec:COUNTER"),
         native_search=NativeSearch(allows_domains=True, blocks_domains=True),
         transports=("http_sse", "bedrock_invoke"),
         signer=CLAUDE,
@@ -93,7 +92,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Bedrock's Converse, for every model family on Bedrock.
     "bedrock": WireFormat(
         codec=DottedName("tollgate.providers.codecs.bedrock.codec:make_codec"),
-        counter=DottedName("tollgate.providers.codecs.bedrock.count:COUNTER"),
+        counter=DottedName("tollgate.providers.codecs.bedrock.codec:COUNTER"),
         transports=("bedrock_runtime",),
         signer=BEDROCK,
         parameters=frozenset({"service_tier", "stop", "temperature", "top_p"}),
@@ -110,7 +109,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     # Gemini's generateContent, on AI Studio and on Vertex AI.
     "gemini": WireFormat(
         codec=DottedName("tollgate.providers.codecs.gemini.codec:make_codec"),
-        counter=DottedName("tollgate.providers.codecs.gemini.count:COUNTER"),
+        counter=DottedName("tollgate.providers.codecs.gemini.codec:COUNTER"),
         # Models before Gemini 3 answer 400 if a request has both search and functions.
         native_search=NativeSearch(beside_functions=False),
         transports=("http_sse",),

@@ -1,7 +1,7 @@
 """The row of a wire format: its codecs, and the facts that routing and the encoder read."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
@@ -19,6 +19,30 @@ from tollgate.providers.ports.base import (
 )
 from tollgate.providers.shared.readable import Readership
 
+# Media type → format name in Converse.
+CONVERSE_FILES: Final[Mapping[str, str]] = {
+    "application/pdf": "pdf",
+    "application/msword": "doc",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "text/csv": "csv",
+    "text/html": "html",
+    "text/markdown": "md",
+    "text/plain": "txt",
+}
+# Media types that Messages accepts; all except PDF are sent as plain-text documents.
+MESSAGES_FILES: Final = frozenset(
+    {
+        "application/json",
+        "application/pdf",
+        "text/csv",
+        "text/html",
+        "text/markdown",
+        "text/plain",
+        "text/xml",
+    }
+)
 TransportName = Literal[
     "http_sse", "bedrock_runtime", "bedrock_invoke", "sagemaker_runtime", "simulator"
 ]

@@ -1,22 +1,50 @@
-"""The demultiplexer for a native `n`: each choice gets a stream with one choice.
-
-It fits every format by OpenAI whose chunks have `choices` with an `index`.
-"""
+"""Choices in OpenAI's streams: a demultiplexer for a native `n`, and finish reasons."""
 
 from collections.abc import Iterator
 from typing import Final
 
 import pydantic_core
 
+from tollgate.core.events import Finish
 from tollgate.core.json_value import JsonValue
 from tollgate.providers.ports.base import Frame
 from tollgate.providers.shared.refusals import malformed_error
 
 _END: Final = b"[DONE]"
+# In lower case. An unknown reason counts as `stop`; the caller sees it as the raw finish reason.
+# `eos` is Together's, `eos_token` Hugging Face's, `model_length` Mistral's, `sensitive` Z.ai's.
+_FINISH: Final[dict[str, Finish]] = {
+    "stop": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+    "sensitive": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+}
+
+# Finish reasons of an incomplete answer. DeepSeek's stands for a lack of capacity, Z.ai's for a
+# network failure, and the last two are Google's for a malformed tool call.
+_BROKEN: Final = frozenset(
+    {
+        "abort",
+        "error",
+        "insufficient_system_resource",
+        "network_error",
+        "malformed_function_call",
+        "function_call_filter: malformed_function_call",
+    }
+)
 
 
 class ChoiceDemultiplexer:
-    """Splits the frames of one stream by choice.
+    """Splits the frames of one stream by the `index` of each choice, into one stream per choice.
 
     Usage covers all choices and is passed to the first choice only, so that a sum over the choices
     counts it once. Frames that belong to no choice (errors, the end) are passed to every choice.
@@ -59,3 +87,11 @@ class ChoiceDemultiplexer:
 
 def _frame(frame: Frame, chunk: dict[str, JsonValue]) -> Frame:
     return Frame(data=pydantic_core.to_json(chunk), event=frame.event)
+
+
+def finish_of(reason: str, provider: str) -> Finish:
+    """Return the meaning of a finish reason; raise UpstreamError if the answer is incomplete."""
+    word = reason.lower()
+    if word in _BROKEN:
+        raise malformed_error(provider, f"the finish reason {word!r}")
+    return _FINISH.get(word, "stop")

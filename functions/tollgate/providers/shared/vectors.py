@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from msgspec import DecodeError
+from msgspec import DecodeError, Raw, Struct
 from msgspec.json import decode as decode_json
 
+from tollgate.core.json_value import JsonValue
+from tollgate.core.request import InputType
 from tollgate.core.usage import is_count
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.core.work.vectors import MalformedVector, convert_vector, vector_size
@@ -16,8 +18,15 @@ from tollgate.providers.shared.refusals import UNREADABLE, malformed_error
 _BYTES_PER_NUMBER_MAX: Final = 32
 _OTHER_BYTES_MAX: Final = 1024 * 1024
 _COUNT_DIGITS_MAX: Final = 12
-
-
+COHERE_INPUTS_MAX: Final = 96
+# Required since v3. Texts are most often embedded to be stored and searched later.
+_INPUT_TYPE_DEFAULT: Final = "search_document"
+_INPUT_TYPES: Final[dict[InputType, str]] = {
+    "query": "search_query",
+    "document": "search_document",
+    "classification": "classification",
+    "clustering": "clustering",
+}
 _Body = TypeVar("_Body")
 
 
@@ -77,3 +86,28 @@ def checked_vectors(
         return tuple(convert_vector(vector, work.encoding) for vector in vectors)
     except MalformedVector as malformed:
         raise malformed_error(target.provider, "numbers that are not 32-bit floats") from malformed
+
+
+class VectorsByType(Struct, frozen=True):
+    """Vectors by the type of their numbers; requests name one type, float."""
+
+    float: list[Raw]
+
+
+def cohere_fields(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:
+    """Return the body of a request except the model; an input that is too long fails, uncut."""
+    use = work.input_type
+    fields: dict[str, JsonValue] = {
+        "texts": list(work.texts),
+        "input_type": _INPUT_TYPES[use] if use else _INPUT_TYPE_DEFAULT,
+        "embedding_types": ["float"],
+        "truncate": "NONE",
+    }
+    dimensions = sent_dimensions(work, target)
+    return fields if dimensions is None else {**fields, "output_dimension": dimensions}
+
+
+def raw_vectors(embeddings: VectorsByType | list[Raw]) -> list[bytes]:
+    """Return the vectors in order, as raw JSON."""
+    listed = embeddings if isinstance(embeddings, list) else embeddings.float
+    return [bytes(vector) for vector in listed]

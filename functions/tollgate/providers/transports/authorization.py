@@ -1,8 +1,9 @@
 """Headers that authorize the requests of a row: a key in the header that the provider reads."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from tollgate.aws.sigv4 import Credentials
 from tollgate.core.errors import MissingCredentials
 from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.providers.ports.base import ProviderRow
@@ -56,3 +57,20 @@ class KeyHeader:
         if self._row.auth == "bearer":
             return {"authorization": f"Bearer {key}"}
         return {self._row.auth: key}
+
+
+def required_credentials(
+    provider: str, credentials: Callable[[], Credentials | None]
+) -> Callable[[], Credentials]:
+    """Return a function that returns the credentials, or raises MissingCredentials if unset."""
+
+    def read() -> Credentials:
+        found = credentials()
+        if found is None:
+            raise MissingCredentials(
+                f"The provider {provider} has no credentials: {describe_remedy((AWS_IDENTITY,))}.",
+                (AWS_IDENTITY,),
+            )
+        return found
+
+    return read

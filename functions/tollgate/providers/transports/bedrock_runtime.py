@@ -19,7 +19,7 @@ from tollgate.providers.ports.base import (
     Transport,
     WireRequest,
 )
-from tollgate.providers.transports.aws_identity import required_credentials
+from tollgate.providers.transports.authorization import required_credentials
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
 from tollgate.providers.transports.provider_services import ProviderServices

@@ -24,9 +24,9 @@ from tollgate.providers.transports.authorization import (
     GOOGLE_FILE,
     Authorization,
     no_credentials,
+    required_credentials,
     secret_of,
 )
-from tollgate.providers.transports.aws_identity import required_credentials
 from tollgate.providers.transports.google_credentials import (
     AwsRole,
     UnusableCredentials,

@@ -1,6 +1,6 @@
 """One pool of connections for every provider, and public errors for network failures."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Literal
 
@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from tollgate.core import tracing
 from tollgate.core.errors import ErrorCode, UpstreamError
+from tollgate.core.ids import new_boundary
 from tollgate.http1.errors import CannotConnect, ConnectTimedOut, HttpError
 from tollgate.http1.pool import Pool, Reservation
 from tollgate.http1.reply import Reply
 from tollgate.http1.request import USUAL_HEADERS, Request
 from tollgate.providers.ports.base import FormPart, UpstreamRefused
-from tollgate.providers.transports.form_body import encode_form
 
 # Each stream needs a connection; a process of `tollgate serve` has thousands of open streams.
 CONNECTIONS_MAX: Final = 4000
@@ -130,3 +130,29 @@ def network_error(provider: str, failure: HttpError) -> UpstreamError:
                 ErrorCode.PROVIDER_UNAVAILABLE,
                 f"The connection to the provider {provider} broke before the end of its answer.",
             )
+
+
+def encode_form(parts: Iterable[FormPart]) -> tuple[str, Sequence[bytes]]:
+    """Return a form's media type with its boundary, and the parts of its body.
+
+    The parts stay separate, so a recording is sent without a copy. Browsers escape names likewise:
+    https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data.
+    """
+    boundary = new_boundary()
+    body: list[bytes] = []
+    for part in parts:
+        body += (f"--{boundary}\r\n{_head(part)}\r\n\r\n".encode(), part.content, b"\r\n")
+    body.append(f"--{boundary}--\r\n".encode())
+    return f"multipart/form-data; boundary={boundary}", body
+
+
+def _head(part: FormPart) -> str:
+    head = f'content-disposition: form-data; name="{_escape(part.name)}"'
+    if part.file_name is None:
+        return head
+    media_type = _escape(part.media_type or "application/octet-stream")
+    return f'{head}; filename="{_escape(part.file_name)}"\r\ncontent-type: {media_type}'
+
+
+def _escape(text: str) -> str:
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

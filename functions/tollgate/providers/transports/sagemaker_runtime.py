@@ -27,7 +27,7 @@ from tollgate.providers.ports.base import (
     WireRequest,
 )
 from tollgate.providers.shared.refusals import malformed_error
-from tollgate.providers.transports.aws_identity import required_credentials
+from tollgate.providers.transports.authorization import required_credentials
 from tollgate.providers.transports.body_frames import BodyFrames
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
 from tollgate.providers.transports.provider_services import ProviderServices

@@ -1,6 +1,6 @@
 """The decoder of Anthropic's streamed messages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, assert_never
 
 from pydantic_core import ValidationError
@@ -14,9 +14,9 @@ from tollgate.core.events import (
 )
 from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import CLAUDE
+from tollgate.core.usage import Usage
 from tollgate.providers.codecs.anthropic.blocks import Blocks, BrokenBlock
 from tollgate.providers.codecs.anthropic.errors import error_in_stream, exception_in_stream
-from tollgate.providers.codecs.anthropic.usage import merge_usage, usage_of
 from tollgate.providers.codecs.anthropic.wire import (
     ContentBlockDelta,
     ContentBlockStart,
@@ -32,7 +32,7 @@ from tollgate.providers.codecs.anthropic.wire import (
     StreamedEvent,
 )
 from tollgate.providers.ports.base import Frame
-from tollgate.providers.shared.counts import Counts
+from tollgate.providers.shared.counts import Counts, split
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
 # `pause_turn` comes only with Anthropic's own tools. If the gateway does not continue the turn, the
@@ -177,3 +177,33 @@ class MessagesDecoder:
 
 def _tier(usage: JsonValue) -> str | None:
     return Counts(usage).word("service_tier")
+
+
+def merge_usage(
+    earlier: Mapping[str, JsonValue], later: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
+    """Return the usage after a later report, which replaces the counts that it contains.
+
+    The end of a stream repeats some counts of its start, possibly with other values.
+    """
+    return {**earlier, **{name: value for name, value in later.items() if value is not None}}
+
+
+def usage_of(raw: JsonValue) -> Usage:
+    """Return the usage by class; Anthropic counts cached tokens separately from the input."""
+    report = Counts(raw)
+    by_lifetime = report.inside("cache_creation")
+    one_hour = by_lifetime.count("ephemeral_1h_input_tokens")
+    five_minutes = by_lifetime.count("ephemeral_5m_input_tokens")
+    written = report.count("cache_creation_input_tokens")
+    if written is not None:
+        five_minutes, (one_hour,) = split(written, one_hour)
+    return Usage(
+        uncached_input_tokens=report.count("input_tokens"),
+        cache_read_input_tokens=report.count("cache_read_input_tokens"),
+        cache_write_5m_input_tokens=five_minutes,
+        cache_write_1h_input_tokens=one_hour,
+        output_tokens=report.count("output_tokens"),
+        reasoning_tokens=report.inside("output_tokens_details").count("thinking_tokens"),
+        web_searches=report.inside("server_tool_use").count("web_search_requests"),
+    )

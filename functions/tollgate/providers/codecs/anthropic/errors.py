@@ -7,7 +7,7 @@ from pydantic_core import ValidationError
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.codecs.anthropic.wire import ErrorBodies, ErrorBody, ErrorDetail
 from tollgate.providers.ports.base import Frame, Target, UpstreamRefused
-from tollgate.providers.shared.aws_errors import aws_class, code_of, status_of
+from tollgate.providers.shared.bedrock import aws_class, code_of, status_of
 from tollgate.providers.shared.refusals import (
     ProviderRefusal,
     error_of_refusal,

@@ -16,7 +16,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
-from tollgate.providers.shared.file_types import CONVERSE_FILES
+from tollgate.providers.ports.wire_format import CONVERSE_FILES
 
 _IMAGE_FORMATS: Final = {
     "image/gif": "gif",

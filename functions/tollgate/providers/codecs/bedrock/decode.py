@@ -17,7 +17,8 @@ from tollgate.core.events import (
     StreamEvent,
     UsageReported,
 )
-from tollgate.providers.codecs.bedrock.usage import usage_of
+from tollgate.core.json_value import JsonValue
+from tollgate.core.usage import Usage
 from tollgate.providers.codecs.bedrock.wire import (
     HIDDEN,
     CitationDelta,
@@ -30,7 +31,8 @@ from tollgate.providers.codecs.bedrock.wire import (
     ToolUseStart,
 )
 from tollgate.providers.ports.base import Frame
-from tollgate.providers.shared.bedrock_errors import error_in_bedrock_stream
+from tollgate.providers.shared.bedrock import error_in_bedrock_stream
+from tollgate.providers.shared.counts import Counts, split, sum_counts
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error
 
@@ -221,3 +223,22 @@ class ConverseDecoder:
             return msgspec.convert(value, shape, strict=False)
         except msgspec.ValidationError as invalid:
             raise malformed_error(self._provider, "a frame that cannot be read") from invalid
+
+
+def usage_of(raw: JsonValue) -> Usage:
+    """Return the usage by class; Converse counts cached tokens separately from the input."""
+    report = Counts(raw)
+    by_lifetime = [*report.each("cacheDetails")]
+    one_hour: int | None = sum_counts(
+        *(entry.count("inputTokens") for entry in by_lifetime if entry.word("ttl") == "1h")
+    )
+    written = report.count("cacheWriteInputTokens")
+    if written is not None:
+        written, (one_hour,) = split(written, one_hour)
+    return Usage(
+        uncached_input_tokens=report.count("inputTokens"),
+        cache_read_input_tokens=report.count("cacheReadInputTokens"),
+        cache_write_5m_input_tokens=written,
+        cache_write_1h_input_tokens=one_hour or None,
+        output_tokens=report.count("outputTokens"),
+    )

@@ -18,16 +18,14 @@ from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.ports.work_dialects import EmbeddingFamily
-from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
-from tollgate.providers.shared.cohere_vectors import (
+from tollgate.providers.shared.bedrock import error_of_bedrock_reply
+from tollgate.providers.shared.vectors import (
     COHERE_INPUTS_MAX,
     VectorsByType,
-    cohere_fields,
-    raw_vectors,
-)
-from tollgate.providers.shared.vectors import (
     checked_vectors,
+    cohere_fields,
     parse_body,
+    raw_vectors,
     read_count,
     reply_bytes_max,
     sent_dimensions,

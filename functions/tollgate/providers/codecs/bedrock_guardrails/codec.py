@@ -22,7 +22,7 @@ from tollgate.providers.codecs.bedrock_guardrails.judgement import (
     write_judgement,
 )
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
-from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
+from tollgate.providers.shared.bedrock import error_of_bedrock_reply
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body, read_count
 

@@ -16,7 +16,7 @@ from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.ports.work_dialects import ImageFamily
-from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
+from tollgate.providers.shared.bedrock import error_of_bedrock_reply
 from tollgate.providers.shared.pictures import (
     image_result,
     inline_source,

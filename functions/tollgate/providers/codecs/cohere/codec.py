@@ -9,16 +9,14 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
-from tollgate.providers.shared.cohere_vectors import (
-    COHERE_INPUTS_MAX,
-    VectorsByType,
-    cohere_fields,
-    raw_vectors,
-)
 from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.vectors import (
+    COHERE_INPUTS_MAX,
+    VectorsByType,
     checked_vectors,
+    cohere_fields,
     parse_body,
+    raw_vectors,
     read_count,
     reply_bytes_max,
 )

@@ -1,4 +1,8 @@
-"""Calls in a Gemini answer, complete or in pieces; a call without an id gets one."""
+"""Calls in a Gemini answer, complete or in pieces, and the signatures of calls and thoughts.
+
+Gemini requires a signature back unchanged on the part that had it:
+https://ai.google.dev/gemini-api/docs/thought-signatures (seen 2026-11-21)
+"""
 
 import hashlib
 import re
@@ -8,14 +12,26 @@ from typing import Final
 from msgspec import field
 from typing_extensions import override
 
-from tollgate.core.content import ToolCall
+from tollgate.core.content import Provenance, ToolCall
 from tollgate.core.events import PartEnd, StreamEvent
+from tollgate.core.signers import GEMINI
 from tollgate.providers.codecs.gemini.arguments import Arguments
-from tollgate.providers.codecs.gemini.signatures import provenance_of
 from tollgate.providers.codecs.gemini.wire import FunctionCall
 from tollgate.providers.shared.parts import OpenPart
 
+# The value that Google accepts in place of a missing signature.
+NO_SIGNATURE: Final = "skip_thought_signature_validator"
 _MADE_ID: Final = re.compile(r"gemini_[0-9a-f]{24}")
+
+
+def provenance_of(signature: str | None, signer: str | None = GEMINI) -> Provenance | None:
+    """Return the provenance of a part that Gemini signed, None without a signature."""
+    return Provenance(signer=signer, signature=signature) if signature else None
+
+
+def signature_of(provenance: Provenance | None) -> str | None:
+    """Return the signature, None if there is none; OpenRouter stores it as data."""
+    return None if provenance is None else provenance.signature or provenance.data
 
 
 def stated_id(id_: str) -> str | None:

@@ -20,10 +20,9 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import GEMINI
 from tollgate.core.usage import Usage
 from tollgate.providers.codecs.gemini.arguments import UnknownPlace
-from tollgate.providers.codecs.gemini.calls import OpenCall, new_call
+from tollgate.providers.codecs.gemini.calls import OpenCall, new_call, provenance_of
 from tollgate.providers.codecs.gemini.errors import error_in_stream
 from tollgate.providers.codecs.gemini.notes import citations, log_probs
-from tollgate.providers.codecs.gemini.signatures import provenance_of
 from tollgate.providers.codecs.gemini.usage import usage_of
 from tollgate.providers.codecs.gemini.wire import Blob, Candidate, Chunk, Chunks, FunctionCall, Part
 from tollgate.providers.ports.base import Frame

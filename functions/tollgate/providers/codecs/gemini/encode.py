@@ -14,9 +14,9 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
-from tollgate.providers.codecs.gemini.paths import model_path
 from tollgate.providers.codecs.gemini.thinking import thinking_config
 from tollgate.providers.codecs.gemini.turns import conversation
+from tollgate.providers.codecs.gemini.wire import model_path
 from tollgate.providers.ports.base import Target, WireRequest
 from tollgate.providers.ports.parameters import REFUSED_BY_DEFAULT, unsupported
 from tollgate.providers.ports.wire_format import WireFormat

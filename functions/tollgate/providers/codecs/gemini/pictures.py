@@ -15,8 +15,8 @@ from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.codecs.gemini.errors import error_of_reply
 from tollgate.providers.codecs.gemini.media import part_of
-from tollgate.providers.codecs.gemini.paths import model_path
 from tollgate.providers.codecs.gemini.usage import usage_of
+from tollgate.providers.codecs.gemini.wire import model_path
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.shared.pictures import (
     image_result,

@@ -15,8 +15,8 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.work.speech import SpeechRequest
 from tollgate.providers.codecs.gemini.decode import FINISH
 from tollgate.providers.codecs.gemini.errors import error_in_stream, error_of_reply
-from tollgate.providers.codecs.gemini.paths import model_path
 from tollgate.providers.codecs.gemini.usage import usage_of
+from tollgate.providers.codecs.gemini.wire import model_path
 from tollgate.providers.ports.base import Frame, StreamedWorkCodec, Target, WireRequest
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 from tollgate.providers.shared.sound import (

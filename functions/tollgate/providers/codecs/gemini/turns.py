@@ -18,9 +18,8 @@ from tollgate.core.request import (
     ToolMessage,
     UserMessage,
 )
-from tollgate.providers.codecs.gemini.calls import stated_id
+from tollgate.providers.codecs.gemini.calls import NO_SIGNATURE, signature_of, stated_id
 from tollgate.providers.codecs.gemini.media import part_of
-from tollgate.providers.codecs.gemini.signatures import NO_SIGNATURE, signature_of
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, refuse
 
 # The key for a result that is text and not an object; Google's SDKs use the same key.

@@ -15,7 +15,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.codecs.gemini.errors import error_of_reply
-from tollgate.providers.codecs.gemini.paths import model_path
+from tollgate.providers.codecs.gemini.wire import model_path
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.shared.vectors import (
     checked_vectors,

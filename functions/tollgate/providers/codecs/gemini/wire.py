@@ -1,14 +1,16 @@
-"""The messages of Gemini's generateContent, on AI Studio and Vertex; only the fields that are read.
+"""The paths of Gemini's models and the fields of answers that are read, on AI Studio and Vertex AI.
 
 The shapes are from the discovery document of aiplatform v1, revision 20261106. Zero counts and
 empty lists are left out on the wire. One chunk of a stream has the shape of a whole reply.
 """
 
 from typing import Annotated, Final, Literal
+from urllib.parse import quote
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 from tollgate.core.json_value import JsonValue
+from tollgate.providers.ports.base import Target
 
 # Names by number; Vertex's own clients request numbers (`$alt=json;enum-encoding=int`).
 _FINISH_REASONS: Final = (
@@ -212,3 +214,13 @@ class ErrorBody(_Shape):
 
 class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
     """A whole error reply."""
+
+
+def model_path(target: Target) -> str:
+    """Return the path of a model, to which the caller appends a method."""
+    model = quote(target.upstream_model, safe="")
+    owner = "/v1beta"
+    if target.project is not None and target.location is not None:
+        project, location = quote(target.project, safe=""), quote(target.location, safe="")
+        owner = f"/v1/projects/{project}/locations/{location}/publishers/google"
+    return f"{owner}/models/{model}"

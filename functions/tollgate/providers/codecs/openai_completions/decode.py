@@ -8,8 +8,8 @@ from tollgate.core.events import Ended, LogProbs, Started, StreamEvent, UsageRep
 from tollgate.core.json_value import JsonValue
 from tollgate.providers.codecs.openai_completions.wire import CHUNKS, Choice, Chunk, TextLogProbs
 from tollgate.providers.ports.base import Frame
+from tollgate.providers.shared.openai_choices import finish_of
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
-from tollgate.providers.shared.openai_finish import finish_of
 from tollgate.providers.shared.openai_usage import openai_usage_of
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import UNREADABLE, early_close_error, malformed_error

@@ -17,8 +17,8 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
+from tollgate.core.usage import Usage
 from tollgate.providers.codecs.openai_responses.notes import citation, log_probs
-from tollgate.providers.codecs.openai_responses.usage import usage_of
 from tollgate.providers.codecs.openai_responses.wire import (
     BETWEEN_SUMMARIES,
     Annotation,
@@ -28,6 +28,7 @@ from tollgate.providers.codecs.openai_responses.wire import (
     Response,
 )
 from tollgate.providers.ports.base import Frame
+from tollgate.providers.shared.counts import Counts, split
 from tollgate.providers.shared.openai_errors import parse_openai_stream_error
 from tollgate.providers.shared.parts import OpenPart, Parts
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
@@ -339,3 +340,21 @@ def _notes(
     for annotation in annotations:
         if (cited := citation(annotation)) is not None:
             yield cited
+
+
+def usage_of(raw: JsonValue) -> Usage:
+    """Return the usage by class; Responses counts cached tokens as part of the input."""
+    report = Counts(raw)
+    details = report.inside("input_tokens_details")
+    cache_read = details.count("cached_tokens")
+    cache_write = details.count("cache_write_tokens")
+    uncached = report.count("input_tokens")
+    if uncached is not None:
+        uncached, (cache_read, cache_write) = split(uncached, cache_read, cache_write)
+    return Usage(
+        uncached_input_tokens=uncached,
+        cache_read_input_tokens=cache_read,
+        cache_write_5m_input_tokens=cache_write,
+        output_tokens=report.count("output_tokens"),
+        reasoning_tokens=report.inside("output_tokens_details").count("reasoning_tokens"),
+    )

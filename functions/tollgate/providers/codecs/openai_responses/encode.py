@@ -6,6 +6,7 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
     GenerationRequest,
     JsonOutput,
+    NativeOptions,
     OutputFormat,
     ReasoningOptions,
     SchemaOutput,
@@ -15,7 +16,6 @@ from tollgate.core.request import (
 )
 from tollgate.core.server_tools import ServerTool
 from tollgate.providers.codecs.openai_responses.items import items
-from tollgate.providers.codecs.openai_responses.native import add_fields, own_fields
 from tollgate.providers.ports.base import Target, WireRequest
 from tollgate.providers.ports.parameters import stated_parameters, unsupported
 from tollgate.providers.ports.wire_format import WireFormat
@@ -26,6 +26,8 @@ from tollgate.providers.shared.openai_writing import ANY_OBJECT, path_of
 from tollgate.providers.shared.readable import keep_readable
 from tollgate.providers.shared.strict_schema import close_schema
 
+_WIRE_FORMAT: Final = "openai_responses"
+_SUMMARY: Final = "reasoning.summary"
 _PATH: Final = "/responses"
 _OUTPUT_TOKENS_MIN: Final = 16
 
@@ -197,3 +199,28 @@ def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
             return {"text": {"format": form}}
         case _:
             assert_never(output)
+
+
+def own_fields(stated: NativeOptions | None, target: Target) -> dict[str, JsonValue]:
+    """Return the options of Responses alone that the server accepts, by the path of their field."""
+    if stated is None or stated.wire_format != _WIRE_FORMAT:
+        return {}
+    return {name: value for name, value in stated.fields.items() if _is_taken(name, target)}
+
+
+def add_fields(body: dict[str, JsonValue], fields: dict[str, JsonValue]) -> None:
+    """Set each field in a body at its path, such as `store` or `reasoning.summary`."""
+    for path, value in fields.items():
+        parent, _, name = path.rpartition(".")
+        if not parent:
+            body[name] = value
+            continue
+        known = body.get(parent)
+        body[parent] = {**(known if isinstance(known, dict) else {}), name: value}
+
+
+def _is_taken(name: str, target: Target) -> bool:
+    if name != _SUMMARY:
+        return True
+    # OpenAI offers summaries to verified organisations only.
+    return "reasoning" in target.supports and target.dialect.reasoning_summaries

@@ -17,7 +17,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.reranking import RerankRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
-from tollgate.providers.shared.bedrock_errors import error_of_bedrock_reply
+from tollgate.providers.shared.bedrock import error_of_bedrock_reply
 from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body, read_count
