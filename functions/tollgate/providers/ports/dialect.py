@@ -68,8 +68,7 @@ class ClaudeDialect(BaseModel):
         default=False, description="Whether a tool call may be forced while the model thinks."
     )
     temperature_and_top_p: bool = Field(
-        default=False,
-        description="Whether one request may have both `temperature` and `top_p`.",
+        default=False, description="Whether one request may have both `temperature` and `top_p`."
     )
     prefill: bool = Field(
         default=False, description="Whether the model continues a last assistant message."
@@ -111,10 +110,7 @@ def _sort_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(kinds)))
 
 
-_FetchedKinds = Annotated[
-    tuple[Literal["file", "image"], ...],
-    AfterValidator(_sort_kinds),
-]
+_FetchedKinds = Annotated[tuple[Literal["file", "image"], ...], AfterValidator(_sort_kinds)]
 
 
 class Dialect(WorkDialects):

@@ -70,9 +70,7 @@ def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
 
 
 def unsupported(
-    request: GenerationRequest,
-    sent: Collection[str],
-    stated: Mapping[str, JsonValue] | None = None,
+    request: GenerationRequest, sent: Collection[str], stated: Mapping[str, JsonValue] | None = None
 ) -> tuple[str, ...]:
     """Return the names of parameters that the caller set but are not sent, for
     `x-tollgate-adapted`.

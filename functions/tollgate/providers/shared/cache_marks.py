@@ -5,15 +5,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from tollgate.core.content import (
-    CacheMark,
-    Document,
-    Image,
-    Part,
-    Text,
-    ToolCall,
-    UserContent,
-)
+from tollgate.core.content import CacheMark, Document, Image, Part, Text, ToolCall, UserContent
 from tollgate.core.request import GenerationRequest, Message, Tool
 
 _Marked = TypeVar("_Marked", Tool, Text, Image, Document, ToolCall)

@@ -5,14 +5,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from tollgate.core.content import (
-    MadeImage,
-    Part,
-    Provenance,
-    Refusal,
-    SentMedia,
-    ToolCall,
-)
+from tollgate.core.content import MadeImage, Part, Provenance, Refusal, SentMedia, ToolCall
 from tollgate.core.events import (
     Citation,
     LogProbs,

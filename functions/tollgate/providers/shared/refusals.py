@@ -142,10 +142,7 @@ _CUTS: Final = (
     ),
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "[redacted]"),
     # Any long run that mixes letters and digits, unlike words and the names of models.
-    (
-        re.compile(r"(?<![\w+/=])(?=[\w+/=]*\d)(?=[\w+/=]*[A-Za-z])[\w+/=]{20,}"),
-        "[redacted]",
-    ),
+    (re.compile(r"(?<![\w+/=])(?=[\w+/=]*\d)(?=[\w+/=]*[A-Za-z])[\w+/=]{20,}"), "[redacted]"),
     (re.compile(r"(?<!\S)\S*\*{3,}\S*"), "[redacted]"),
     # Identifiers of accounts: ARNs, the twelve digits in them, Google's projects, e-mail addresses.
     (

@@ -5,13 +5,7 @@ from typing import Final, assert_never
 
 from pydantic_core import ValidationError
 
-from tollgate.core.events import (
-    Ended,
-    Finish,
-    Started,
-    StreamEvent,
-    UsageReported,
-)
+from tollgate.core.events import Ended, Finish, Started, StreamEvent, UsageReported
 from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import CLAUDE
 from tollgate.core.usage import Usage
@@ -131,9 +125,7 @@ class MessagesDecoder:
     def _start(self, message: Message) -> Iterator[StreamEvent]:
         self._started = True
         yield Started(
-            upstream_id=message.id,
-            served_model=message.model,
-            service_tier=_tier(message.usage),
+            upstream_id=message.id, served_model=message.model, service_tier=_tier(message.usage)
         )
         yield from self._counted(message.usage)
 

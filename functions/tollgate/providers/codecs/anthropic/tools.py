@@ -49,10 +49,7 @@ class Tooling(Struct):
 
 
 def tooling(
-    request: GenerationRequest,
-    target: Target,
-    called: Sequence[str],
-    native: NativeOptions,
+    request: GenerationRequest, target: Target, called: Sequence[str], native: NativeOptions
 ) -> Tooling:
     """Return the tools that are offered or used in the history, and the format of the answer.
 

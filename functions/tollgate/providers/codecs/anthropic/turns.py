@@ -27,13 +27,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from tollgate.core.request import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from tollgate.core.signers import ANTHROPIC_BLOCKS
 from tollgate.providers.codecs.anthropic import media
 from tollgate.providers.codecs.anthropic.blocks import OWN_TOOLS

@@ -9,14 +9,7 @@ import msgspec
 from typing_extensions import override
 
 from tollgate.core.content import Part, Provenance, Reasoning, Text, ToolCall
-from tollgate.core.events import (
-    Citation,
-    Ended,
-    Finish,
-    Started,
-    StreamEvent,
-    UsageReported,
-)
+from tollgate.core.events import Citation, Ended, Finish, Started, StreamEvent, UsageReported
 from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import Usage
 from tollgate.providers.codecs.bedrock.wire import (

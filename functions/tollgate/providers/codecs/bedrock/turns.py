@@ -13,13 +13,7 @@ from msgspec import Struct, field
 
 from tollgate.core.content import MadeImage, Provenance, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from tollgate.core.request import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from tollgate.providers.codecs.bedrock.content import Blocks
 from tollgate.providers.codecs.bedrock.wire import HIDDEN
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, fitting_id, refuse

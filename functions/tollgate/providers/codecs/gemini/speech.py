@@ -19,12 +19,7 @@ from tollgate.providers.codecs.gemini.usage import usage_of
 from tollgate.providers.codecs.gemini.wire import model_path
 from tollgate.providers.ports.base import Frame, StreamedWorkCodec, Target, WireRequest
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
-from tollgate.providers.shared.sound import (
-    SAMPLES_PER_SECOND,
-    SoundSize,
-    decode_sound,
-    wav_header,
-)
+from tollgate.providers.shared.sound import SAMPLES_PER_SECOND, SoundSize, decode_sound, wav_header
 from tollgate.providers.shared.vectors import parse_body
 
 _COMPLETE: Final = "STOP"

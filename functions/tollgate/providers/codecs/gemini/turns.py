@@ -11,13 +11,7 @@ from msgspec import Struct, field
 
 from tollgate.core.content import Image, MadeImage, Reasoning, Refusal, Text, ToolCall
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from tollgate.core.request import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from tollgate.providers.codecs.gemini.calls import NO_SIGNATURE, signature_of, stated_id
 from tollgate.providers.codecs.gemini.media import part_of
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, refuse

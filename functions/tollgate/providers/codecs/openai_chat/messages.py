@@ -21,13 +21,7 @@ from tollgate.core.content import (
 )
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
-from tollgate.core.request import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolMessage,
-    UserMessage,
-)
+from tollgate.core.request import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from tollgate.providers.codecs.openai_chat.thoughts import render_thoughts
 from tollgate.providers.ports.base import Target
 from tollgate.providers.ports.dialect import Dialect

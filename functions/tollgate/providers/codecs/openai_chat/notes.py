@@ -44,10 +44,7 @@ class Citations:
             cited = annotation.url_citation
             if annotation.type == _URL_CITATION and cited is not None:
                 citation = Citation(
-                    url=cited.url,
-                    title=cited.title,
-                    start=cited.start_index,
-                    end=cited.end_index,
+                    url=cited.url, title=cited.title, start=cited.start_index, end=cited.end_index
                 )
                 yield from self._new((citation,))
 

@@ -13,13 +13,7 @@ from typing_extensions import override
 from tollgate.core.content import Reasoning, ToolCall
 from tollgate.core.events import StreamEvent
 from tollgate.core.json_value import JsonValue
-from tollgate.core.reasoning_details import (
-    Detail,
-    JoinedDetail,
-    read_detail,
-    text_of,
-    write_detail,
-)
+from tollgate.core.reasoning_details import Detail, JoinedDetail, read_detail, text_of, write_detail
 from tollgate.core.signers import GEMINI
 from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.parts import OpenPart
