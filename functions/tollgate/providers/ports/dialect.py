@@ -7,12 +7,17 @@ because models of one provider differ: reasoning models refuse a temperature, fo
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from tollgate.core.request import Effort, Need
 from tollgate.core.signers import CLAUDE, GEMINI
 from tollgate.providers.ports.parameters import REFUSED_BY_DEFAULT, Parameter
-from tollgate.providers.ports.work_dialects import RequestPath, WorkDialects
+from tollgate.providers.ports.work_dialects import (
+    DialectSection,
+    RequestPath,
+    WorkDialects,
+    sort_names,
+)
 
 # The hosts of the Messages API: Anthropic, Vertex AI, or Bedrock's InvokeModel.
 ClaudeCarrier = Literal["anthropic", "vertex", "bedrock"]
@@ -21,20 +26,13 @@ ClaudeCarrier = Literal["anthropic", "vertex", "bedrock"]
 EFFORTS: Final[tuple[Effort, ...]] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
-def _sort_parameters(names: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """Return the names in one order, each once, so that equal catalogs have equal hashes."""
-    return tuple(sorted(set(names)))
-
-
 def _sort_efforts(efforts: tuple[Effort, ...]) -> tuple[Effort, ...]:
     """Return the efforts from the least to the most, each once."""
     return tuple(effort for effort in EFFORTS if effort in efforts)
 
 
-class GeminiDialect(BaseModel):
+class GeminiDialect(DialectSection):
     """Departures of one Gemini model from other Gemini models."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     thinking_tokens_min: int = Field(
         default=128, description="The smallest thinking budget in tokens that the model accepts."
@@ -54,10 +52,8 @@ class GeminiDialect(BaseModel):
     )
 
 
-class ClaudeDialect(BaseModel):
+class ClaudeDialect(DialectSection):
     """Departures of one generation of Claude; the defaults fit the newest generation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     thinking_off: Literal["absent", "disabled", "between_tools", "never"] = Field(
         default="never",
@@ -105,22 +101,13 @@ _FAMILIES: Final[Mapping[str, str]] = {
 }
 
 
-def _sort_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the kinds in one order, each once."""
-    return tuple(sorted(set(kinds)))
-
-
-_FetchedKinds = Annotated[tuple[Literal["file", "image"], ...], AfterValidator(_sort_kinds)]
+_FetchedKinds = Annotated[tuple[Literal["file", "image"], ...], AfterValidator(sort_names)]
 
 
 class Dialect(WorkDialects):
     """Departures of one server from its format; a default is what most servers understand."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    path: RequestPath | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
+    path: RequestPath = None
     output_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
         default="max_tokens", description="The field that limits an answer's tokens."
     )
@@ -142,7 +129,7 @@ class Dialect(WorkDialects):
     stream_usage: bool = Field(
         default=True, description="Whether the server accepts `stream_options.include_usage`."
     )
-    refuses: Annotated[tuple[Parameter, ...], AfterValidator(_sort_parameters)] = Field(
+    refuses: Annotated[tuple[Parameter, ...], AfterValidator(sort_names)] = Field(
         default=REFUSED_BY_DEFAULT,
         description="Parameters that the server refuses; they are left out and reported in "
         "`x-tollgate-adapted`.",

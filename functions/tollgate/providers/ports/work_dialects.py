@@ -3,22 +3,33 @@
 A new kind whose servers differ adds a class and a field of `WorkDialects` here.
 """
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from tollgate.core.request import InputType, Need, SoundFormat
 
+_Path = Annotated[str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")]
 RequestPath = Annotated[
-    str, StringConstraints(pattern=r"^/[A-Za-z0-9._~/{}-]*(\?[A-Za-z0-9=&._-]+)?$")
+    _Path | None, Field(description="The path of requests, in place of the format's own.")
 ]
 _InputTypeName = Annotated[str, StringConstraints(min_length=1, max_length=64)] | None
+_Name = TypeVar("_Name", bound=str)
 
 
-class InputTypeNames(BaseModel):
-    """A server's name for each use of vectors; a use without a name is not sent."""
+def sort_names(names: tuple[_Name, ...]) -> tuple[_Name, ...]:
+    """Return the distinct names in one order, so that equal catalogs have equal hashes."""
+    return tuple(sorted(set(names)))
+
+
+class DialectSection(BaseModel):
+    """A section of a dialect; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class InputTypeNames(DialectSection):
+    """A server's name for each use of vectors; a use without a name is not sent."""
 
     query: _InputTypeName = Field(default=None, description="The name for search queries.")
     document: _InputTypeName = Field(
@@ -41,17 +52,13 @@ class InputTypeNames(BaseModel):
 EmbeddingFamily = Literal["cohere", "nova", "titan"]
 
 
-class EmbeddingsDialect(BaseModel):
+class EmbeddingsDialect(DialectSection):
     """Departures of a server from OpenAI's embeddings."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     family: EmbeddingFamily = Field(
         default="titan", description="The model family whose bodies the format bedrock writes."
     )
-    path: RequestPath | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
+    path: RequestPath = None
     inputs_max: Annotated[int, Field(ge=1, le=2048)] = Field(
         default=2048,
         description="The most inputs of one request; the gateway splits larger requests.",
@@ -73,14 +80,10 @@ class EmbeddingsDialect(BaseModel):
     )
 
 
-class RerankDialect(BaseModel):
+class RerankDialect(DialectSection):
     """Departures of a reranker from Jina's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    path: RequestPath | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
+    path: RequestPath = None
     limit_field: Literal["top_n", "top_k"] = Field(
         default="top_n", description="The field that states the number of documents to return."
     )
@@ -106,27 +109,18 @@ ImageOption = Literal[
 ]
 
 
-def _sort_options(options: tuple[ImageOption, ...]) -> tuple[ImageOption, ...]:
-    """Return the options in one order, each once."""
-    return tuple(sorted(set(options)))
-
-
-class ImagesDialect(BaseModel):
+class ImagesDialect(DialectSection):
     """Departures of a server from OpenAI's pictures."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     family: ImageFamily = Field(
         default="gemini",
         description="The model family whose bodies the formats gemini and bedrock write.",
     )
-    path: RequestPath | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
+    path: RequestPath = None
     images_max: Annotated[int, Field(ge=1, le=10)] = Field(
         default=1, description="The most pictures of one request; the gateway splits larger ones."
     )
-    takes: Annotated[tuple[ImageOption, ...], AfterValidator(_sort_options)] = Field(
+    takes: Annotated[tuple[ImageOption, ...], AfterValidator(sort_names)] = Field(
         default=(),
         description="OpenAI's options that the server accepts; others are left out and reported "
         "in `x-tollgate-adapted`.",
@@ -160,23 +154,14 @@ class ImagesDialect(BaseModel):
     )
 
 
-def _sort_sounds(sounds: tuple[SoundFormat, ...]) -> tuple[SoundFormat, ...]:
-    """Return the sound formats in one order, each once."""
-    return tuple(sorted(set(sounds)))
-
-
-class SpeechDialect(BaseModel):
+class SpeechDialect(DialectSection):
     """Departures of a server from OpenAI's speech."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-    path: RequestPath | None = Field(
-        default=None, description="The path of requests, in place of the format's own."
-    )
+    path: RequestPath = None
     characters_max: Annotated[int, Field(ge=1, le=65_536)] = Field(
         default=4096, description="The most characters of one request's text."
     )
-    sounds: Annotated[tuple[SoundFormat, ...], AfterValidator(_sort_sounds)] = Field(
+    sounds: Annotated[tuple[SoundFormat, ...], AfterValidator(sort_names)] = Field(
         default=tuple(sorted(get_args(SoundFormat))),
         description="The sound formats that the server makes.",
     )
@@ -200,10 +185,8 @@ class SpeechDialect(BaseModel):
     )
 
 
-class TranscriptionDialect(BaseModel):
+class TranscriptionDialect(DialectSection):
     """Departures of a server from OpenAI's transcripts by Whisper."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     translates: bool = Field(
         default=False, description="Whether the server translates into English."
@@ -244,10 +227,8 @@ class TranscriptionDialect(BaseModel):
         return frozenset(need for need, is_met in stated if is_met)
 
 
-class WorkDialects(BaseModel):
+class WorkDialects(DialectSection):
     """The sections of a dialect by kind of work; those of chat are fields of `Dialect` itself."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     embeddings: EmbeddingsDialect = Field(
         default_factory=EmbeddingsDialect, description="For models of the kind embedding."

@@ -63,11 +63,6 @@ def aws_class(name: str) -> str:
     return name.partition(":")[0].rpartition("#")[2].strip().lower()
 
 
-def status_of(class_: str) -> int | None:
-    """Return the HTTP status of this exception class, None if unknown."""
-    return _STATUS.get(class_)
-
-
 def code_of(class_: str) -> str:
     """Return the code of `refusals` for a class, which decides who is at fault."""
     return _CODE.get(class_, class_)
@@ -102,7 +97,7 @@ def error_in_bedrock_stream(frame: Frame, provider: str) -> UpstreamError:
     return error_of_refusal(
         ProviderRefusal(
             provider=provider,
-            status=status_of(name),
+            status=_STATUS.get(name),
             message=_message(_body(frame.data)),
             code=code_of(name),
         )

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tollgate.core.content import CacheMark, Document, Image, Part, Text, ToolCall, UserContent
 from tollgate.core.request import GenerationRequest, Message, Tool
 
-_Marked = TypeVar("_Marked", Tool, Text, Image, Document, ToolCall)
+_Marked = TypeVar("_Marked", bound=Tool | Text | Image | Document | ToolCall)
 
 
 def keep_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRequest, bool]:
@@ -55,13 +55,7 @@ class _Thinning:
     def _parts(self, parts: Sequence[Part | UserContent]) -> Iterator[Part | UserContent]:
         for part in parts:
             match part:
-                case Text():
-                    yield self.unmarked(part)
-                case Image():
-                    yield self.unmarked(part)
-                case Document():
-                    yield self.unmarked(part)
-                case ToolCall():
+                case Text() | Image() | Document() | ToolCall():
                     yield self.unmarked(part)
                 case _:
                     yield part

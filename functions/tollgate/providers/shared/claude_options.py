@@ -9,15 +9,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from tollgate.core.json_value import JsonValue
 from tollgate.core.request import NativeOptions
 
 # Field → prefix of the beta feature that a host requires for the field.
-_FEATURE_OF_FIELD: Final[Mapping[str, str]] = {
-    "container": "code-execution",
-    "context_management": "context-management",
-    "mcp_servers": "mcp-client",
-    "output_config.task_budget": "task-budgets",
-    "speed": "fast-mode",
+_FEATURES_OF_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
+    "container": ("code-execution",),
+    "context_management": ("context-management",),
+    "mcp_servers": ("mcp-client",),
+    "output_config.task_budget": ("task-budgets",),
+    "speed": ("fast-mode",),
 }
 # Field of a caller's tool → prefixes of beta features, one of which a host requires.
 _FEATURES_OF_TOOL_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
@@ -49,19 +50,22 @@ def taken_options(stated: NativeOptions | None, betas: tuple[str, ...] | None) -
     if betas is None:
         return stated
     features = tuple(beta for beta in stated.betas if beta.startswith(betas))
-    fields = {name: value for name, value in stated.fields.items() if _has_feature(name, features)}
+    fields = _taken(stated.fields, _FEATURES_OF_FIELD, features)
     tool_fields = {
-        name: {field: value for field, value in own.items() if _is_known(field, features)}
+        name: _taken(own, _FEATURES_OF_TOOL_FIELD, features)
         for name, own in stated.tool_fields.items()
     }
     return replace(stated, betas=features, fields=fields, tool_fields=tool_fields)
 
 
-def _has_feature(name: str, features: tuple[str, ...]) -> bool:
-    wanted = _FEATURE_OF_FIELD.get(name)
-    return wanted is not None and any(feature.startswith(wanted) for feature in features)
-
-
-def _is_known(field: str, features: tuple[str, ...]) -> bool:
-    wanted = _FEATURES_OF_TOOL_FIELD.get(field, ())
-    return any(feature.startswith(wanted) for feature in features)
+def _taken(
+    stated: Mapping[str, JsonValue],
+    features_of: Mapping[str, tuple[str, ...]],
+    requested: tuple[str, ...],
+) -> dict[str, JsonValue]:
+    """Return the fields of which a beta feature is among the requested ones."""
+    return {
+        name: value
+        for name, value in stated.items()
+        if any(feature.startswith(features_of.get(name, ())) for feature in requested)
+    }

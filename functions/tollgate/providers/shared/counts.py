@@ -41,7 +41,7 @@ class Counts:
         return value if isinstance(value, str) else None
 
 
-def count_of(reported: JsonValue) -> int | None:
+def count_of(reported: object) -> int | None:
     """Return a reported number as a count; None if it cannot be a count.
 
     Imitators of OpenAI write a count with a decimal point (`12.0`) or as text (`"12"`); both are
@@ -49,7 +49,7 @@ def count_of(reported: JsonValue) -> int | None:
     """
     match reported:
         case str() if reported.isascii() and reported.isdigit() and len(reported) <= _DIGITS_MAX:
-            count: JsonValue = int(reported)
+            count: object = int(reported)
         case float() if reported.is_integer():
             count = int(reported)
         case _:

@@ -68,7 +68,8 @@ def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapp
             case "guided_json", str():
                 output = SchemaOutput(name="guided", schema=_schema(value))
             case "guided_choice", [_, *_]:
-                output = SchemaOutput(name="guided", schema=_choice_schema(value), strict=True)
+                schema = _object_of(CHOICE, {"enum": value})
+                output = SchemaOutput(name="guided", schema=schema, strict=True)
             case _:
                 raise _refused(name, "is neither a schema nor a list of choices")
     if output is None:
@@ -104,13 +105,7 @@ def _function_of_text(tool: Tool) -> Tool:
     if (grammar := tool.text.grammar) is not None:
         # Servers cannot enforce a grammar for a function: the model reads the grammar instead.
         field["description"] = f"Follows this {grammar.syntax} grammar:\n{grammar.definition}"
-    parameters: dict[str, JsonValue] = {
-        "type": "object",
-        "properties": {TEXT: field},
-        "required": [TEXT],
-        "additionalProperties": False,
-    }
-    return replace(tool, parameters=parameters, text=None)
+    return replace(tool, parameters=_object_of(TEXT, field), text=None)
 
 
 def _with_functions_called(message: Message) -> Message:
@@ -173,11 +168,12 @@ def _schema(text: str) -> JsonObject:
     return schema
 
 
-def _choice_schema(choices: list[JsonValue]) -> Mapping[str, JsonValue]:
+def _object_of(name: str, schema: dict[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Return the schema of an object with a single field."""
     return {
         "type": "object",
-        "properties": {CHOICE: {"enum": choices}},
-        "required": [CHOICE],
+        "properties": {name: schema},
+        "required": [name],
         "additionalProperties": False,
     }
 

@@ -1,5 +1,6 @@
 """The open parts of one stream: their index, the provider's key for each, and their end."""
 
+import hashlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
@@ -18,6 +19,12 @@ from tollgate.core.events import (
 from tollgate.core.events import StreamEvent as Event
 
 _NOT_BEGUN = -1
+
+
+def make_call_id(prefix: str, seed: bytes, number: int) -> str:
+    """Return an id for a call without one, derived from its frame and its number."""
+    digest = hashlib.blake2b(seed, digest_size=12, salt=number.to_bytes(8, "big"))
+    return f"{prefix}_{digest.hexdigest()}"
 
 
 class OpenPart(Struct, kw_only=True):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from math import gcd
+from fractions import Fraction
 from typing import Final
 
 from msgspec.json import encode as encode_json
@@ -17,6 +17,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.ports.base import Target
+from tollgate.providers.ports.work_dialects import ImageOption
 from tollgate.providers.shared.refusals import malformed_error
 
 # A PNG of 3840x2160 pixels of pure noise has 33 MB in base64, as have all previews of one image.
@@ -45,18 +46,28 @@ def parse_size(size: str) -> tuple[int, int]:
 
 def nearest_ratio(size: str, ratios: Sequence[str]) -> tuple[str, bool]:
     """Return the aspect ratio (`3:2`) that is nearest to a size, and whether it is exact."""
-    width, height = parse_size(size)
-    divisor = gcd(width, height)
-    exact = f"{width // divisor}:{height // divisor}"
-    if exact in ratios:
-        return exact, True
+    exact = Fraction(*parse_size(size))
 
-    def distance(ratio: str) -> float:
-        over, _, under = ratio.partition(":")
-        quotient = (width * int(under)) / (height * int(over))
+    def distance(ratio: str) -> Fraction:
+        quotient = exact / Fraction(ratio.replace(":", "/"))
         return max(quotient, 1 / quotient)
 
-    return min(ratios, key=distance), False
+    nearest = min(ratios, key=distance)
+    return nearest, distance(nearest) == 1
+
+
+def stated_options(work: ImageRequest) -> dict[ImageOption, JsonValue]:
+    """Return the optional settings that the caller made, under OpenAI's names."""
+    options: dict[ImageOption, JsonValue] = {
+        "background": work.background,
+        "input_fidelity": work.fidelity,
+        "moderation": work.moderation,
+        "output_compression": work.output_compression,
+        "output_format": work.output_format,
+        "quality": work.quality,
+        "style": work.style,
+    }
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def refuse_urls(work: ImageRequest, target: Target) -> None:

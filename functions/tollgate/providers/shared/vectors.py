@@ -8,7 +8,6 @@ from msgspec.json import decode as decode_json
 
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import InputType
-from tollgate.core.usage import is_count
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.core.work.vectors import MalformedVector, convert_vector, vector_size
 from tollgate.providers.ports.base import Target
@@ -17,7 +16,6 @@ from tollgate.providers.shared.refusals import UNREADABLE, malformed_error
 # A number has at most 22 characters, plus a comma and a blank or a line's indent.
 _BYTES_PER_NUMBER_MAX: Final = 32
 _OTHER_BYTES_MAX: Final = 1024 * 1024
-_COUNT_DIGITS_MAX: Final = 12
 COHERE_INPUTS_MAX: Final = 96
 # Required since v3. Texts are most often embedded to be stored and searched later.
 _INPUT_TYPE_DEFAULT: Final = "search_document"
@@ -36,13 +34,6 @@ def parse_body(data: bytes, shape: type[_Body], target: Target) -> _Body:
         return decode_json(data, type=shape)
     except (DecodeError, *UNREADABLE) as invalid:
         raise malformed_error(target.provider, "an answer of unknown form") from invalid
-
-
-def read_count(reported: object) -> int | None:
-    """Return a reported number of tokens, None if it is not a count; AWS reports it as text."""
-    if isinstance(reported, str) and reported.isascii() and reported.isdigit():
-        reported = int(reported[:_COUNT_DIGITS_MAX])
-    return reported if isinstance(reported, int) and is_count(reported) else None
 
 
 def split_inputs(work: EmbeddingRequest, target: Target) -> Sequence[EmbeddingRequest]:

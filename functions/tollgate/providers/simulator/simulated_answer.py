@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tollgate.core.json_value import JsonValue
 
@@ -26,15 +26,11 @@ _FILLED_MAX: Final = 10_000
 _DEFINITIONS: Final = "#/$defs/"
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class _File(_Shape):
+class _File(BaseModel):
     filename: str = ""
 
 
-class _Item(_Shape):
+class _Item(BaseModel):
     text: str = ""
     file: _File | None = None
 
@@ -43,7 +39,7 @@ class _Item(_Shape):
         return f"[{self.file.filename}]" if self.file else self.text
 
 
-class _Message(_Shape):
+class _Message(BaseModel):
     role: str
     content: str | list[_Item] | None = None
 
@@ -54,7 +50,7 @@ class _Message(_Shape):
         return self.content or ""
 
 
-class _Schema(_Shape):
+class _Schema(BaseModel):
     type: JsonValue = None
     enum: list[JsonValue] = Field(default=[])
     properties: dict[str, "_Schema"] = Field(default={})
@@ -64,24 +60,22 @@ class _Schema(_Shape):
     definitions: dict[str, "_Schema"] = Field(default={}, alias="$defs")
 
 
-class _Function(_Shape):
+class _Function(BaseModel):
     name: str
     parameters: _Schema = _Schema()
 
 
-class _Tool(_Shape):
+class _Tool(BaseModel):
+    """A tool, or the choice of one."""
+
     function: _Function
 
 
-class _NamedChoice(_Shape):
-    function: _Function
-
-
-class _Format(_Shape):
+class _Format(BaseModel):
     type: str
 
 
-class SimulatedRequest(_Shape):
+class SimulatedRequest(BaseModel):
     """The fields that the simulator reads of a chat completion or of a legacy completion."""
 
     model: str
@@ -89,7 +83,7 @@ class SimulatedRequest(_Shape):
     prompt: str | None = None
     """The prompt of a legacy completion, which has no messages."""
     tools: list[_Tool] = Field(default=[])
-    tool_choice: Literal["auto", "none", "required"] | _NamedChoice = "auto"
+    tool_choice: Literal["auto", "none", "required"] | _Tool = "auto"
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     stop: str | list[str] = Field(default=[])
@@ -107,7 +101,7 @@ def deltas(
     chosen = _chosen(request, calls_unforced=calls_unforced)
     if chosen:
         return list(_calls(chosen, call_id)), "tool_calls"
-    words = _words(_until_stop(_answer_text(request), request.stop))
+    words = re.findall(r"\s*\S+|\s+$", _until_stop(_answer_text(request), request.stop))
     limit = request.max_tokens or request.max_completion_tokens
     within_limit = words if limit is None else words[:limit]
     finish = "stop" if within_limit == words else "length"
@@ -150,10 +144,6 @@ def _spoken(request: SimulatedRequest) -> str:
     return spoken[-1] if spoken else ""
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"\s*\S+|\s+$", text)
-
-
 def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Function]:
     """Return the tools to call: the tool that `tool_choice` names, else the first two.
 
@@ -166,7 +156,7 @@ def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Functio
     if request.tool_choice == "none":
         return []
     offered = [tool.function for tool in request.tools]
-    if isinstance(request.tool_choice, _NamedChoice):
+    if isinstance(request.tool_choice, _Tool):
         name = request.tool_choice.function.name
         return [function for function in offered if function.name == name]
     return offered[-1:] if answered else offered[:_CALLS_MAX]
@@ -174,7 +164,8 @@ def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Functio
 
 def _calls(functions: Sequence[_Function], id_: str) -> Iterator[dict[str, JsonValue]]:
     for index, function in enumerate(functions):
-        arguments = pydantic_core.to_json(_arguments(function.parameters)).decode()
+        schema = function.parameters
+        filled = _Filling(schema.definitions).object_of(schema, _DEPTH_MAX)
         yield {
             "tool_calls": [
                 {
@@ -185,12 +176,8 @@ def _calls(functions: Sequence[_Function], id_: str) -> Iterator[dict[str, JsonV
                 }
             ]
         }
-        for piece in re.findall(r"[^,:]+[,:]?", arguments):
+        for piece in re.findall(r"[^,:]+[,:]?", pydantic_core.to_json(filled).decode()):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
-
-
-def _arguments(parameters: _Schema) -> JsonValue:
-    return _Filling(parameters.definitions).object_of(parameters, _DEPTH_MAX)
 
 
 class _Filling:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Annotated, Final
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tollgate.core.json_value import JsonValue
 from tollgate.providers.ports.base import WireRequest
@@ -26,8 +26,6 @@ _MAGIC: Final = b"\x89PNG\r\n\x1a\n"
 
 class _PictureRequest(BaseModel):
     """The fields that the simulator reads of a request for pictures."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     model: str
     prompt: str

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 import pydantic_core
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 _DIMENSIONS: Final = 256
 # Further words of an input are ignored: each word costs time, and no test needs more words.
@@ -17,8 +17,6 @@ _WORDS_MAX: Final = 64
 
 class _EmbeddingRequest(BaseModel):
     """The fields that the simulator reads of a request for embeddings."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     model: str
     input: list[str | list[int]]
@@ -67,8 +65,6 @@ def _vector(words: list[str], size: int, known: dict[str, tuple[float, ...]]) ->
 class _RerankRequest(BaseModel):
     """The fields that the simulator reads of a request to rank documents."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
     query: str
     documents: list[str]
     top_n: int
@@ -99,8 +95,6 @@ class _JudgedPart(BaseModel):
 
 class _ModerationRequest(BaseModel):
     """The fields that the simulator reads of a request to judge texts and pictures."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     model: str
     input: list[str] | list[_JudgedPart]

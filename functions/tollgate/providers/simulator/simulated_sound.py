@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from tollgate.providers.shared.sound import SAMPLE_BYTES, SAMPLES_PER_SECOND, wav_header
 
@@ -28,8 +28,6 @@ _FRAMES_PER_CHUNK: Final = 4
 
 class _SpeechRequest(BaseModel):
     """The fields that the simulator reads of a text to speak."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     input: str = Field(max_length=65_536)
     response_format: Literal["mp3", "wav", "pcm"]

@@ -104,14 +104,6 @@ def _serves(service: str, host: str | None) -> bool:
     return re.fullmatch(rf"(?:{forms})\.googleapis\.com", host or "") is not None
 
 
-def _service_account(info: Info, role: AwsRole) -> Any:
-    return _SERVICE_ACCOUNT().from_service_account_info(info)
-
-
-def _user(info: Info, role: AwsRole) -> Any:
-    return _USER().from_authorized_user_info(info)
-
-
 def _federated(info: Info, role: AwsRole) -> Any:
     source = info.get("credential_source") or {}
     if info.get("subject_token_type") == _AWS_TOKEN:
@@ -126,18 +118,12 @@ def _federated(info: Info, role: AwsRole) -> Any:
     return _IDENTITY_POOL().from_info(info)
 
 
-def _federated_user(info: Info, role: AwsRole) -> Any:
-    return _FEDERATED_USER().from_info(info)
-
-
-def _impersonated(info: Info, role: AwsRole) -> Any:
-    return _IMPERSONATED().from_impersonated_service_account_info(info, scopes=_SCOPES)
-
-
 _LOADERS: Final[Mapping[str, Callable[[Info, AwsRole], Any]]] = {
-    "authorized_user": _user,
+    "authorized_user": lambda info, _: _USER().from_authorized_user_info(info),
     "external_account": _federated,
-    "external_account_authorized_user": _federated_user,
-    "impersonated_service_account": _impersonated,
-    "service_account": _service_account,
+    "external_account_authorized_user": lambda info, _: _FEDERATED_USER().from_info(info),
+    "impersonated_service_account": lambda info, _: (
+        _IMPERSONATED().from_impersonated_service_account_info(info, scopes=_SCOPES)
+    ),
+    "service_account": lambda info, _: _SERVICE_ACCOUNT().from_service_account_info(info),
 }

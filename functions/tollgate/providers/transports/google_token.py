@@ -101,7 +101,11 @@ class GoogleToken:
                     f"The token endpoint of the provider {self._row.slug} does not answer.",
                 ) from failed
             if isinstance(failed, exceptions.RefreshError):
-                raise self._token_refused() from failed
+                raise UpstreamError(
+                    ErrorCode.PROVIDER_AUTH,
+                    f"The provider {self._row.slug} was refused an access token:"
+                    f" check {self._where()}.",
+                ) from failed
             raise self._no_token() from failed
         token, ends = self._credentials.token, self._credentials.expiry
         if not isinstance(token, str) or not isinstance(ends, datetime):
@@ -129,13 +133,6 @@ class GoogleToken:
     def _no_token(self) -> MissingCredentials:
         what = f"got no access token: check {self._where()}"
         return no_credentials(self._row, what, self._place())
-
-    def _token_refused(self) -> UpstreamError:
-        """Return the error for an account that the token endpoint knows and refuses."""
-        return UpstreamError(
-            ErrorCode.PROVIDER_AUTH,
-            f"The provider {self._row.slug} was refused an access token: check {self._where()}.",
-        )
 
     def _place(self) -> CredentialPlace:
         key = self._row.key

@@ -62,11 +62,12 @@ class HttpSse:
                 yield BodyFrames(reply, _decoder(reply, request), self._row.slug)
 
     async def _call(self, request: WireRequest, timeouts: Timeouts) -> HttpCall:
+        accepted = EVENTS if request.reply_bytes_max is None else JSON
         return HttpCall(
             provider=self._row.slug,
             url=f"{self._row.base_url}{request.path}",
             headers={
-                "accept": _accepted(request),
+                "accept": "*/*" if request.is_raw else accepted,
                 **request.headers,
                 **await self._authorization.headers(),
                 # `encode_form` sets the content type of a form, which includes the boundary.
@@ -86,15 +87,8 @@ class HttpSse:
             )
 
 
-def _accepted(request: WireRequest) -> str:
-    if request.is_raw:
-        return "*/*"
-    return EVENTS if request.reply_bytes_max is None else JSON
-
-
 def _decoder(reply: Reply, request: WireRequest) -> FrameDecoder:
-    is_whole = request.reply_bytes_max is not None or reply.content_type == JSON
-    if is_whole:
+    if request.reply_bytes_max is not None or reply.content_type == JSON:
         return WholeBody(request.reply_bytes_max)
     return SseDecoder(request.event_bytes_max)
 

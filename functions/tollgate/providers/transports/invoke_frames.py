@@ -47,6 +47,4 @@ def _inside(message: Frame) -> Frame:
 
 def make_bedrock_invoke(row: ProviderRow, services: ProviderServices) -> Transport:
     """Return the transport of a row for InvokeModel."""
-    return BedrockRuntime(
-        row, services.pool, services.credentials, services.clock, frames=InvokeFrames
-    )
+    return BedrockRuntime(row, services, InvokeFrames)

@@ -1,6 +1,6 @@
 """The decoder of Anthropic's streamed messages."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final, assert_never
 
 from pydantic_core import ValidationError
@@ -10,7 +10,7 @@ from tollgate.core.json_value import JsonValue
 from tollgate.core.signers import CLAUDE
 from tollgate.core.usage import Usage
 from tollgate.providers.codecs.anthropic.blocks import Blocks, BrokenBlock
-from tollgate.providers.codecs.anthropic.errors import error_in_stream, exception_in_stream
+from tollgate.providers.codecs.anthropic.errors import error_in_stream
 from tollgate.providers.codecs.anthropic.wire import (
     ContentBlockDelta,
     ContentBlockStart,
@@ -26,6 +26,7 @@ from tollgate.providers.codecs.anthropic.wire import (
     StreamedEvent,
 )
 from tollgate.providers.ports.base import Frame
+from tollgate.providers.shared.bedrock import error_in_bedrock_stream
 from tollgate.providers.shared.counts import Counts, split
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
@@ -52,12 +53,12 @@ class MessagesDecoder:
         self._ended = False
         self._blocks = Blocks(signer)
         self._usage: dict[str, JsonValue] = {}
-        self._stop = Stop()
+        self._stop: Stop = Stop()
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
         """Yield the events of one frame; raise UpstreamError for an error or an unknown kind."""
         if frame.exception is not None:
-            raise exception_in_stream(frame, self._provider)
+            raise error_in_bedrock_stream(frame, self._provider)
         event = self._parsed(frame.data)
         if isinstance(event, ErrorEvent):
             raise error_in_stream(event.error, self._provider)
@@ -136,11 +137,7 @@ class MessagesDecoder:
             yield from self._blocks.parts.close(index)
         if message.stop_reason is None:
             raise malformed_error(self._provider, "an answer without a stop reason")
-        self._stop = Stop(
-            stop_reason=message.stop_reason,
-            stop_sequence=message.stop_sequence,
-            stop_details=message.stop_details,
-        )
+        self._stop = message
         yield from self._finish()
 
     def _finish(self) -> Iterator[StreamEvent]:
@@ -161,7 +158,9 @@ class MessagesDecoder:
 
     def _counted(self, usage: dict[str, JsonValue] | None) -> Iterator[StreamEvent]:
         if usage is not None:
-            self._usage = merge_usage(self._usage, usage)
+            # The end of a stream repeats some counts of its start, possibly with other values.
+            known = {name: count for name, count in usage.items() if count is not None}
+            self._usage = {**self._usage, **known}
             yield UsageReported(
                 usage=usage_of(self._usage), raw=self._usage, service_tier=_tier(self._usage)
             )
@@ -169,16 +168,6 @@ class MessagesDecoder:
 
 def _tier(usage: JsonValue) -> str | None:
     return Counts(usage).word("service_tier")
-
-
-def merge_usage(
-    earlier: Mapping[str, JsonValue], later: Mapping[str, JsonValue]
-) -> dict[str, JsonValue]:
-    """Return the usage after a later report, which replaces the counts that it contains.
-
-    The end of a stream repeats some counts of its start, possibly with other values.
-    """
-    return {**earlier, **{name: value for name, value in later.items() if value is not None}}
 
 
 def usage_of(raw: JsonValue) -> Usage:

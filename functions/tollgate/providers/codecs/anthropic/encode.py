@@ -103,7 +103,8 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     betas = carrier.betas if dialect.claude.betas is None else dialect.claude.betas
     native = taken_options(request.native, betas)
     tools = tooling(request, target, history.called, native)
-    output_tokens_max = _output_tokens_max(request, target)
+    limit = target.limited(request.output_tokens_max)
+    output_tokens_max = limit or target.output_tokens_max or _OUTPUT_TOKENS_MAX
     thoughts = thinking(
         request.reasoning or ReasoningOptions(),
         dialect,
@@ -152,12 +153,6 @@ def _path(carrier: _Carrier, target: Target) -> str:
         location=target.location,
         model=quote(target.upstream_model, safe="@"),
     )
-
-
-def _output_tokens_max(request: GenerationRequest, target: Target) -> int:
-    """Return the mandatory limit of the answer: the caller's, or the model's."""
-    limit = target.limited(request.output_tokens_max)
-    return limit or target.output_tokens_max or _OUTPUT_TOKENS_MAX
 
 
 def _content(

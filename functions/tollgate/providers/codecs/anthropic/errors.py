@@ -6,8 +6,8 @@ from pydantic_core import ValidationError
 
 from tollgate.core.errors import UpstreamError
 from tollgate.providers.codecs.anthropic.wire import ErrorBodies, ErrorBody, ErrorDetail
-from tollgate.providers.ports.base import Frame, Target, UpstreamRefused
-from tollgate.providers.shared.bedrock import aws_class, code_of, status_of
+from tollgate.providers.ports.base import Target, UpstreamRefused
+from tollgate.providers.shared.bedrock import aws_class, code_of
 from tollgate.providers.shared.refusals import (
     ProviderRefusal,
     error_of_refusal,
@@ -54,20 +54,6 @@ def error_in_stream(detail: ErrorDetail, provider: str) -> UpstreamError:
             status=_STATUS_OF_TYPE.get(detail.type or ""),
             message=detail.message or "",
             code=detail.type or "",
-        )
-    )
-
-
-def exception_in_stream(frame: Frame, provider: str) -> UpstreamError:
-    """Return the error for an exception by Bedrock."""
-    name = aws_class(frame.exception or "")
-    body = _body(frame.data)
-    return error_of_refusal(
-        ProviderRefusal(
-            provider=provider,
-            status=status_of(name),
-            message=body.message or body.capital_message or "",
-            code=code_of(name),
         )
     )
 

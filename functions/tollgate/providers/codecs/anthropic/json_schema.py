@@ -47,7 +47,8 @@ def _keyword(keyword: str, value: JsonValue) -> JsonValue:
     """Return a keyword's value with the schemas in it closed, None if it cannot be enforced."""
     match keyword, value:
         case ("anyOf" | "allOf", list()):
-            return _all([_closed(branch) for branch in value])
+            branches = [_closed(branch) for branch in value]
+            return None if None in branches else branches
         case ("properties" | "$defs" | "definitions", dict()):
             schemas = {name: _closed(inner) for name, inner in value.items()}
             return None if None in schemas.values() else schemas
@@ -65,7 +66,3 @@ def _keyword(keyword: str, value: JsonValue) -> JsonValue:
             return value
         case _:
             return None
-
-
-def _all(schemas: list[JsonValue]) -> JsonValue:
-    return None if None in schemas else schemas

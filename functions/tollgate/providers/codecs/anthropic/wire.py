@@ -82,36 +82,26 @@ ContentBlock = Annotated[
 
 
 class TextDelta(_Shape):
-    """More text of a block."""
-
     type: Literal["text_delta"]
     text: str
 
 
 class InputJsonDelta(_Shape):
-    """More of a call's input."""
-
     type: Literal["input_json_delta"]
     partial_json: str
 
 
 class ThinkingDelta(_Shape):
-    """More of a thought."""
-
     type: Literal["thinking_delta"]
     thinking: str
 
 
 class SignatureDelta(_Shape):
-    """The signature of a thought."""
-
     type: Literal["signature_delta"]
     signature: str
 
 
 class CitationsDelta(_Shape):
-    """One citation of a text block."""
-
     type: Literal["citations_delta"]
     citation: CitationLocation
 
@@ -128,55 +118,44 @@ class StopDetails(_Shape):
     explanation: str | None = None
 
 
-class Message(_Shape):
-    """A whole answer, or the head of a streamed answer."""
-
-    type: Literal["message"]
-    id: str | None = None
-    model: str | None = None
-    content: list[ContentBlock] = Field(default=[])
-    stop_reason: str | None = None
-    stop_sequence: str | None = None
-    stop_details: StopDetails | None = None
-    usage: dict[str, JsonValue] | None = None
-
-
-class MessageStart(_Shape):
-    """The start of an answer."""
-
-    type: Literal["message_start"]
-    message: Message
-
-
-class ContentBlockStart(_Shape):
-    """The start of a block."""
-
-    type: Literal["content_block_start"]
-    index: int
-    content_block: ContentBlock
-
-
-class ContentBlockDelta(_Shape):
-    """More content of a block."""
-
-    type: Literal["content_block_delta"]
-    index: int
-    delta: BlockDelta
-
-
-class ContentBlockStop(_Shape):
-    """The end of a block."""
-
-    type: Literal["content_block_stop"]
-    index: int
-
-
 class Stop(_Shape):
     """The reason why the answer ends."""
 
     stop_reason: str | None = None
     stop_sequence: str | None = None
     stop_details: StopDetails | None = None
+
+
+class Message(Stop):
+    """A whole answer, or the head of a streamed answer."""
+
+    type: Literal["message"]
+    id: str | None = None
+    model: str | None = None
+    content: list[ContentBlock] = Field(default=[])
+    usage: dict[str, JsonValue] | None = None
+
+
+class MessageStart(_Shape):
+    type: Literal["message_start"]
+    message: Message
+
+
+class ContentBlockStart(_Shape):
+    type: Literal["content_block_start"]
+    index: int
+    content_block: ContentBlock
+
+
+class ContentBlockDelta(_Shape):
+    type: Literal["content_block_delta"]
+    index: int
+    delta: BlockDelta
+
+
+class ContentBlockStop(_Shape):
+    type: Literal["content_block_stop"]
+    index: int
 
 
 class MessageDelta(_Shape):
@@ -188,8 +167,6 @@ class MessageDelta(_Shape):
 
 
 class MessageStop(_Shape):
-    """The end of an answer."""
-
     type: Literal["message_stop"]
 
 
@@ -212,8 +189,6 @@ class ErrorDetail(_Shape):
 
 
 class ErrorEvent(_Shape):
-    """An error inside a stream."""
-
     type: Literal["error"]
     error: ErrorDetail
 

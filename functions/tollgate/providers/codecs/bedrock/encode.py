@@ -165,7 +165,8 @@ def _tool_config(
     choice = request.tool_choice
     offered = () if choice is not None and choice.mode == "none" else request.tools
     # Converse has no tool choice `none`: tools are left out, except those that the history called.
-    tools = offered or tuple(_known(name, request.tools) for name in called)
+    declared = {tool.name: tool for tool in request.tools}
+    tools = offered or tuple(declared.get(name, Tool(name=name)) for name in called)
     if not tools:
         return {}
     specs: list[JsonValue] = []
@@ -186,13 +187,9 @@ def _cannot_be_forced(request: GenerationRequest, target: Target) -> bool:
     return is_adaptive and always_thinks and forces_a_call(request)
 
 
-def _known(name: str, tools: Sequence[Tool]) -> Tool:
-    return next((tool for tool in tools if tool.name == name), Tool(name=name))
-
-
 def _tool(tool: Tool, target: Target) -> JsonValue:
     parameters = tool.parameters or {"type": "object", "properties": {}}
-    strict = _is_strict(tool, target)
+    strict = tool.strict and "structured_output" in target.supports
     spec: dict[str, JsonValue] = {
         "name": tool.name,
         "inputSchema": {"json": close_schema(parameters) if strict else dict(parameters)},
@@ -202,10 +199,6 @@ def _tool(tool: Tool, target: Target) -> JsonValue:
     if strict:
         spec["strict"] = True
     return {"toolSpec": spec}
-
-
-def _is_strict(tool: Tool, target: Target) -> bool:
-    return bool(tool.strict) and "structured_output" in target.supports
 
 
 def _tool_choice(choice: ToolChoice) -> JsonValue:

@@ -62,10 +62,8 @@ class _Building:
                 self._history.system += self._content.text_blocks(message.content)
             case SystemMessage():
                 # Moving a later system message to the front would change its context.
-                marked = (
-                    f"<system>\n{text.text}\n</system>" for text in _non_empty(message.content)
-                )
-                self._add("user", [{"text": text} for text in marked])
+                texts = [text.text for text in message.content if text.text.strip()]
+                self._add("user", [{"text": f"<system>\n{text}\n</system>"} for text in texts])
             case UserMessage():
                 self._add("user", self._content.user_blocks(message.content))
             case AssistantMessage():
@@ -149,7 +147,3 @@ def _reasoning(part: Reasoning) -> JsonValue:
             return {"reasoningContent": {"redactedContent": hidden}}
         case _:
             return None
-
-
-def _non_empty(texts: Iterable[Text]) -> list[Text]:
-    return [text for text in texts if text.text.strip()]

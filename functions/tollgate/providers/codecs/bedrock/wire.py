@@ -14,8 +14,6 @@ HIDDEN: Final = "latin-1"
 
 
 class ToolUseStart(Struct, frozen=True):
-    """The start of a call."""
-
     id: str = field(name="toolUseId")
     name: str
 
@@ -28,8 +26,6 @@ class ContentBlockStart(Struct, frozen=True):
 
 
 class ToolUseDelta(Struct, frozen=True):
-    """A piece of a call's arguments."""
-
     input: str
 
 
@@ -42,8 +38,6 @@ class ReasoningDelta(Struct, frozen=True):
 
 
 class WebLocation(Struct, frozen=True):
-    """A web page."""
-
     url: str | None = None
 
 
@@ -71,21 +65,15 @@ class BlockDelta(Struct, frozen=True):
 
 
 class ContentBlockDelta(Struct, frozen=True):
-    """More content of a block."""
-
     block: int = field(name="contentBlockIndex")
     delta: BlockDelta
 
 
 class ContentBlockStop(Struct, frozen=True):
-    """The end of a block."""
-
     block: int = field(name="contentBlockIndex")
 
 
 class MessageStop(Struct, frozen=True):
-    """The end of the answer."""
-
     stop_reason: str = field(name="stopReason")
 
 

@@ -19,6 +19,7 @@ from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.ports.work_dialects import EmbeddingFamily
 from tollgate.providers.shared.bedrock import error_of_bedrock_reply
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.vectors import (
     COHERE_INPUTS_MAX,
     VectorsByType,
@@ -26,7 +27,6 @@ from tollgate.providers.shared.vectors import (
     cohere_fields,
     parse_body,
     raw_vectors,
-    read_count,
     reply_bytes_max,
     sent_dimensions,
 )
@@ -120,7 +120,7 @@ def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
 def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
     """Decode the answer to one batch."""
     vectors = _FAMILIES[target.dialect.embeddings.family].vectors(frame.data, target)
-    tokens = read_count(frame.headers.get(_COUNT_HEADER))
+    tokens = count_of(frame.headers.get(_COUNT_HEADER))
     return WorkResult(
         pieces=checked_vectors(vectors, work, target),
         usage=Usage(uncached_input_tokens=tokens, output_tokens=0),

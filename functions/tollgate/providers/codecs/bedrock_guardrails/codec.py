@@ -23,8 +23,9 @@ from tollgate.providers.codecs.bedrock_guardrails.judgement import (
 )
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.shared.bedrock import error_of_bedrock_reply
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.refusals import malformed_error
-from tollgate.providers.shared.vectors import parse_body, read_count
+from tollgate.providers.shared.vectors import parse_body
 
 _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _PICTURE_FORMATS: Final = {"image/jpeg": "jpeg", "image/png": "png"}
@@ -92,7 +93,7 @@ def _usage(reported: object) -> tuple[Usage, JsonValue]:
     Units that no policy reports are None, to be estimated.
     """
     found = reported if isinstance(reported, dict) else {}
-    counts = {name: read_count(found.get(name)) for name in (*_CHARGED, _PICTURES)}
+    counts = {name: count_of(found.get(name)) for name in (*_CHARGED, _PICTURES)}
     raw: dict[str, JsonValue] = {name: count for name, count in counts.items() if count is not None}
     units = [counts[name] or 0 for name in _CHARGED if counts[name] is not None]
     return (

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from tollgate.core.errors import ErrorCode, RequestError, UpstreamError
+from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
@@ -21,11 +21,13 @@ from tollgate.providers.shared.pictures import (
     image_result,
     inline_source,
     nearest_ratio,
+    no_image_error,
     parse_size,
     picture_bytes_max,
     refuse_mask,
     refuse_urls,
     split_images,
+    stated_options,
 )
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body
@@ -40,6 +42,8 @@ _NOVA_QUALITIES: Final[Mapping[str, str]] = {
     "hd": "premium",
 }
 _NOVA_PICTURES_MAX: Final = 5
+# Options that a family can take; each family names those that it does not.
+_FAMILY_OPTIONS: Final = frozenset({"output_format", "quality"})
 
 _Fields = tuple[dict[str, JsonValue], list[str]]
 
@@ -57,17 +61,11 @@ def encode(work: ImageRequest, target: Target) -> WireRequest:
     refuse_urls(work, target)
     refuse_mask(work, target)
     body, adapted = _family(target)(work, target)
-    stated = {
-        "background": work.background,
-        "input_fidelity": work.fidelity,
-        "moderation": work.moderation,
-        "output_compression": work.output_compression,
-        "style": work.style,
-    }
+    never_taken = stated_options(work).keys() - _FAMILY_OPTIONS
     return WireRequest(
         path=f"/model/{quote(target.upstream_model, safe='')}/invoke",
         body=body,
-        adapted=(*adapted, *(name for name, value in stated.items() if value is not None)),
+        adapted=(*adapted, *sorted(never_taken)),
         reply_bytes_max=picture_bytes_max(work),
     )
 
@@ -79,9 +77,7 @@ def decode(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
     if "Inference error" in reasons:
         raise malformed_error(target.provider, "an inference error in place of a picture")
     if body.error and not body.images:
-        raise UpstreamError(
-            ErrorCode.CONTENT_FILTER, f"{target.provider} made no picture: its filter withheld it."
-        )
+        raise no_image_error(target)
     images = [
         ImagePiece(b64_json=image)
         for place, image in enumerate(body.images or ())

@@ -9,6 +9,7 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.vectors import (
     COHERE_INPUTS_MAX,
@@ -17,7 +18,6 @@ from tollgate.providers.shared.vectors import (
     cohere_fields,
     parse_body,
     raw_vectors,
-    read_count,
     reply_bytes_max,
 )
 
@@ -53,7 +53,7 @@ def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
 def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
     """Decode the answer to one batch."""
     body = parse_body(frame.data, _Body, target)
-    tokens = read_count(body.meta.billed_units.input_tokens)
+    tokens = count_of(body.meta.billed_units.input_tokens)
     return WorkResult(
         pieces=checked_vectors(raw_vectors(body.embeddings), work, target),
         usage=Usage(uncached_input_tokens=tokens, output_tokens=0),

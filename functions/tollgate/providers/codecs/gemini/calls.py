@@ -4,7 +4,6 @@ Gemini requires a signature back unchanged on the part that had it:
 https://ai.google.dev/gemini-api/docs/thought-signatures (seen 2026-11-21)
 """
 
-import hashlib
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +16,7 @@ from tollgate.core.events import PartEnd, StreamEvent
 from tollgate.core.signers import GEMINI
 from tollgate.providers.codecs.gemini.arguments import Arguments
 from tollgate.providers.codecs.gemini.wire import FunctionCall
-from tollgate.providers.shared.parts import OpenPart
+from tollgate.providers.shared.parts import OpenPart, make_call_id
 
 # The value that Google accepts in place of a missing signature.
 NO_SIGNATURE: Final = "skip_thought_signature_validator"
@@ -37,11 +36,6 @@ def signature_of(provenance: Provenance | None) -> str | None:
 def stated_id(id_: str) -> str | None:
     """Return the id that Gemini gave, None for an id that the gateway made."""
     return None if _MADE_ID.fullmatch(id_) else id_
-
-
-def _made_id(seed: bytes, number: int) -> str:
-    digest = hashlib.blake2b(seed, digest_size=12, salt=number.to_bytes(8, "big"))
-    return f"gemini_{digest.hexdigest()}"
 
 
 class OpenCall(OpenPart, kw_only=True):
@@ -66,7 +60,7 @@ class OpenCall(OpenPart, kw_only=True):
 
 def new_call(call: FunctionCall, signature: str | None, seed: bytes, number: int) -> OpenCall:
     """Return a new call; a call without an id gets one from `seed` and the part's number."""
-    id_ = call.id or _made_id(seed, number)
+    id_ = call.id or make_call_id("gemini", seed, number)
     # A call in pieces may get its signature with a later piece.
     signed = None if call.will_continue else provenance_of(signature)
     return OpenCall(part=ToolCall(id=id_, name=call.name or "", arguments="", provenance=signed))

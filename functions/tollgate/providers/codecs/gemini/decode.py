@@ -24,7 +24,15 @@ from tollgate.providers.codecs.gemini.calls import OpenCall, new_call, provenanc
 from tollgate.providers.codecs.gemini.errors import error_in_stream
 from tollgate.providers.codecs.gemini.notes import citations, log_probs
 from tollgate.providers.codecs.gemini.usage import usage_of
-from tollgate.providers.codecs.gemini.wire import Blob, Candidate, Chunk, Chunks, FunctionCall, Part
+from tollgate.providers.codecs.gemini.wire import (
+    Blob,
+    Candidate,
+    Chunk,
+    Chunks,
+    FunctionCall,
+    Part,
+    read_chunk,
+)
 from tollgate.providers.ports.base import Frame
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.parts import OpenPart, Parts
@@ -108,10 +116,10 @@ class GeminiDecoder:
         yield Ended(finish=finish, raw_finish=reason, prompt_blocked=self._blocked is not None)
 
     def _parsed(self, data: bytes) -> list[Chunk]:
+        if not data.startswith(b"["):
+            return [read_chunk(data, self._provider)]
         try:
-            if data.startswith(b"["):
-                return Chunks.model_validate_json(data).root
-            return [Chunk.model_validate_json(data)]
+            return Chunks.model_validate_json(data).root
         except ValidationError as invalid:
             raise malformed_error(self._provider, "a frame that cannot be read") from invalid
 

@@ -17,10 +17,10 @@ from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.codecs.gemini.errors import error_of_reply
 from tollgate.providers.codecs.gemini.wire import model_path
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.vectors import (
     checked_vectors,
     parse_body,
-    read_count,
     reply_bytes_max,
     sent_dimensions,
     split_inputs,
@@ -72,7 +72,7 @@ def decode_vectors(frame: Frame, work: EmbeddingRequest, target: Target) -> Work
         vectors = [prediction.embeddings for prediction in predictions]
     else:
         vectors = parse_body(frame.data, _Batch, target).embeddings
-    counts = [_whole(vector.statistics.token_count) for vector in vectors]
+    counts = [count_of(vector.statistics.token_count) for vector in vectors]
     known = [count for count in counts if count is not None]
     tokens = sum(known) if len(known) == len(vectors) else None
     return WorkResult(
@@ -80,12 +80,6 @@ def decode_vectors(frame: Frame, work: EmbeddingRequest, target: Target) -> Work
         usage=Usage(uncached_input_tokens=tokens, output_tokens=0),
         raw_usage=None if tokens is None else {"token_count": tokens},
     )
-
-
-def _whole(reported: object) -> int | None:
-    """Return a count, which Vertex AI writes with a decimal point."""
-    is_whole = isinstance(reported, float) and reported.is_integer()
-    return read_count(int(reported) if is_whole and isinstance(reported, float) else reported)
 
 
 def _requests(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:

@@ -8,9 +8,11 @@ from typing import Annotated, Final, Literal
 from urllib.parse import quote
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
+from pydantic_core import ValidationError
 
 from tollgate.core.json_value import JsonValue
 from tollgate.providers.ports.base import Target
+from tollgate.providers.shared.refusals import malformed_error
 
 # Names by number; Vertex's own clients request numbers (`$alt=json;enum-encoding=int`).
 _FINISH_REASONS: Final = (
@@ -184,6 +186,14 @@ class Chunk(_Shape):
     id: str | None = Field(default=None, alias="responseId")
     model: str | None = Field(default=None, alias="modelVersion")
     error: JsonValue = None
+
+
+def read_chunk(data: bytes, provider: str) -> Chunk:
+    """Parse one event or a whole reply; raise UpstreamError if it cannot be read."""
+    try:
+        return Chunk.model_validate_json(data)
+    except ValidationError as invalid:
+        raise malformed_error(provider, "a frame that cannot be read") from invalid
 
 
 class Chunks(RootModel[list[Chunk]]):

@@ -6,14 +6,13 @@ index for several calls, no id. A piece continues a call if its index or its id 
 has neither id nor name; otherwise it begins a call.
 """
 
-import hashlib
 from collections.abc import Hashable, Iterator
 
 from tollgate.core.content import Part, Provenance, ToolCall
 from tollgate.core.events import StreamEvent
 from tollgate.core.signers import GEMINI
 from tollgate.providers.codecs.openai_chat.wire import ToolCallDelta
-from tollgate.providers.shared.parts import OpenPart, Parts
+from tollgate.providers.shared.parts import OpenPart, Parts, make_call_id
 
 
 class _OpenCall(OpenPart, kw_only=True):
@@ -67,7 +66,7 @@ class ToolCalls:
         name = piece.function.name
         if not name:
             raise OrphanPiece
-        id_ = piece.id or _made_id(seed, len(self._calls) + 1)
+        id_ = piece.id or make_call_id("call", seed, len(self._calls) + 1)
         call = _OpenCall(
             part=ToolCall(id=id_, name=name, arguments="", provenance=_provenance(piece)),
             stated_id=piece.id,
@@ -90,8 +89,3 @@ def _provenance(piece: ToolCallDelta) -> Provenance | None:
 
 def _is_signed(part: Part) -> bool:
     return isinstance(part, ToolCall) and part.provenance is not None
-
-
-def _made_id(seed: bytes, number: int) -> str:
-    digest = hashlib.blake2b(seed, digest_size=12, salt=number.to_bytes(8, "big"))
-    return f"call_{digest.hexdigest()}"

@@ -30,8 +30,6 @@ class ThinkingItem(Struct, frozen=True, tag_field="type", tag="thinking"):
 
 
 class FunctionDelta(Struct, frozen=True):
-    """A piece of a call."""
-
     name: str | None = None
     arguments: str | dict[str, Any] | list[Any] | None = None
 
@@ -44,8 +42,6 @@ class FunctionDelta(Struct, frozen=True):
 
 
 class GoogleContent(Struct, frozen=True):
-    """Gemini's data on a call."""
-
     thought_signature: str | None = None
 
 
@@ -74,8 +70,6 @@ class UrlCitation(Struct, frozen=True):
 
 
 class Annotation(Struct, frozen=True):
-    """A mark on the text."""
-
     type: str | None = None
     url_citation: UrlCitation | None = None
 
@@ -150,8 +144,6 @@ class Groq(Struct, frozen=True):
 
 
 class Chunk(Struct, frozen=True):
-    """One event of a stream."""
-
     id: str | None = None
     model: str | None = None
     system_fingerprint: str | None = None

@@ -14,12 +14,12 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import (
     checked_vectors,
     parse_body,
-    read_count,
     reply_bytes_max,
     sent_dimensions,
     split_inputs,
@@ -87,7 +87,7 @@ def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
 def _usage(reported: dict[str, JsonValue]) -> Usage:
     """Return the tokens of the prompt; Voyage and Jina report only a total."""
     for name in ("prompt_tokens", "total_tokens"):
-        count = read_count(reported.get(name))
+        count = count_of(reported.get(name))
         if count is not None:
             return Usage(uncached_input_tokens=count, output_tokens=0)
     return Usage()

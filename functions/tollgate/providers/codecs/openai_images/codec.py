@@ -18,7 +18,6 @@ from tollgate.core.usage import Usage
 from tollgate.core.work.base import WorkResult
 from tollgate.core.work.images import ImagePiece, ImageRequest
 from tollgate.providers.ports.base import BatchCodec, FormPart, Frame, Target, WireRequest
-from tollgate.providers.ports.work_dialects import ImageOption
 from tollgate.providers.shared.counts import Counts
 from tollgate.providers.shared.openai_errors import (
     parse_openai_reply_error,
@@ -34,6 +33,7 @@ from tollgate.providers.shared.pictures import (
     refuse_mask,
     refuse_urls,
     split_images,
+    stated_options,
 )
 from tollgate.providers.shared.vectors import parse_body
 
@@ -162,16 +162,7 @@ def usage_of(raw: object) -> Usage:
 def _options(work: ImageRequest, target: Target, adapted: list[str]) -> dict[str, JsonValue]:
     """Return the options that are accepted, and add the names of all others to `adapted`."""
     dialect = target.dialect.images
-    stated: dict[ImageOption, JsonValue] = {
-        "background": work.background,
-        "input_fidelity": work.fidelity,
-        "moderation": work.moderation,
-        "output_compression": work.output_compression,
-        "output_format": work.output_format,
-        "quality": work.quality,
-        "style": work.style,
-    }
-    wanted = {name: value for name, value in stated.items() if value is not None}
+    wanted = stated_options(work)
     adapted += (name for name in wanted if name not in dialect.takes)
     return {
         dialect.format_field if name == "output_format" else name: value

@@ -23,12 +23,13 @@ from tollgate.core.work.transcription import (
 )
 from tollgate.providers.codecs.openai_transcription.encode import TRANSCRIPT_BYTES_MAX, encode
 from tollgate.providers.ports.base import Frame, StreamedWorkCodec, Target
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.openai_errors import (
     parse_openai_reply_error,
     parse_openai_stream_error,
 )
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
-from tollgate.providers.shared.vectors import parse_body, read_count
+from tollgate.providers.shared.vectors import parse_body
 
 _SECONDS_MAX: Final = 1_000_000
 
@@ -161,13 +162,13 @@ class TranscriptDecoder:
 def _usage(reported: _Usage | None, duration_s: float | None) -> Usage:
     """Return seconds or tokens, whichever is charged for; an empty usage without a report."""
     if reported is not None:
-        input_tokens = read_count(reported.input_tokens)
+        input_tokens = count_of(reported.input_tokens)
         if input_tokens is not None:
             details = reported.input_token_details
             return Usage(
                 uncached_input_tokens=input_tokens,
-                audio_input_tokens=read_count(details.audio_tokens) if details else None,
-                output_tokens=read_count(reported.output_tokens),
+                audio_input_tokens=count_of(details.audio_tokens) if details else None,
+                output_tokens=count_of(reported.output_tokens),
             )
         duration_s = _seconds(reported.seconds) or duration_s
     if duration_s is None:
@@ -180,8 +181,8 @@ def _raw(reported: _Usage | None) -> dict[str, Any] | None:
         return None
     counts = {
         "seconds": _seconds(reported.seconds),
-        "input_tokens": read_count(reported.input_tokens),
-        "output_tokens": read_count(reported.output_tokens),
+        "input_tokens": count_of(reported.input_tokens),
+        "output_tokens": count_of(reported.output_tokens),
     }
     return {name: count for name, count in counts.items() if count is not None}
 

@@ -18,9 +18,10 @@ from tollgate.core.work.base import WorkResult
 from tollgate.core.work.reranking import RerankRequest
 from tollgate.providers.ports.base import BatchCodec, Frame, Target, WireRequest
 from tollgate.providers.shared.bedrock import error_of_bedrock_reply
+from tollgate.providers.shared.counts import count_of
 from tollgate.providers.shared.openai_errors import parse_openai_reply_error
 from tollgate.providers.shared.refusals import malformed_error
-from tollgate.providers.shared.vectors import parse_body, read_count
+from tollgate.providers.shared.vectors import parse_body
 
 _REPLY_BYTES_MAX: Final = 8 * 1024 * 1024
 _BEDROCK_VERSION: Final = 2
@@ -111,10 +112,10 @@ def _usage(body: _Body, *, by_tokens: bool) -> tuple[Usage, JsonValue]:
     are ignored, and missing tokens are unknown.
     """
     billed = body.meta.billed_units if body.meta else None
-    units = read_count(billed.search_units) if billed else None
+    units = count_of(billed.search_units) if billed else None
     reported = body.usage if isinstance(body.usage, dict) else {}
-    counted = read_count(billed.input_tokens) if billed else None
-    counts = (*(read_count(reported.get(name)) for name in _TOKENS), counted)
+    counted = count_of(billed.input_tokens) if billed else None
+    counts = (*(count_of(reported.get(name)) for name in _TOKENS), counted)
     tokens = next((count for count in counts if count is not None), None)
     named = {"search_units": units, "input_tokens": counted}
     raw: dict[str, JsonValue] = {
