@@ -61,7 +61,7 @@ def encode_count(wire: WireRequest, target: Target) -> WireRequest | None:
     return replace(
         wire,
         path=_VERTEX_PATH.format(project=target.project, location=target.location),
-        # Only counting requests name the model in the body, where a version after `@` is unknown:
+        # Only counting requests name the model in the body, and without a version after `@`:
         # https://github.com/BerriAI/litellm/issues/25798 (seen 2026-11-22).
         body={"model": target.upstream_model.partition("@")[0], **counted},
         headers=headers,

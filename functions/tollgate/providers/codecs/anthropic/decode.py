@@ -30,8 +30,8 @@ from tollgate.providers.shared.bedrock import error_in_bedrock_stream
 from tollgate.providers.shared.counts import Counts, split
 from tollgate.providers.shared.refusals import early_close_error, malformed_error
 
-# `pause_turn` comes only with Anthropic's own tools. If the gateway does not continue the turn, the
-# caller sees the raw finish reason and may send the turn back. Unknown reasons count as `stop`.
+# Anthropic pauses a turn only while its own tools run. If the gateway does not continue the turn,
+# the caller sees the raw finish reason and may send the turn back. Unknown reasons count as `stop`.
 _PAUSED: Final = "pause_turn"
 _FINISH: Final[dict[str, Finish]] = {
     "end_turn": "stop",
@@ -45,7 +45,7 @@ _FINISH: Final[dict[str, Finish]] = {
 
 
 class MessagesDecoder:
-    """Decodes one stream, or one message that was not streamed."""
+    """Decodes one stream, or one message from a server that does not stream."""
 
     def __init__(self, provider: str, *, signer: str | None = CLAUDE) -> None:
         self._provider = provider
@@ -56,7 +56,7 @@ class MessagesDecoder:
         self._stop: Stop = Stop()
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the events of one frame; raise UpstreamError for an error or an unknown kind."""
+        """Yield the events of one frame; raise UpstreamError for an error or an unknown frame."""
         if frame.exception is not None:
             raise error_in_bedrock_stream(frame, self._provider)
         event = self._parsed(frame.data)
@@ -75,7 +75,7 @@ class MessagesDecoder:
             raise malformed_error(self._provider, str(broken)) from broken
 
     def end(self) -> Iterator[StreamEvent]:
-        """Yield the last events if no frame did; raise UpstreamError for an incomplete message."""
+        """Yield the last events, if still due; raise UpstreamError for an incomplete message."""
         if self._ended:
             return
         if self._stop.stop_reason is None:
@@ -171,7 +171,7 @@ def _tier(usage: JsonValue) -> str | None:
 
 
 def usage_of(raw: JsonValue) -> Usage:
-    """Return the usage by class; Anthropic counts cached tokens separately from the input."""
+    """Return the tokens of each class; Anthropic does not include cached tokens in the input."""
     report = Counts(raw)
     by_lifetime = report.inside("cache_creation")
     one_hour = by_lifetime.count("ephemeral_1h_input_tokens")

@@ -1,4 +1,4 @@
-"""Errors of the Messages API: replies by Anthropic, Google or AWS, and errors inside a stream."""
+"""Errors of the Messages API: replies from Anthropic, Google or AWS, and errors inside a stream."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ from tollgate.providers.shared.refusals import (
     parse_retry_after_s,
 )
 
-# Error type → HTTP status, for errors inside a stream, which have no status.
+# The HTTP status for each error type, because errors inside a stream have no status.
 # https://platform.claude.com/docs/en/api/errors (seen 2026-11-21)
 _STATUS_OF_TYPE: Final = {
     "invalid_request_error": 400,
@@ -31,7 +31,7 @@ _STATUS_OF_TYPE: Final = {
 
 
 def error_of_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """Return the error for a reply by Anthropic, Google or AWS."""
+    """Return the error for a reply from Anthropic, Google or AWS."""
     body = _body(reply.body)
     detail = body.error or ErrorDetail()
     name = aws_class(reply.headers.get("x-amzn-errortype", ""))
@@ -62,7 +62,7 @@ def _body(data: bytes) -> ErrorBody:
     try:
         body = ErrorBodies.model_validate_json(data).root
     except ValidationError:
-        # The body is a proxy's HTML or empty: status and class decide.
+        # The body is empty or a proxy's HTML, so only the status and the exception class are known.
         return ErrorBody()
     if isinstance(body, list):
         return body[0] if body else ErrorBody()

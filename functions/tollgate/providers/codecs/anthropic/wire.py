@@ -1,4 +1,4 @@
-"""The messages of Anthropic's API; models have only the fields that are read.
+"""The messages of Anthropic's API, with only the fields that the gateway reads.
 
 The shapes are the types of Anthropic's Python SDK 2.11.0 and recorded streams (2026-11-21).
 """
@@ -24,7 +24,7 @@ class CitationLocation(_Shape):
 
 
 class TextBlock(_Shape):
-    """A text; the text is still empty when a stream begins the block."""
+    """A text, which is still empty at the start of a streamed block."""
 
     type: Literal["text"]
     text: str = ""
@@ -32,7 +32,7 @@ class TextBlock(_Shape):
 
 
 class ThinkingBlock(_Shape):
-    """A thought, and the signature that Anthropic requires back with the thought."""
+    """A thought with its signature; Anthropic requires both back."""
 
     type: Literal["thinking"]
     thinking: str = ""
@@ -47,7 +47,7 @@ class RedactedThinkingBlock(_Shape):
 
 
 class ToolUseBlock(_Shape):
-    """A tool call; the input is still empty when a stream begins the block."""
+    """A tool call, whose input is still empty at the start of a streamed block."""
 
     type: Literal["tool_use"]
     id: str
@@ -127,7 +127,7 @@ class Stop(_Shape):
 
 
 class Message(Stop):
-    """A whole answer, or the head of a streamed answer."""
+    """A whole answer, or the first event of a streamed answer."""
 
     type: Literal["message"]
     id: str | None = None
@@ -159,7 +159,7 @@ class ContentBlockStop(_Shape):
 
 
 class MessageDelta(_Shape):
-    """The final state of the answer; its counts replace earlier ones."""
+    """The final state of the answer, whose token counts replace earlier counts."""
 
     type: Literal["message_delta"]
     delta: Stop
@@ -171,7 +171,7 @@ class MessageStop(_Shape):
 
 
 class Ping(_Shape):
-    """A keep-alive; Vertex adds a token count, which repeats what is known.
+    """A keep-alive. Vertex adds a token count that other events already have.
 
     https://github.com/vercel/ai/issues/11309 (seen 2026-11-21)
     """
@@ -180,7 +180,7 @@ class Ping(_Shape):
 
 
 class ErrorDetail(_Shape):
-    """An error: Anthropic sends `type`, Google `status` and `details`."""
+    """An error; Anthropic sends `type`, and Google sends `status` and `details`."""
 
     type: str | None = None
     message: str | None = None
@@ -212,7 +212,7 @@ class StreamedEvent(RootModel[Event]):
 
 
 class ErrorBody(_Shape):
-    """An error reply by Anthropic or Google, or by AWS, which sends only a message."""
+    """An error reply from Anthropic or Google, or from AWS, which sends only a message."""
 
     error: ErrorDetail | None = None
     message: str | None = None
@@ -220,4 +220,4 @@ class ErrorBody(_Shape):
 
 
 class ErrorBodies(RootModel[ErrorBody | list[ErrorBody]]):
-    """A whole error reply: on streaming paths Google's hosts answer with a list of one error."""
+    """The body of an error reply; on streaming paths Google sends a list with one error."""

@@ -41,19 +41,19 @@ class Thinking(Struct, frozen=True, kw_only=True):
     """The thinking of one request."""
 
     fields: dict[str, JsonValue] = field(default_factory=dict)
-    """Fields of the model family, for `additionalModelRequestFields`."""
+    """The model family's own fields, for `additionalModelRequestFields`."""
     adapted: bool = False
     """True if the thinking differs from what the caller requested."""
     output_tokens_max: int | None = None
-    """The output limit that Claude requires together with a budget, if the caller set none."""
+    """The output limit to send with Claude's budget if the caller set no limit."""
     is_claude: bool = False
-    """True if Claude thinks; its temperature is then fixed."""
+    """True if a Claude model thinks, which fixes its temperature."""
 
 
 def thinking(request: GenerationRequest, target: Target) -> Thinking:
-    """Return the thinking to request; none if the caller leaves it open.
+    """Return the thinking to request; no fields if the caller has no preference.
 
-    Claude refuses to think if a call is forced; from version 5 on it thinks by default.
+    Claude refuses to think if a call is forced. Claude 5 and later think by default.
     """
     wanted, style = request.reasoning, target.dialect.reasoning
     thinks = None if wanted is None else wants_thoughts(wanted)
@@ -91,14 +91,14 @@ def thinking(request: GenerationRequest, target: Target) -> Thinking:
 
 
 def _off(dialect: Dialect, *, declined: bool, must: bool, adapted: bool = False) -> Thinking:
-    """Return no thinking, or the least that this generation of Claude allows."""
+    """Return no thinking, or the least thinking that this generation of Claude allows."""
     return _of_claude(turn_thinking_off(dialect, declined=declined, must=must, is_adapted=adapted))
 
 
 def _with_effort_alone(
     wanted: ReasoningOptions, dialect: Dialect, *, declined: bool, must: bool
 ) -> Thinking:
-    """Return the effort of the whole answer, and no thinking that was not requested."""
+    """Return the requested effort for the whole answer, without thinking."""
     if dialect.reasoning != "claude_adaptive":
         return Thinking(adapted=True)
     plain = turn_thinking_off(dialect, declined=declined, must=must)
@@ -115,7 +115,7 @@ def _of_claude(thoughts: ClaudeThinking, *, is_claude: bool = False) -> Thinking
 
 
 def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]:
-    """Return the effort in the model's own words, and whether it is exactly what was requested."""
+    """Return the nearest effort that the model knows, and whether it is the requested effort."""
     effort = effort_wanted(wanted)
     if effort is None:
         return None, True
@@ -124,7 +124,7 @@ def _effort(wanted: ReasoningOptions, target: Target) -> tuple[str | None, bool]
 
 
 def _budget(request: GenerationRequest, wanted: ReasoningOptions, target: Target) -> Thinking:
-    """Return thinking by a token budget, which must leave room for an answer in the output."""
+    """Return thinking with a token budget that leaves room for an answer in the output limit."""
     room = target.limited(request.output_tokens_max) or target.output_tokens_max
     budget = max(tokens_wanted(wanted), _BUDGET_TOKENS_MIN)
     if room is not None:
@@ -140,13 +140,13 @@ def _budget(request: GenerationRequest, wanted: ReasoningOptions, target: Target
 
 
 def forces_a_call(request: GenerationRequest) -> bool:
-    """Return whether the answer must be a call."""
+    """Return whether the caller forces a tool call."""
     choice = request.tool_choice
     return choice is not None and choice.mode in ("required", "named")
 
 
 def _lost_its_thoughts(messages: Sequence[Message]) -> bool:
-    """Return whether results follow a turn that came back without its signed reasoning.
+    """Return whether the last results follow an assistant turn without its signed reasoning.
 
     Claude then refuses to think:
     https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#preserving-thinking-blocks

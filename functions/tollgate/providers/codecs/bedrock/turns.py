@@ -1,7 +1,7 @@
-"""The history as Converse's turns: separate system, alternating roles, results right after calls.
+"""Encodes the history as Converse's turns: alternating roles, and results right after their calls.
 
-Converse refuses empty text, calls without results and results without calls. Empty text is left
-out; the other two raise RequestErrors that name the call.
+Converse refuses empty text, calls without results and results without calls. The encoder leaves
+out empty text, and raises a RequestError that names the call for the other two.
 """
 
 import base64
@@ -23,7 +23,7 @@ _TOOL_USE_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 
 
 class Conversation(Struct):
-    """The fields `system` and `messages`, and the names of the tools that the messages called."""
+    """The values of `system` and `messages`, and the names of the tools in calls."""
 
     system: list[JsonValue] = field(default_factory=list)
     turns: list[JsonValue] = field(default_factory=list)
@@ -33,9 +33,9 @@ class Conversation(Struct):
 def conversation(
     messages: Sequence[Message], blocks: Blocks, *, marks_failures: bool
 ) -> Conversation:
-    """Return the messages as turns; raise RequestError if Converse can never accept them.
+    """Return the messages as turns; raise RequestError for messages that Converse can never accept.
 
-    `marks_failures`: the model accepts the status of a result.
+    `marks_failures`: the model accepts a status on each result.
     """
     building = _Building(blocks, marks_failures=marks_failures)
     for message in messages:
@@ -61,7 +61,8 @@ class _Building:
             case SystemMessage() if self._role is None:
                 self._history.system += self._content.text_blocks(message.content)
             case SystemMessage():
-                # Moving a later system message to the front would change its context.
+                # A later system message stays where it is, because its position is part of its
+                # meaning.
                 texts = [text.text for text in message.content if text.text.strip()]
                 self._add("user", [{"text": f"<system>\n{text}\n</system>"} for text in texts])
             case UserMessage():
@@ -120,7 +121,8 @@ class _Building:
                     yield self._call(part)
                     yield from self._content.cache_point(part.cache)
                 case MadeImage():
-                    # `keep_readable` has left out images, which Converse does not take back.
+                    # Converse does not accept images that a model made; `keep_readable` has already
+                    # removed them.
                     pass
                 case _:
                     assert_never(part)
@@ -136,7 +138,7 @@ class _Building:
 
 
 def _reasoning(part: Reasoning) -> JsonValue:
-    """Return the block as Bedrock sent it, None for reasoning without signature or hidden data."""
+    """Return the block that Bedrock sent; None for reasoning without signature and hidden data."""
     match part.provenance:
         case Provenance(signature=str(signature)):
             return {

@@ -54,7 +54,7 @@ class _NovaBody(Struct, frozen=True):
 
 class _CohereBody(Struct, frozen=True):
     embeddings: VectorsByType | list[Raw]
-    """Cohere Embed v3 returns a list, v4 an object by type of number."""
+    """Cohere Embed v3 returns a list, and v4 an object with a list for each number type."""
 
 
 def _titan(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:
@@ -84,7 +84,7 @@ def _cohere_vectors(data: bytes, target: Target) -> list[bytes]:
 
 
 class _Family(Struct, frozen=True, kw_only=True):
-    """The bodies of one family, the most inputs of a body, and whether their use is sent."""
+    """The request and answer bodies of one model family."""
 
     inputs_max: int
     body: Callable[[EmbeddingRequest, Target], dict[str, JsonValue]]
@@ -100,13 +100,13 @@ _FAMILIES: Final[Mapping[EmbeddingFamily, _Family]] = {
 
 
 def split_by_family(work: EmbeddingRequest, target: Target) -> Sequence[EmbeddingRequest]:
-    """Return the work in batches of as many inputs as the family accepts."""
+    """Return the work in batches, each within the input limit of the model family."""
     dialect = target.dialect.embeddings
     return work.split(min(dialect.inputs_max, _FAMILIES[dialect.family].inputs_max))
 
 
 def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
-    """Encode one batch in the body of the model's family."""
+    """Encode one batch in the format of the model family."""
     family = _FAMILIES[target.dialect.embeddings.family]
     ignores_use = work.input_type is not None and not family.takes_use
     return WireRequest(

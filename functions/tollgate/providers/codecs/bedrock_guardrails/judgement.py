@@ -1,8 +1,8 @@
 """Turns the assessments of a guardrail into an OpenAI moderation result.
 
 Content filters become categories. Topics, words and sensitive information have no category at
-OpenAI and are returned in a separate field, `guardrail`. All of OpenAI's categories are present,
-because clients read each by name. A category without a filter applies to no input type.
+OpenAI, so the field `guardrail` lists them. Clients read every category by name, so all of
+OpenAI's categories are present; a category without a filter applies to no input type.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ _CATEGORIES: Final = (
     "violence",
     "violence/graphic",
 )
-# Filter → the category with the same meaning: Bedrock user guide, "Content filters" (2026-11-22).
-# Any other filter, such as PROMPT_ATTACK, is a category under its own name in lower case.
+# The category for each filter: Bedrock user guide, "Content filters" (2026-11-22). Any other
+# filter, such as PROMPT_ATTACK, becomes a category with the filter's own name in lower case.
 _CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
     "HATE": "hate",
     "INSULTS": "harassment",
@@ -39,12 +39,12 @@ _CATEGORY_OF_FILTER: Final[Mapping[str, str]] = {
     "SEXUAL": "sexual",
     "VIOLENCE": "violence",
 }
-# Guardrails report four levels of confidence and no numbers.
+# Guardrails report four levels of confidence; these scores stand for the levels.
 _SCORES: Final[Mapping[str, float]] = {"NONE": 0.0, "LOW": 0.25, "MEDIUM": 0.5, "HIGH": 0.75}
 
 
 class _Finding(Struct, frozen=True):
-    """An entry of any policy: something found, or something looked for."""
+    """An item that a policy looks for, and whether the policy found the item."""
 
     action: str
     detected: bool | None = None
@@ -94,7 +94,7 @@ class _Assessment(Struct, frozen=True, rename="camel"):
 
 
 class GuardedPart(Struct, frozen=True):
-    """The amount of one input type that was judged, and the total amount."""
+    """The judged amount and the total amount of one input type."""
 
     guarded: int = 0
     total: int = 0
@@ -155,9 +155,9 @@ def _filters(assessments: Iterable[_Assessment]) -> Iterator[_Filter]:
 
 
 def _other_findings(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
-    """Return the distinct findings of the policies that have no category.
+    """Return the distinct findings of policies without an OpenAI category.
 
-    Sensitive information is named by its type, because the match is the information itself.
+    A finding of sensitive information is its type, because the match is the information itself.
     """
     topics = [
         assessment.topic_policy.topics for assessment in assessments if assessment.topic_policy

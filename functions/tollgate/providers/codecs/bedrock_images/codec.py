@@ -1,7 +1,7 @@
 """Images by Nova Canvas and Stability AI on InvokeModel.
 
 Nova user guide, "Image generation request and response format"; Bedrock user guide, "Stable Image
-Core request and response", "Stable Diffusion 3.5 Large" (2026-11-22). Tokens are not charged for.
+Core request and response", "Stable Diffusion 3.5 Large" (2026-11-22). AWS charges by image.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ from tollgate.providers.shared.refusals import malformed_error
 from tollgate.providers.shared.vectors import parse_body
 
 _RATIOS: Final = ("16:9", "1:1", "21:9", "2:3", "3:2", "4:5", "5:4", "9:16", "9:21")
-# OpenAI's quality → one of Nova's two qualities.
+# Nova's quality for each of OpenAI's qualities.
 _NOVA_QUALITIES: Final[Mapping[str, str]] = {
     "low": "standard",
     "medium": "standard",
@@ -42,7 +42,7 @@ _NOVA_QUALITIES: Final[Mapping[str, str]] = {
     "hd": "premium",
 }
 _NOVA_PICTURES_MAX: Final = 5
-# Options that a family can take; each family names those that it does not.
+# Options that `_nova` and `_stability` handle themselves.
 _FAMILY_OPTIONS: Final = frozenset({"output_format", "quality"})
 
 _Fields = tuple[dict[str, JsonValue], list[str]]
@@ -51,13 +51,13 @@ _Fields = tuple[dict[str, JsonValue], list[str]]
 class _Body(Struct, frozen=True):
     images: list[str] | None = None
     error: str | None = None
-    """Set by Nova; together with `images` if only some images were withheld."""
+    """Nova's error; `images` is set too if the filter withheld only some images."""
     finish_reasons: list[str | None] | None = None
-    """Set by Stability, one reason for each image."""
+    """Stability's reasons, one for each image."""
 
 
 def encode(work: ImageRequest, target: Target) -> WireRequest:
-    """Encode one batch in the body of the model's family."""
+    """Encode one batch in the format of the model family."""
     refuse_urls(work, target)
     refuse_mask(work, target)
     body, adapted = _family(target)(work, target)
@@ -71,7 +71,7 @@ def encode(work: ImageRequest, target: Target) -> WireRequest:
 
 
 def decode(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch, without images that a filter withheld."""
+    """Decode the answer to one batch, and leave out images that a filter withheld."""
     body = parse_body(frame.data, _Body, target)
     reasons = body.finish_reasons or []
     if "Inference error" in reasons:

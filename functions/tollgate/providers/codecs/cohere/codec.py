@@ -37,7 +37,7 @@ class _Body(Struct, frozen=True):
 
 
 def split_for_cohere(work: EmbeddingRequest, target: Target) -> Sequence[EmbeddingRequest]:
-    """Return the work in batches of as many inputs as Cohere accepts."""
+    """Return the work in batches, each within Cohere's input limit."""
     return work.split(min(target.dialect.embeddings.inputs_max, COHERE_INPUTS_MAX))
 
 

@@ -1,6 +1,6 @@
 """Calls in a Gemini answer, complete or in pieces, and the signatures of calls and thoughts.
 
-Gemini requires a signature back unchanged on the part that had it:
+Gemini requires each signature back unchanged, on the part that had the signature:
 https://ai.google.dev/gemini-api/docs/thought-signatures (seen 2026-11-21)
 """
 
@@ -24,22 +24,22 @@ _MADE_ID: Final = re.compile(r"gemini_[0-9a-f]{24}")
 
 
 def provenance_of(signature: str | None, signer: str | None = GEMINI) -> Provenance | None:
-    """Return the provenance of a part that Gemini signed, None without a signature."""
+    """Return the provenance of a signed part, None for a part without a signature."""
     return Provenance(signer=signer, signature=signature) if signature else None
 
 
 def signature_of(provenance: Provenance | None) -> str | None:
-    """Return the signature, None if there is none; OpenRouter stores it as data."""
+    """Return the signature, which OpenRouter stores as data; None for a part without one."""
     return None if provenance is None else provenance.signature or provenance.data
 
 
 def stated_id(id_: str) -> str | None:
-    """Return the id that Gemini gave, None for an id that the gateway made."""
+    """Return the id if Gemini assigned it, None if the gateway made it."""
     return None if _MADE_ID.fullmatch(id_) else id_
 
 
 class OpenCall(OpenPart, kw_only=True):
-    """A call whose pieces are still arriving; its arguments are known only when it is complete."""
+    """A call whose pieces are still arriving; the arguments are known only at the end."""
 
     arguments: Arguments = field(default_factory=Arguments)
     signature: str | None = None
@@ -53,14 +53,14 @@ class OpenCall(OpenPart, kw_only=True):
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the events that end the part, the whole arguments first."""
+        """Yield the whole arguments, and then the events that end the part."""
         yield self.add(self.arguments.json())
         yield PartEnd(index=self.index, provenance=provenance_of(self.signature))
 
 
 def new_call(call: FunctionCall, signature: str | None, seed: bytes, number: int) -> OpenCall:
-    """Return a new call; a call without an id gets one from `seed` and the part's number."""
+    """Return a new call; if Gemini assigned no id, derive one from `seed` and `number`."""
     id_ = call.id or make_call_id("gemini", seed, number)
-    # A call in pieces may get its signature with a later piece.
+    # The signature may arrive with a later piece of the call.
     signed = None if call.will_continue else provenance_of(signature)
     return OpenCall(part=ToolCall(id=id_, name=call.name or "", arguments="", provenance=signed))

@@ -16,7 +16,7 @@ from tollgate.providers.codecs.gemini.wire import (
 
 
 def citations(candidate: Candidate, text: str) -> Iterator[Citation]:
-    """Yield the citations of a text; a source without a passage of the text is left out."""
+    """Yield the citations of a text, without sources that support no passage of the text."""
     if candidate.grounding is not None:
         yield from _grounding(candidate.grounding, text)
     if candidate.citations is not None:
@@ -55,7 +55,7 @@ def _recited(recited: Citations, text: str) -> Iterator[Citation]:
 
 
 def _citation(source: tuple[str | None, str | None], segment: Segment, text: str) -> Citation:
-    """Return a citation with offsets in characters; Gemini counts bytes of UTF-8."""
+    """Return a citation, with Gemini's offsets in UTF-8 bytes converted to characters."""
     raw = text.encode()
     url, title = source
     return Citation(

@@ -1,7 +1,8 @@
 """Images by Gemini (`generateContent`) and by Imagen (`predict`).
 
 https://ai.google.dev/gemini-api/docs/image-generation, and "Imagen API" of Vertex AI (2026-11-22).
-Gemini makes one image for a request and charges by tokens, Imagen up to four by images.
+Gemini makes one image per request and charges for tokens; Imagen makes up to four and charges for
+images.
 """
 
 from typing import Final
@@ -32,9 +33,9 @@ from tollgate.providers.shared.vectors import parse_body
 
 _RATIOS: Final = ("1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9")
 _IMAGEN_RATIOS: Final = ("1:1", "3:4", "4:3", "9:16", "16:9")
-# Options that Imagen can take; `_encode_imagen` names those that it does not.
+# Options that `_encode_imagen` handles itself.
 _IMAGEN_OPTIONS: Final = frozenset({"output_compression", "output_format"})
-# Largest number of pixels on the longer side → name of the size.
+# The maximum number of pixels on the longer side, and the name of the size.
 _NAMED_SIZES: Final = ((1_536, "1K"), (3_072, "2K"))
 _LARGEST: Final = "4K"
 
@@ -46,11 +47,11 @@ class _Prediction(Struct, frozen=True, rename="camel"):
 
 class _Predictions(Struct, frozen=True):
     predictions: list[_Prediction] | None = None
-    """Absent if a filter withheld every image."""
+    """The images; None if a filter withheld every image."""
 
 
 def encode_pictures(work: ImageRequest, target: Target) -> WireRequest:
-    """Encode one batch for the family of the model."""
+    """Encode one batch in the format of the model family."""
     refuse_urls(work, target)
     refuse_mask(work, target)
     if target.dialect.images.family == "imagen":
@@ -83,7 +84,7 @@ def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkRes
         if part.blob is not None and not part.thought
     ]
     return image_result(
-        # Some answers have a draft before the image.
+        # Some answers contain a draft before the final image.
         images[-work.count :],
         work,
         target,
@@ -97,7 +98,7 @@ def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkRes
 def _shape(
     work: ImageRequest, target: Target, ratios: tuple[str, ...]
 ) -> tuple[dict[str, JsonValue], list[str]]:
-    """Return the fields for aspect ratio and named size, and the names of changed options."""
+    """Return the fields for the aspect ratio and the size, and the names of changed options."""
     if work.size is None:
         return {}, []
     ratio, is_same = nearest_ratio(work.size, ratios)
@@ -114,7 +115,7 @@ def _encode_imagen(work: ImageRequest, target: Target) -> WireRequest:
     if "aspectRatio" in shape:
         parameters["aspectRatio"] = shape["aspectRatio"]
     if "imageSize" in shape:
-        # Imagen has no 4K.
+        # Imagen does not make images in 4K.
         parameters["sampleImageSize"] = min(str(shape["imageSize"]), "2K")
     if work.output_format in ("png", "jpeg"):
         options: dict[str, JsonValue] = {"mimeType": f"image/{work.output_format}"}

@@ -1,7 +1,7 @@
-"""Speech by Gemini: a text to speak, and audio in the parts of the answer.
+"""Encodes requests for speech by Gemini, and decodes the audio in the parts of the answer.
 
-https://ai.google.dev/gemini-api/docs/speech-generation (2026-11-22): 24,000 samples a second,
-whatever the media type is called. Gemini reads instructions on style from the text itself.
+https://ai.google.dev/gemini-api/docs/speech-generation (2026-11-22): 24,000 samples per
+second, whatever the media type. Gemini has no field for instructions and reads them in the text.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def encode_speech(work: SpeechRequest, target: Target) -> WireRequest:
 
 
 class SpeechDecoder:
-    """Decodes one stream of chunks."""
+    """Decodes one stream."""
 
     def __init__(self, work: SpeechRequest, target: Target) -> None:
         self._work = work
@@ -71,7 +71,7 @@ class SpeechDecoder:
             yield UsageReported(usage=usage_of(chunk.usage), raw=chunk.usage)
 
     def end(self) -> Iterator[StreamEvent]:
-        """End the audio; raise UpstreamError unless the whole text was spoken."""
+        """Yield the end of the audio; raise UpstreamError if a part of the text was not spoken."""
         if self._finish is None:
             raise early_close_error(self._target.provider)
         if self._finish != _COMPLETE:
@@ -93,7 +93,7 @@ class SpeechDecoder:
 
 
 def _cut_short(reason: str, code: ErrorCode, target: Target) -> UpstreamError:
-    """Return the error for audio that ends before its text does."""
+    """Return the error for audio that ends before the end of the text."""
     shown = reason[:_REASON_LENGTH_MAX]
     return UpstreamError(code, f"{target.provider} stopped before the end of the text: {shown}.")
 

@@ -1,6 +1,6 @@
-"""The fields that control thinking: levels for Gemini 3, token budgets for Gemini 2.5.
+"""The fields that control thinking: a level for Gemini 3, a token budget for Gemini 2.5.
 
-https://ai.google.dev/gemini-api/docs/thinking (seen 2026-11-21). A request with both is refused.
+https://ai.google.dev/gemini-api/docs/thinking (seen 2026-11-21). Gemini refuses both.
 """
 
 from tollgate.core.json_value import JsonValue
@@ -17,7 +17,7 @@ _Config = dict[str, JsonValue]
 
 
 def thinking_config(wanted: ReasoningOptions | None, dialect: Dialect) -> tuple[_Config, bool]:
-    """Return `thinkingConfig`, which may be empty, and whether it differs from the request."""
+    """Return `thinkingConfig`, which may be empty, and whether it departs from the request."""
     if wanted is None:
         return {}, False
     thinks = wants_thoughts(wanted)
@@ -51,5 +51,6 @@ def _by_tokens(wanted: ReasoningOptions, dialect: Dialect) -> tuple[_Config, boo
     if wanted.effort is None and wanted.tokens_max is None:
         return {}, False
     tokens = min(max(tokens_wanted(wanted), least), most)
-    # A budget derived from an effort is a guess: limiting it to the model's range is no difference.
+    # A budget derived from an effort is a guess, so limiting the guess to the model's range does
+    # not count as a change.
     return {"thinkingBudget": tokens}, wanted.tokens_max not in (None, tokens)

@@ -1,7 +1,7 @@
 """Embeddings by Gemini: `batchEmbedContents` on AI Studio, `predict` on Vertex AI.
 
 https://ai.google.dev/api/embeddings, and "Text embeddings API" of Vertex AI (2026-11-22). Only
-Vertex AI reports the number of tokens of an input.
+Vertex AI reports the number of tokens in an input.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Encodes a generation request in OpenAI's chat completions format, in a server's dialect."""
+"""Encodes generation requests as chat completions, in the dialect of the server."""
 
 from collections.abc import Mapping
 from typing import Final, assert_never
@@ -73,7 +73,7 @@ def encode(request: GenerationRequest, target: Target) -> WireRequest:
 
 
 def _is_native(output: OutputFormat, target: Target) -> bool:
-    """Return whether the server, and for a schema also the model, enforces this format."""
+    """Return whether the server enforces this format; a schema needs the model's support too."""
     match output:
         case JsonOutput():
             return target.dialect.output_format is not None
@@ -93,8 +93,8 @@ def _parameters(stated: Mapping[str, JsonValue], dialect: Dialect) -> dict[str, 
 
 
 def _sent_otherwise(request: GenerationRequest, dialect: Dialect) -> set[str]:
-    """Return the names of options sent within messages and tools, or under another name."""
-    # This format has no cache marks on calls.
+    """Return the names of options that are sent in messages and tools, or under other names."""
+    # Chat completions have no field for cache marks on calls.
     marks = dialect.cache_marks and not has_marked_calls(request)
     return {
         "image_url.detail",

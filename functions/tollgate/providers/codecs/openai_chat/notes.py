@@ -1,4 +1,4 @@
-"""Notes of OpenAI-like servers on their text: log probabilities and citations."""
+"""Log probabilities and citations in the answers of OpenAI-like servers."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -15,7 +15,7 @@ def log_probs(stated: TokenLogProbs | None) -> LogProbs | None:
         return None
     entries = [*(stated.content or ()), *(stated.refusal or ())]
     if not entries and stated.tokens and stated.token_logprobs:
-        # Together's older form has a list of tokens and a list of their log probabilities.
+        # Together's older form has separate lists of tokens and of log probabilities.
         entries = [
             {"token": token, "logprob": value, "bytes": None, "top_logprobs": []}
             for token, value in zip(stated.tokens, stated.token_logprobs, strict=False)
@@ -25,13 +25,13 @@ def log_probs(stated: TokenLogProbs | None) -> LogProbs | None:
 
 
 class Citations:
-    """The distinct citations of one answer: some servers repeat them with every chunk."""
+    """Finds the new citations in each chunk, because some servers repeat all citations."""
 
     def __init__(self) -> None:
         self._known: set[Citation] = set()
 
     def of_chunk(self, chunk: Chunk) -> Iterator[Citation]:
-        """Yield the new citations of Perplexity's list, which applies to the whole answer."""
+        """Yield the new citations in Perplexity's list, which is for the whole answer."""
         found = chunk.search_results or ()
         titles = {result.url: result.title for result in found if result.url}
         yield from self._new(
@@ -39,7 +39,7 @@ class Citations:
         )
 
     def of_text(self, annotations: Iterable[Annotation] | None) -> Iterator[Citation]:
-        """Yield the new citations of OpenAI's annotations, each for a passage of the text."""
+        """Yield the new citations in OpenAI's annotations, each for a passage of the text."""
         for annotation in annotations or ():
             cited = annotation.url_citation
             if annotation.type == _URL_CITATION and cited is not None:

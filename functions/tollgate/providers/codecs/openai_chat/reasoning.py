@@ -11,7 +11,7 @@ _ADAPTED = ("reasoning",)
 def reasoning_fields(
     wanted: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    """Return the fields of the body, and `reasoning` if they differ from the request."""
+    """Return the fields of the body, and `reasoning` if they depart from the request."""
     thinks = None if wanted is None else wants_thoughts(wanted)
     if wanted is None or thinks is None:
         return {}, ()
@@ -44,7 +44,7 @@ def _effort(
 def _object(wanted: ReasoningOptions, *, thinks: bool) -> JsonValue:
     if not thinks:
         return {"enabled": False}
-    # OpenRouter accepts a budget or an effort, not both.
+    # OpenRouter refuses a budget together with an effort.
     if wanted.tokens_max is not None:
         return {"max_tokens": wanted.tokens_max}
     return {"enabled": True} if wanted.effort is None else {"effort": wanted.effort}

@@ -1,8 +1,8 @@
 """The chunks of an OpenAI-like server.
 
-Structs have only the fields that are read. The shapes are OpenAI's chunk schema and the variants of
-its imitators (seen 2026-11-21): Mistral's content lists, two names for reasoning, tool deltas
-without an index, arguments as an object, usage in a choice.
+The structs have only the fields that the gateway reads. The shapes are OpenAI's chunk schema and
+the variants of its imitators (seen 2026-11-21): Mistral's content lists, two names for reasoning,
+tool deltas without an index, arguments as an object, usage in a choice.
 """
 
 from typing import Any, Final
@@ -18,7 +18,7 @@ class TextItem(Struct, frozen=True, tag_field="type", tag="text"):
 
 
 class ReferenceItem(Struct, frozen=True, tag_field="type", tag="reference"):
-    """Mistral's mark that a text is based on results of the caller's own tools, given by number."""
+    """Mistral's references from a text to results of the caller's tools, by number."""
 
     reference_ids: list[int | str] = []
 
@@ -46,13 +46,13 @@ class GoogleContent(Struct, frozen=True):
 
 
 class ExtraContent(Struct, frozen=True):
-    """Data for which the format has no field."""
+    """Data of servers for which OpenAI's format has no field."""
 
     google: GoogleContent | None = None
 
 
 class ToolCallDelta(Struct, frozen=True):
-    """A piece of one of several calls."""
+    """A piece of a call."""
 
     index: int | None = None
     id: str | None = None
@@ -84,7 +84,7 @@ class TokenLogProbs(Struct, frozen=True):
 
 
 class ImageUrl(Struct, frozen=True):
-    """The address of an image, most often a data: URL with its bytes."""
+    """The URL of an image, most often a data: URL."""
 
     url: str
 
@@ -111,7 +111,7 @@ class Delta(Struct, frozen=True):
 
     @property
     def has_more(self) -> bool:
-        """True if it has content that no answer here can hold; Snowflake sends empty fields."""
+        """True for content that the gateway does not support; Snowflake's empty fields are none."""
         fields = (self.audio, self.function_call)
         if not any(fields):
             return False
@@ -119,7 +119,7 @@ class Delta(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """One of the answers; servers without streaming send `message`, Moonshot sends `usage` here."""
+    """An answer; a server that does not stream sends `message`. Moonshot sends `usage` here."""
 
     index: int | None = None
     delta: Delta | None = None
@@ -157,7 +157,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def plain_text(self) -> str | None:
-        """The text of a chunk that has nothing else, as nearly all chunks; None for others."""
+        """The text, if the chunk has nothing else, as nearly all chunks; None for other chunks."""
         choices = self.choices
         if choices is None or len(choices) != 1 or self.usage or self.x_groq or self.error:
             return None
@@ -189,7 +189,7 @@ class Chunk(Struct, frozen=True):
 
     @property
     def counted(self) -> dict[str, Any] | None:
-        """The usage, from any of the places where servers put it."""
+        """The usage, from any of the fields in which servers send it."""
         if self.usage is not None:
             return self.usage
         for choice in self.choices or ():
@@ -198,5 +198,5 @@ class Chunk(Struct, frozen=True):
         return self.x_groq.usage if self.x_groq else None
 
 
-# Not strict, because imitators write numbers as text or with a decimal point.
+# Not strict, because some servers write numbers as text or with a decimal point.
 CHUNKS: Final = msgspec.json.Decoder(Chunk, strict=False)

@@ -1,4 +1,4 @@
-"""The decoder of legacy completions streams."""
+"""The decoder of streams in OpenAI's legacy completions format."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +18,7 @@ _TEXT: Final = "text"
 
 
 class CompletionDecoder:
-    """Decodes one stream; `Ended` comes as it closes, since usage follows the finish reason."""
+    """Decodes one stream; `Ended` waits until it closes, as usage follows the finish reason."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -27,7 +27,7 @@ class CompletionDecoder:
         self._finish: str | None = None
 
     def feed(self, frame: Frame) -> Iterator[StreamEvent]:
-        """Yield the events of one SSE event, or of a whole reply that was not streamed."""
+        """Yield the events of one SSE event, or of the whole reply of a server without streams."""
         data = frame.data.strip()
         if data and data != b"[DONE]":
             yield from self._chunk(self._parsed(data, frame.event))
@@ -86,7 +86,7 @@ class CompletionDecoder:
 
 
 def _log_probs(stated: TextLogProbs | None) -> LogProbs | None:
-    """Return log probabilities in the form of chat completions, None if there are none."""
+    """Return the log probabilities as in chat completions, None if there are none."""
     if stated is None or not stated.tokens:
         return None
     values = stated.token_logprobs or []

@@ -1,4 +1,4 @@
-"""Encodes a generation request as a prompt to complete, in OpenAI's legacy format."""
+"""Encodes generation requests as prompts, in OpenAI's legacy completions format."""
 
 from typing import Final
 
@@ -12,16 +12,16 @@ from tollgate.providers.shared.efforts import wants_thoughts
 from tollgate.providers.shared.openai_writing import limit_fields, path_of
 
 _PATH: Final = "/completions"
-# The largest number of alternatives for a token at OpenAI; some of its imitators accept more.
+# OpenAI's maximum number of alternatives for a token; some other servers accept more.
 _ALTERNATIVES_MAX: Final = 5
-# Two parameters of a request that become one field of a body.
+# Two parameters that become one field of the body.
 _LOG_PROBS: Final = frozenset({"logprobs", "top_logprobs"})
 
 
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
     """Return the request for `POST {base_url}/completions`, always streamed.
 
-    Raises RequestError for content that a prompt cannot express; the planner avoids this case.
+    Raises RequestError for content that a prompt cannot express, such as a conversation.
     """
     dialect = target.dialect
     for need in sorted(request.needs - dialect.met):

@@ -1,7 +1,7 @@
-"""Encodes a batch of inputs, and decodes the list of their vectors without parsing their numbers.
+"""Encodes a batch of inputs, and decodes the list of vectors without parsing the numbers.
 
-https://platform.openai.com/docs/api-reference/embeddings (2026-08-21). Mistral, Voyage and Jina
-have other names for some fields, which their dialects state.
+https://platform.openai.com/docs/api-reference/embeddings (2026-08-21). The dialects of
+Mistral, Voyage and Jina state their names for some fields.
 """
 
 from typing import Final
