@@ -1,7 +1,7 @@
-"""The table of wire formats: a codec for each name, and every fact about a format that others read.
+"""The table of wire formats, with the codecs of each format and the facts that routing reads.
 
-A new format is a folder with encoder, decoder and errors, and a row of `WIRE_FORMATS`. A row names
-its codecs, and a deployment without Claude never imports the code for Claude.
+A new format is a folder with encoder, decoder and errors, and an entry of `WIRE_FORMATS`. Entries
+name their codecs as text, so a deployment without Claude never imports the code for Claude.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ FormatName = Literal[
 ]
 
 WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
-    # Chat completions, by OpenAI and its many imitators.
+    # Chat completions, by OpenAI and many compatible servers.
     "openai_chat": WireFormat(
         codec=DottedName("tollgate.providers.codecs.openai_chat.codec:make_codec"),
         transports=("http_sse", "sagemaker_runtime", "simulator"),
@@ -48,7 +48,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         },
         batch_transports=frozenset({"http_sse", "simulator"}),
     ),
-    # OpenAI's legacy completions, for servers of base models and for models that fill in text.
+    # OpenAI's legacy completions, for base models and for models that fill a gap in a text.
     "openai_completions": WireFormat(
         codec=DottedName("tollgate.providers.codecs.openai_completions.codec:make_codec"),
         transports=("http_sse", "sagemaker_runtime", "simulator"),
@@ -110,11 +110,11 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "gemini": WireFormat(
         codec=DottedName("tollgate.providers.codecs.gemini.codec:make_codec"),
         counter=DottedName("tollgate.providers.codecs.gemini.codec:COUNTER"),
-        # Models before Gemini 3 answer 400 if a request has both search and functions.
+        # Models before Gemini 3 refuse requests with both search and functions.
         native_search=NativeSearch(beside_functions=False),
         transports=("http_sse",),
         signer=GEMINI,
-        # Google's own SDK also sends its history back with unsigned thoughts.
+        # Google's own SDK also sends unsigned thoughts back.
         takes_unsigned="own",
         call_signers=frozenset({GEMINI}),
         takes_images_back=True,
@@ -161,7 +161,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     ),
 }
 
-# The field of a provider's row that a transport requires.
+# The field that each transport requires in a provider's row.
 TRANSPORT_NEEDS: Final[Mapping[str, Literal["base_url", "region"]]] = {
     "http_sse": "base_url",
     "bedrock_runtime": "region",
@@ -173,7 +173,7 @@ AWS_TRANSPORTS: Final = frozenset({"bedrock_runtime", "bedrock_invoke", "sagemak
 
 
 def codec_of(name: FormatName) -> Codec:
-    """Return a format's codec for chat; the first call imports its folder."""
+    """Return a format's codec for chat, whose modules the first call imports."""
     codec = WIRE_FORMATS[name].make_codec()
     if codec is None:
         raise ValueError(f"the format {name} has no chat")

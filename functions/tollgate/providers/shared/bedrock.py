@@ -1,4 +1,4 @@
-"""Bedrock: names of models, error replies, and exceptions in streams."""
+"""Model names, error replies and exceptions of Bedrock."""
 
 from typing import Final
 
@@ -14,15 +14,15 @@ from tollgate.providers.shared.refusals import (
     parse_retry_after_s,
 )
 
-# Bedrock user guide, "Supported Regions and models for inference profiles" (2026-11-21): the id of
-# an inference profile is one of these prefixes, a dot, and the model's id.
+# The prefixes of inference profile ids, each before a dot and a model id: Bedrock user guide,
+# "Supported Regions and models for inference profiles" (2026-11-21).
 GEOGRAPHIES: Final = frozenset({"apac", "au", "ca", "eu", "global", "jp", "us", "us-gov"})
 
 
 def base_model(upstream: str) -> str | None:
-    """Return a model's id without the geography prefix of an inference profile; None for an ARN.
+    """Return a model id without an inference profile's geography prefix; None for an ARN.
 
-    Bedrock counts tokens by model id and refuses the id of a profile.
+    Bedrock counts tokens by model id only, and refuses the id of a profile.
     """
     if upstream.startswith("arn:"):
         return None
@@ -30,8 +30,8 @@ def base_model(upstream: str) -> str | None:
     return model if geography in GEOGRAPHIES else upstream
 
 
-# The statuses that the service model of bedrock-runtime gives to its exceptions; needed for
-# exceptions inside a stream, which have no status.
+# The status of each exception in the service model of bedrock-runtime. Exceptions inside a stream
+# arrive without a status.
 _STATUS: Final = {
     "accessdeniedexception": 403,
     "internalserverexception": 500,
@@ -46,7 +46,7 @@ _STATUS: Final = {
     "validationexception": 400,
 }
 
-# Classes whose own status, often 400, does not tell the kind of error.
+# The error code of exception classes whose status, often 400, does not tell the kind of error.
 _CODE: Final = {
     "expiredtokenexception": "invalid_api_key",
     "incompletesignatureexception": "invalid_api_key",
@@ -59,12 +59,12 @@ _CODE: Final = {
 
 
 def aws_class(name: str) -> str:
-    """Return the bare class of `ns#Class:http://where/it/came/from`, in lower case."""
+    """Return the class in a name like `namespace#Class:http://host/path`, in lower case."""
     return name.partition(":")[0].rpartition("#")[2].strip().lower()
 
 
 def code_of(class_: str) -> str:
-    """Return the code of `refusals` for a class, which decides who is at fault."""
+    """Return the error code for a class, from which `refusals` decides who is at fault."""
     return _CODE.get(class_, class_)
 
 
@@ -77,7 +77,7 @@ class _ErrorBody(Struct, frozen=True):
 
 
 def error_of_bedrock_reply(reply: UpstreamRefused, target: Target) -> UpstreamError:
-    """Return the error for a reply, whose class is in `x-amzn-errortype` or in the body."""
+    """Return the error for a reply, with its class in `x-amzn-errortype` or in the body."""
     body = _body(reply.body)
     name = aws_class(reply.headers.get("x-amzn-errortype") or body.type or "")
     return error_of_refusal(
@@ -108,7 +108,7 @@ def _body(data: bytes) -> _ErrorBody:
     try:
         return msgspec.json.decode(data, type=_ErrorBody)
     except UNREADABLE:
-        # The body is a proxy's HTML or empty: status and class decide.
+        # The body is empty or a proxy's HTML, so only the status and the class are known.
         return _ErrorBody()
 
 

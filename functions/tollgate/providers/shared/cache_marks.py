@@ -1,4 +1,4 @@
-"""Cache marks, up to which a prompt is cached; a provider accepts a limited number of marks."""
+"""Finds and limits the cache marks in a request; a provider caches the prompt up to each mark."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
@@ -12,9 +12,10 @@ _Marked = TypeVar("_Marked", bound=Tool | Text | Image | Document | ToolCall)
 
 
 def keep_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRequest, bool]:
-    """Return the request with its last `most` cache marks, and whether it had more.
+    """Return the request with at most `most` cache marks, and whether it had more.
 
-    The last marks stay, as their prefixes contain those of the first. Tools precede messages.
+    The last marks stay, because the prompt up to a later mark includes the prompt up to an earlier
+    one. Tools precede messages.
     """
     excess = sum(mark is not None for mark in marks(request)) - most
     if excess <= 0:
@@ -26,7 +27,7 @@ def keep_last_marks(request: GenerationRequest, most: int) -> tuple[GenerationRe
 
 
 def marks(request: GenerationRequest) -> Iterator[CacheMark | None]:
-    """Yield the cache mark of each tool and part that may have one, None if it has none."""
+    """Yield the cache mark of each tool and part that can have a mark, None without a mark."""
     yield from (tool.cache for tool in request.tools)
     for message in request.messages:
         for part in message.content:

@@ -1,7 +1,7 @@
-"""Options that only Anthropic's format has, filtered by what each host of Claude accepts.
+"""Filters the options of Anthropic's format down to those that a host of Claude accepts.
 
-https://platform.claude.com/docs/en/api/beta-headers (seen 2026-11-22). Bedrock and Vertex answer
-400 to an unknown beta feature, and to a field whose beta feature was not requested.
+https://platform.claude.com/docs/en/api/beta-headers (seen 2026-11-22). Bedrock and Vertex
+refuse unknown beta features, and fields whose beta feature was not requested, with status 400.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import NativeOptions
 
-# Field → prefix of the beta feature that a host requires for the field.
+# The prefix of the beta feature that a host requires for each field.
 _FEATURES_OF_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
     "container": ("code-execution",),
     "context_management": ("context-management",),
@@ -20,7 +20,7 @@ _FEATURES_OF_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
     "output_config.task_budget": ("task-budgets",),
     "speed": ("fast-mode",),
 }
-# Field of a caller's tool → prefixes of beta features, one of which a host requires.
+# The prefixes of beta features, one of which a host requires for a field of a caller's tool.
 _FEATURES_OF_TOOL_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
     "allowed_callers": ("advanced-tool-use",),
     "defer_loading": ("advanced-tool-use", "tool-search-tool"),
@@ -40,10 +40,10 @@ _NOTHING: Final = NativeOptions(wire_format="anthropic")
 
 
 def taken_options(stated: NativeOptions | None, betas: tuple[str, ...] | None) -> NativeOptions:
-    """Return the options that a host accepts.
+    """Return the native options that a host accepts.
 
-    `betas` are prefixes of the beta features that the host accepts, None if it accepts all. If
-    there is a list, a field is sent only together with its feature.
+    `betas` has the prefixes of the beta features that the host accepts; None if the host accepts
+    all. With a list, a field is sent only together with its feature.
     """
     if stated is None or stated.wire_format != _NOTHING.wire_format:
         return _NOTHING
@@ -63,7 +63,7 @@ def _taken(
     features_of: Mapping[str, tuple[str, ...]],
     requested: tuple[str, ...],
 ) -> dict[str, JsonValue]:
-    """Return the fields of which a beta feature is among the requested ones."""
+    """Return the fields for which the caller requested a beta feature."""
     return {
         name: value
         for name, value in stated.items()

@@ -1,6 +1,6 @@
-"""Claude's thinking settings, common to Anthropic and Bedrock; they differ by model generation.
+"""Claude's thinking settings on Anthropic and Bedrock, which depend on the model generation.
 
-Each codec handles its own output limits, token budgets and lost signatures (decision 77).
+Output limits, token budgets and lost signatures are left to each codec (decision 77).
 """
 
 from msgspec import Struct, field
@@ -13,14 +13,14 @@ from tollgate.providers.shared.efforts import effort_wanted, nearest_effort
 
 
 class ClaudeThinking(Struct, frozen=True, kw_only=True):
-    """The thinking of one request."""
+    """The thinking settings of one request."""
 
     config: dict[str, JsonValue] = field(default_factory=dict)
     """The value of the field `thinking`."""
     effort: Effort | None = None
     """The value of the field `output_config.effort`."""
     is_on: bool = False
-    """True if the model will or may think."""
+    """True if the model may think."""
     is_adapted: bool = False
     """True if the thinking differs from what the caller requested."""
 
@@ -28,12 +28,12 @@ class ClaudeThinking(Struct, frozen=True, kw_only=True):
 def turn_thinking_off(
     dialect: Dialect, *, declined: bool, must: bool, is_adapted: bool = False
 ) -> ClaudeThinking:
-    """Return no thinking, or the least possible for generations that think by default.
+    """Return the settings for no thinking, or for the least that the model generation allows.
 
     `declined`: the caller wants no thinking. `must`: another part of the request excludes thinking.
     """
     if dialect.reasoning not in ("claude_budget", "claude_adaptive"):
-        # Not a Claude model, so there is no setting to send.
+        # Only Claude models have these settings.
         return ClaudeThinking(is_adapted=is_adapted)
     match dialect.claude.thinking_off:
         case "absent":
@@ -50,10 +50,10 @@ def turn_thinking_off(
 def add_effort(
     plain: ClaudeThinking, options: ReasoningOptions, dialect: Dialect
 ) -> ClaudeThinking:
-    """Return `plain`, which turns thinking off, with the requested effort of the whole answer.
+    """Return `plain`, which turns thinking off, with the requested effort for the answer.
 
     Claude accepts no effort above `high` while its thinking is turned off. Generations that think
-    by a budget of tokens have no such effort.
+    with a token budget have no effort setting.
     """
     if dialect.reasoning != "claude_adaptive":
         return replace(plain, is_adapted=True)
@@ -67,10 +67,10 @@ def add_effort(
 
 
 def think_by_effort(options: ReasoningOptions, dialect: Dialect) -> ClaudeThinking:
-    """Return thinking by effort.
+    """Return the settings for thinking with the requested effort.
 
-    Claude 4.6 sends a summary of its thoughts by default; later generations do so only if `display`
-    requests it, on Bedrock too: https://github.com/theopenco/llmgateway/pull/2593 (seen
+    Claude 4.6 sends a summary of its thoughts by default. Later generations, on Bedrock too, send a
+    summary only if `display` requests one: https://github.com/theopenco/llmgateway/pull/2593 (seen
     2026-11-21).
     """
     wanted = effort_wanted(options)

@@ -1,4 +1,4 @@
-"""Choices in OpenAI's streams: a demultiplexer for a native `n`, and finish reasons."""
+"""Splits OpenAI-like streams by choice, and interprets their finish reasons."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,8 +11,9 @@ from tollgate.providers.ports.base import Frame
 from tollgate.providers.shared.refusals import malformed_error
 
 _END: Final = b"[DONE]"
-# In lower case. An unknown reason counts as `stop`; the caller sees it as the raw finish reason.
-# `eos` is Together's, `eos_token` Hugging Face's, `model_length` Mistral's, `sensitive` Z.ai's.
+# The meaning of each finish reason, in lower case. An unknown reason counts as `stop`, and the
+# caller sees the raw finish reason. `eos` is Together's, `eos_token` Hugging Face's, `model_length`
+# Mistral's, `sensitive` Z.ai's.
 _FINISH: Final[dict[str, Finish]] = {
     "stop": "stop",
     "eos": "stop",
@@ -29,8 +30,8 @@ _FINISH: Final[dict[str, Finish]] = {
     "recitation": "content_filter",
 }
 
-# Finish reasons of an incomplete answer. DeepSeek's stands for a lack of capacity, Z.ai's for a
-# network failure, and the last two are Google's for a malformed tool call.
+# Finish reasons of incomplete answers. `insufficient_system_resource` is DeepSeek's,
+# `network_error` Z.ai's, and the last two are Google's.
 _BROKEN: Final = frozenset(
     {
         "abort",
@@ -44,10 +45,10 @@ _BROKEN: Final = frozenset(
 
 
 class ChoiceDemultiplexer:
-    """Splits the frames of one stream by the `index` of each choice, into one stream per choice.
+    """Splits a stream with several choices into one stream per choice, by `index`.
 
-    Usage covers all choices and is passed to the first choice only, so that a sum over the choices
-    counts it once. Frames that belong to no choice (errors, the end) are passed to every choice.
+    Usage is for all choices together and must be counted once, so only the first stream gets it.
+    Every stream gets the frames that belong to no choice: errors and the end.
     """
 
     def __init__(self, provider: str, choices: int) -> None:
@@ -55,7 +56,7 @@ class ChoiceDemultiplexer:
         self._choices = choices
 
     def feed(self, frame: Frame) -> Iterator[tuple[int, Frame]]:
-        """Yield pairs of choice and frame; raise UpstreamError for an unrequested choice."""
+        """Yield pairs of choice index and frame; raise UpstreamError for an unrequested choice."""
         chunk = self._chunk(frame)
         choices = None if chunk is None else chunk.get("choices")
         if chunk is None or not isinstance(choices, list):
@@ -75,7 +76,7 @@ class ChoiceDemultiplexer:
                     raise malformed_error(self._provider, "a choice that was not requested")
 
     def _chunk(self, frame: Frame) -> dict[str, JsonValue] | None:
-        """Return the chunk in a frame; None for any other frame, which goes to every decoder."""
+        """Return the chunk in a frame; None for the end, an error or unreadable data."""
         if frame.data.strip() in (b"", _END):
             return None
         try:

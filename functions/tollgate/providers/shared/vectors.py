@@ -1,4 +1,4 @@
-"""Embeddings in any provider's format: batches, sizes, and checks of vectors."""
+"""Batches, sizes and checks of embeddings for every format, and the fields of Cohere's."""
 
 from collections.abc import Sequence
 from typing import Final, TypeVar
@@ -13,11 +13,11 @@ from tollgate.core.work.vectors import MalformedVector, convert_vector, vector_s
 from tollgate.providers.ports.base import Target
 from tollgate.providers.shared.refusals import UNREADABLE, malformed_error
 
-# A number has at most 22 characters, plus a comma and a blank or a line's indent.
+# A number has at most 22 characters, a comma, and a blank or the indentation of a line.
 _BYTES_PER_NUMBER_MAX: Final = 32
 _OTHER_BYTES_MAX: Final = 1024 * 1024
 COHERE_INPUTS_MAX: Final = 96
-# Required since v3. Texts are most often embedded to be stored and searched later.
+# Cohere requires an input type since v3. Most texts are embedded to be stored and searched later.
 _INPUT_TYPE_DEFAULT: Final = "search_document"
 _INPUT_TYPES: Final[dict[InputType, str]] = {
     "query": "search_query",
@@ -29,7 +29,7 @@ _Body = TypeVar("_Body")
 
 
 def parse_body(data: bytes, shape: type[_Body], target: Target) -> _Body:
-    """Parse a whole answer, with vectors left raw; raise UpstreamError if its shape is wrong."""
+    """Parse a whole answer, except its vectors; raise UpstreamError for any other shape."""
     try:
         return decode_json(data, type=shape)
     except (DecodeError, *UNREADABLE) as invalid:
@@ -37,7 +37,7 @@ def parse_body(data: bytes, shape: type[_Body], target: Target) -> _Body:
 
 
 def split_inputs(work: EmbeddingRequest, target: Target) -> Sequence[EmbeddingRequest]:
-    """Return the work in batches of as many inputs as the endpoint accepts."""
+    """Return the work in batches, each within the endpoint's limit of inputs."""
     return work.split(target.dialect.embeddings.inputs_max)
 
 
@@ -47,7 +47,7 @@ def sent_dimensions(work: EmbeddingRequest, target: Target) -> int | None:
 
 
 def reply_bytes_max(work: EmbeddingRequest, target: Target) -> int:
-    """Return the largest size of the answer to a batch, in bytes."""
+    """Return the maximum size of the answer to a batch, in bytes."""
     size = work.dimensions or target.dimensions or 0
     return work.inputs * size * _BYTES_PER_NUMBER_MAX + _OTHER_BYTES_MAX
 
@@ -57,8 +57,8 @@ def checked_vectors(
 ) -> tuple[bytes, ...]:
     """Return the vectors in the encoding that the caller wants.
 
-    Raises UpstreamError unless each input has one vector, all have the expected dimensions, and
-    vectors to convert have 32-bit floats. The attempt then fails and is not billed.
+    Raises UpstreamError, which fails the attempt without a bill, unless each input has one vector,
+    all have the expected dimensions, and vectors to convert have 32-bit floats.
     """
     if len(vectors) != work.inputs:
         raise malformed_error(
@@ -80,13 +80,13 @@ def checked_vectors(
 
 
 class VectorsByType(Struct, frozen=True):
-    """Vectors by the type of their numbers; requests name one type, float."""
+    """Vectors by number type; requests ask for the type float only."""
 
     float: list[Raw]
 
 
 def cohere_fields(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:
-    """Return the body of a request except the model; an input that is too long fails, uncut."""
+    """Return the body of a request without the model; too long inputs fail instead of being cut."""
     use = work.input_type
     fields: dict[str, JsonValue] = {
         "texts": list(work.texts),

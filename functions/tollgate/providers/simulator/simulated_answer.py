@@ -19,9 +19,9 @@ _VALUES: Final[Mapping[str, JsonValue]] = {
     "null": None,
 }
 _CALLS_MAX: Final = 2
-# A schema may refer to itself without end.
+# The depth limit for values, because a schema may refer to itself.
 _DEPTH_MAX: Final = 16
-# The number of values grows exponentially with the depth where schemas refer to one another.
+# Without a limit, schemas that refer to one another have exponentially many values.
 _FILLED_MAX: Final = 10_000
 _DEFINITIONS: Final = "#/$defs/"
 
@@ -66,7 +66,7 @@ class _Function(BaseModel):
 
 
 class _Tool(BaseModel):
-    """A tool, or the choice of one."""
+    """A tool, or the choice of a tool."""
 
     function: _Function
 
@@ -76,7 +76,7 @@ class _Format(BaseModel):
 
 
 class SimulatedRequest(BaseModel):
-    """The fields that the simulator reads of a chat completion or of a legacy completion."""
+    """The fields that the simulator reads in a chat completion or a legacy completion."""
 
     model: str
     messages: list[_Message] = Field(default=[])
@@ -93,10 +93,10 @@ class SimulatedRequest(BaseModel):
 def deltas(
     request: SimulatedRequest, *, call_id: str, calls_unforced: bool
 ) -> tuple[list[dict[str, JsonValue]], str]:
-    """Return the deltas of the answer after the role, and its finish reason.
+    """Return the deltas of an answer after the delta with the role, and the finish reason.
 
-    Ids of tool calls begin with `call_id`. Unless `calls_unforced` is true, the answer has a tool
-    call only where the request forces one.
+    Ids of tool calls begin with `call_id`. If `calls_unforced` is false, the answer has a tool
+    call only if the request forces a call.
     """
     chosen = _chosen(request, calls_unforced=calls_unforced)
     if chosen:
@@ -109,7 +109,7 @@ def deltas(
 
 
 def usage(request: SimulatedRequest, answer: Sequence[object]) -> JsonValue:
-    """Return usage: the words of the prompt and the deltas of the answer count as tokens."""
+    """Return a usage report in which words of the prompt and deltas count as tokens."""
     texts = [*(message.text for message in request.messages), request.prompt or ""]
     prompt = sum(len(text.split()) for text in texts)
     return {
@@ -128,7 +128,7 @@ def _answer_text(request: SimulatedRequest) -> str:
 
 
 def _until_stop(text: str, stop: str | list[str]) -> str:
-    """Return the text before the first stop text in it."""
+    """Return the text up to the first stop sequence."""
     stops = [stop] if isinstance(stop, str) else stop
     places = [place for each in stops if each and (place := text.find(each)) >= 0]
     return text[: min(places, default=len(text))]
@@ -145,10 +145,10 @@ def _spoken(request: SimulatedRequest) -> str:
 
 
 def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Function]:
-    """Return the tools to call: the tool that `tool_choice` names, else the first two.
+    """Return the tools to call: the tool that `tool_choice` names, or else the first two.
 
-    After a tool's result, return only the last tool if a call is required, else none. The gateway
-    emulates a JSON schema by a tool after the caller's tools, so that the last one is chosen.
+    After a tool result, return no tool, or the last one if a call is required: the gateway puts the
+    tool that emulates a JSON schema after the caller's tools.
     """
     answered = bool(request.messages) and request.messages[-1].role == "tool"
     if request.tool_choice == "auto" and (answered or not calls_unforced):
@@ -181,7 +181,7 @@ def _calls(functions: Sequence[_Function], id_: str) -> Iterator[dict[str, JsonV
 
 
 class _Filling:
-    """Fills a schema with at most `_FILLED_MAX` values; further values are null."""
+    """Fills a schema with at most `_FILLED_MAX` values, and with null from then on."""
 
     def __init__(self, definitions: Mapping[str, _Schema]) -> None:
         self._definitions = definitions

@@ -1,6 +1,6 @@
-"""The simulator's pictures: stripes whose colors are a hash of the prompt.
+"""The simulator's images: stripes whose colors are a hash of the prompt.
 
-A prompt with the word `harm` is refused as a content filter refuses one.
+The simulated content filter refuses a prompt with the word `harm`.
 """
 
 import base64
@@ -25,7 +25,7 @@ _MAGIC: Final = b"\x89PNG\r\n\x1a\n"
 
 
 class _PictureRequest(BaseModel):
-    """The fields that the simulator reads of a request for pictures."""
+    """The fields that the simulator reads in a request for images."""
 
     model: str
     prompt: str
@@ -37,7 +37,7 @@ class _PictureRequest(BaseModel):
 
     @property
     def sides(self) -> tuple[int, int]:
-        """Width and height, each at most SIDE_MAX."""
+        """The width and the height, each at most SIDE_MAX."""
         width, height = self.size.split("x")
         return min(int(width), SIDE_MAX), min(int(height), SIDE_MAX)
 
@@ -50,7 +50,7 @@ class _PictureRequest(BaseModel):
 def answer_with_pictures(request: WireRequest, body: bytes) -> Iterator[bytes]:
     """Return the events of a stream, or the whole answer as one piece.
 
-    Raises UpstreamRefused for a harmful prompt, ValidationError for a body that cannot be read.
+    Raises UpstreamRefused for a harmful prompt, and ValidationError for an unreadable body.
     """
     wanted = _PictureRequest.model_validate_json(body)
     if wanted.is_harmful:
@@ -67,7 +67,7 @@ def _reply(request: _PictureRequest) -> bytes:
 
 
 def _events(request: _PictureRequest) -> Iterator[bytes]:
-    """Yield previews of the first picture, then each picture."""
+    """Yield previews of the first image, and then each image."""
     for number in range(request.partial_images):
         yield _event("partial_image", request, f"preview {number}", partial_image_index=number)
     for place in range(request.n):
@@ -99,7 +99,7 @@ def _usage(request: _PictureRequest, pictures: int) -> dict[str, JsonValue]:
 
 
 def _picture(request: _PictureRequest, seed: str) -> str:
-    """Return a PNG as base64; equal requests have equal pictures."""
+    """Return a PNG in base64, which depends only on the request and the seed."""
     width, height = request.sides
     source = "\0".join((seed, request.prompt, request.quality, *request.reference_images))
     colors = hashlib.shake_256(source.encode()).digest(3 * _STRIPES)

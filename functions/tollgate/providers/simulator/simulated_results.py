@@ -1,4 +1,4 @@
-"""The simulator's vectors, rankings and judgements, each of which follows from words alone."""
+"""The simulator's vectors, rankings and moderations, which depend only on words."""
 
 import hashlib
 import math
@@ -11,12 +11,12 @@ import pydantic_core
 from pydantic import BaseModel
 
 _DIMENSIONS: Final = 256
-# Further words of an input are ignored: each word costs time, and no test needs more words.
+# Further words are ignored, because each word costs time and no test needs more.
 _WORDS_MAX: Final = 64
 
 
 class _EmbeddingRequest(BaseModel):
-    """The fields that the simulator reads of a request for embeddings."""
+    """The fields that the simulator reads in a request for embeddings."""
 
     model: str
     input: list[str | list[int]]
@@ -25,9 +25,9 @@ class _EmbeddingRequest(BaseModel):
 
 
 def embed(body: bytes) -> bytes:
-    """Return a vector for each input: the sum of a vector for each of its words or token ids.
+    """Return a vector for each input, the sum of the vectors for its words or token ids.
 
-    Each word and each token id counts as one token of usage.
+    The usage counts each word and each token id as one token.
     """
     request = _EmbeddingRequest.model_validate_json(body)
     words = [_words(each) for each in request.input]
@@ -63,7 +63,7 @@ def _vector(words: list[str], size: int, known: dict[str, tuple[float, ...]]) ->
 
 
 class _RerankRequest(BaseModel):
-    """The fields that the simulator reads of a request to rank documents."""
+    """The fields that the simulator reads in a request to rank documents."""
 
     query: str
     documents: list[str]
@@ -71,7 +71,7 @@ class _RerankRequest(BaseModel):
 
 
 def rank_documents(body: bytes) -> bytes:
-    """Return the documents ranked by the share of the query's words that each one has."""
+    """Return the documents, ranked by the share of the query's words in each document."""
     request = _RerankRequest.model_validate_json(body)
     wanted = set(_words(request.query))
     texts = [_words(each) for each in request.documents]
@@ -87,24 +87,23 @@ class _PictureAddress(BaseModel):
 
 
 class _JudgedPart(BaseModel):
-    """A text or a picture to judge."""
+    """A text or an image to moderate."""
 
     text: str = ""
     image_url: _PictureAddress | None = None
 
 
 class _ModerationRequest(BaseModel):
-    """The fields that the simulator reads of a request to judge texts and pictures."""
+    """The fields that the simulator reads in a request to moderate texts and images."""
 
     model: str
     input: list[str] | list[_JudgedPart]
 
 
 def moderate(body: bytes) -> bytes:
-    """Return a judgement for each text, or one judgement for all parts together.
+    """Return a moderation for each text, or one moderation for all parts together.
 
-    A text with the word `harm` is flagged, and so is a picture whose bytes or address contain
-    these letters.
+    Texts with the word `harm` are flagged, and images whose bytes or URL contain these letters.
     """
     request = _ModerationRequest.model_validate_json(body)
     texts = [each for each in request.input if isinstance(each, str)]

@@ -1,4 +1,4 @@
-"""Headers that authorize the requests of a row: a key in the header that the provider reads."""
+"""The headers that authorize the requests of a provider row."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
@@ -21,7 +21,7 @@ class Authorization(Protocol):
 
 
 async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
-    """Return the secret that a row names, None if none; raise MissingCredentials if unset."""
+    """Return a row's secret, None if the row names none; raise MissingCredentials if unset."""
     if row.key is None:
         return None
     secret = ((await secrets.read(row.key)) or "").strip()
@@ -34,13 +34,13 @@ async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:
 def no_credentials(
     row: ProviderRow, what: str, place: CredentialPlace | None = None
 ) -> MissingCredentials:
-    """Return the error for a row without credentials, worded without any secret."""
+    """Return the error for a row without usable credentials; the message has no secret."""
     places = () if place is None else (place,)
     return MissingCredentials(f"The provider {row.slug} {what}.", places)
 
 
 class KeyHeader:
-    """Authorization by a row's key, read for every call so that rotation takes effect at once."""
+    """Authorization with a row's key, which is read for every call, so a new key works at once."""
 
     def __init__(self, row: ProviderRow, secrets: SecretStore) -> None:
         self._row = row
@@ -62,7 +62,7 @@ class KeyHeader:
 def required_credentials(
     provider: str, credentials: Callable[[], Credentials | None]
 ) -> Callable[[], Credentials]:
-    """Return a function that returns the credentials, or raises MissingCredentials if unset."""
+    """Return a function that returns the credentials or raises MissingCredentials."""
 
     def read() -> Credentials:
         found = credentials()

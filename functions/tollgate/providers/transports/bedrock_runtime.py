@@ -1,4 +1,4 @@
-"""Bedrock's runtime API: signed requests, and answers in event-stream framing."""
+"""The transport for Bedrock's runtime API, with signed requests and AWS event streams."""
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ EVENT_STREAM: Final = "application/vnd.amazon.eventstream"
 
 
 class AwsRuntime:
-    """Sends the signed requests of one row to a service of its region, or to its `base_url`."""
+    """Signs the requests of a row and sends them to a regional service, or to the `base_url`."""
 
     def __init__(
         self, row: ProviderRow, services: ProviderServices, *, service: str, host: str
@@ -92,7 +92,7 @@ class BedrockRuntime(AwsRuntime):
 
     @override
     def _decoder(self, reply: Reply, request: WireRequest) -> FrameDecoder:
-        # A chat answer is an event stream; other results and token counts are one object.
+        # A chat answer is an event stream; any other answer is one JSON object.
         if request.reply_bytes_max is None and reply.content_type != JSON:
             return self._frames()
         return WholeBody(request.reply_bytes_max, reply.headers)
@@ -114,5 +114,5 @@ class EventStreamFrames:
 
 
 def make_bedrock_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
-    """Return the transport of a row, which signs with the gateway's AWS identity."""
+    """Return the transport of a row for Converse."""
     return BedrockRuntime(row, services, EventStreamFrames)

@@ -1,4 +1,4 @@
-"""Server-sent events, or raw bytes, over HTTP, with the headers of the row's authorization."""
+"""The transport for JSON requests over HTTP, answered with server-sent events, JSON or audio."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.sse import SseDecoder
 
 EVENTS: Final = "text/event-stream"
-# Imported with the first Google Cloud row: all other rows have a key in a header.
+# Imported with the first Google Cloud row, because other rows only have a key in a header.
 _GOOGLE_TOKEN: Final = DottedName[Callable[[ProviderRow, ProviderServices], Authorization]](
     "tollgate.providers.transports.google_token:make_google_token"
 )
@@ -70,7 +70,7 @@ class HttpSse:
                 "accept": "*/*" if request.is_raw else accepted,
                 **request.headers,
                 **await self._authorization.headers(),
-                # `encode_form` sets the content type of a form, which includes the boundary.
+                # `encode_form` sets the content type of a form, with the boundary.
                 **({} if request.form else {"content-type": JSON}),
             },
             body=pydantic_core.to_json(request.body),
@@ -94,7 +94,7 @@ def _decoder(reply: Reply, request: WireRequest) -> FrameDecoder:
 
 
 class RawFrames:
-    """Raw bytes as they arrive, one frame for each chunk."""
+    """Returns each chunk of raw bytes as a frame."""
 
     def feed(self, chunk: bytes) -> Iterable[Frame]:
         return (Frame(data=chunk),)
@@ -104,7 +104,7 @@ class RawFrames:
 
 
 def make_http_sse(row: ProviderRow, services: ProviderServices) -> Transport:
-    """Return the transport of a row, with the authorization that the row states."""
+    """Return the transport of a row with the row's authorization."""
     if row.auth == "google":
         return HttpSse(row, services.pool, _GOOGLE_TOKEN()(row, services))
     return HttpSse(row, services.pool, KeyHeader(row, services.secrets))

@@ -1,7 +1,7 @@
-"""Answers of Bedrock's InvokeModel: event-stream messages that contain the model's own events.
+"""Decodes answers of Bedrock's InvokeModel, whose messages contain the model's own events.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStream.html (seen
-2026-11-21): a `chunk` has `bytes`, the event in base64, and `p`, padding that hides its length.
+2026-11-21): a `chunk` has `bytes`, the event in base64, and `p`, padding that hides the length.
 """
 
 import base64
@@ -22,7 +22,7 @@ class _Chunk(BaseModel):
 
 
 class InvokeFrames:
-    """Decodes the events inside chunks into frames; exceptions are passed on unchanged."""
+    """Decodes the event in each chunk into a frame, and passes exceptions on unchanged."""
 
     def __init__(self) -> None:
         self._messages = EventStreamFrames()

@@ -1,4 +1,4 @@
-"""The services from which transports and authorizations are built."""
+"""The services that transports and authorizations need."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +17,9 @@ class ProviderServices(Struct, frozen=True, kw_only=True):
     pool: HttpPool
     secrets: SecretStore
     credentials: Callable[[], Credentials | None]
-    """Returns the gateway's AWS credentials, None if there are none."""
+    """Returns the gateway's AWS credentials, None without any."""
     aws_region: str
     """The region of the gateway's AWS identity."""
     google_file: Path | None
-    """The file of the environment's Google credentials, which may not exist; None if not set."""
+    """The file with the environment's Google credentials, which may not exist; None if not set."""
     clock: Clock

@@ -1,4 +1,4 @@
-"""SageMaker endpoints with an OpenAI-like format, whose answers arrive in an AWS event stream.
+"""The transport for SageMaker endpoints, with OpenAI-like answers in AWS event streams.
 
 https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpointWithResponseStream.html
 """
@@ -34,7 +34,7 @@ _MODEL_FAILED: Final = 424
 
 
 class _ModelError(BaseModel):
-    """SageMaker's error for a refusal by the container behind an endpoint."""
+    """SageMaker's error if the container behind an endpoint refused a request."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -43,7 +43,7 @@ class _ModelError(BaseModel):
 
 
 class SageMakerRuntime(AwsRuntime):
-    """Sends each request to the endpoint that the request names as its model."""
+    """Sends each request to the endpoint named in the field `model`."""
 
     def __init__(self, row: ProviderRow, services: ProviderServices) -> None:
         super().__init__(row, services, service="sagemaker", host="runtime.sagemaker")
@@ -71,7 +71,7 @@ class SageMakerRuntime(AwsRuntime):
 
 
 def _by_container(refused: UpstreamRefused) -> UpstreamRefused:
-    """Return the container's own refusal, if SageMaker has passed one on."""
+    """Return the container's refusal if SageMaker has included it, else the refusal itself."""
     if refused.status != _MODEL_FAILED:
         return refused
     try:
@@ -82,7 +82,7 @@ def _by_container(refused: UpstreamRefused) -> UpstreamRefused:
 
 
 class PayloadFrames:
-    """Decodes SSE events from event-stream payloads, which may cut events anywhere."""
+    """Decodes SSE events from the payloads of messages, which may split events anywhere."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -106,5 +106,5 @@ class PayloadFrames:
 
 
 def make_sagemaker_runtime(row: ProviderRow, services: ProviderServices) -> Transport:
-    """Return the transport of a row, which signs with the gateway's AWS identity."""
+    """Return the transport of a row for SageMaker."""
     return SageMakerRuntime(row, services)

@@ -86,7 +86,7 @@ class ConverseDecoder:
         }
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
-        """Return the events of one message; raise UpstreamError for an exception or unknown event."""
+        """Return the events of a message; raise UpstreamError for an exception or unknown event."""
         if frame.exception is not None:
             raise error_in_bedrock_stream(frame, self._provider)
         reader = self._readers.get(frame.event)

@@ -39,7 +39,7 @@ class _Body(Struct, frozen=True):
 
 
 def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
-    """Encode one batch; default dimensions are left out, since some servers refuse them."""
+    """Encode one batch, without default dimensions, which some servers refuse."""
     dialect = target.dialect.embeddings
     inputs: list[JsonValue] = [*work.texts, *map(list[JsonValue], work.token_lists)]
     body: dict[str, JsonValue] = {"model": target.upstream_model, "input": inputs}
@@ -67,7 +67,7 @@ def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
 
 
 def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch, with the vectors in the order of their indexes."""
+    """Decode the answer to one batch, and sort the vectors by index."""
     body = parse_body(frame.data, _Body, target)
     items = body.data
     if any(item.index is not None for item in items):

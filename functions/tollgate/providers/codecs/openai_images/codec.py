@@ -1,8 +1,8 @@
-"""Encodes image requests in OpenAI's format, and decodes whole answers.
+"""Encodes image requests in OpenAI's format, and decodes answers that are not streamed.
 
-https://developers.openai.com/api/reference/resources/images (2026-11-22). Other servers have fewer
-options and other names for some, which their dialects state: docs.together.ai (`width`), docs.x.ai
-(no `size`), docs.hyperbolic.ai/inference/image-apis (`images[].image`), all seen 2026-11-22.
+https://developers.openai.com/api/reference/resources/images (2026-11-22). The dialects of
+other servers state missing and renamed options: docs.together.ai (`width`), docs.x.ai (no `size`),
+docs.hyperbolic.ai/inference/image-apis (`images[].image`), all seen 2026-11-22.
 """
 
 from base64 import b64decode
@@ -37,7 +37,7 @@ from tollgate.providers.shared.pictures import (
 )
 from tollgate.providers.shared.vectors import parse_body
 
-# xAI's aspect ratios, without the fractional ones.
+# xAI's aspect ratios, except ratios with fractions.
 _RATIOS: Final = ("1:1", "3:4", "4:3", "9:16", "16:9", "2:3", "3:2", "9:20", "20:9", "1:2", "2:1")
 
 
@@ -63,14 +63,14 @@ class ImagesBody(Struct, frozen=True):
 
 
 def encode_whole(work: ImageRequest, target: Target) -> WireRequest:
-    """Encode one batch whose answer is not streamed."""
+    """Encode one batch for an answer that is not streamed."""
     return encode_images_request(work, target, {})
 
 
 def encode_images_request(
     work: ImageRequest, target: Target, more: dict[str, JsonValue]
 ) -> WireRequest:
-    """Encode one batch with further fields; raise RequestError for what is never accepted."""
+    """Encode one batch with the fields `more`; raise RequestError if it can never succeed."""
     dialect = target.dialect.images
     refuse_urls(work, target)
     adapted: list[str] = []
@@ -118,7 +118,7 @@ def decode_whole(frame: Frame, work: ImageRequest, target: Target) -> WorkResult
 
 
 def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResult:
-    """Return the checked images of a whole answer; raise UpstreamError for an error."""
+    """Return the checked images from a whole answer; raise UpstreamError for an error in it."""
     if body.error is not None:
         raise parse_openai_stream_error(body.error, target.provider)
     images = [
@@ -147,7 +147,7 @@ def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResul
 
 
 def usage_of(raw: object) -> Usage:
-    """Return the tokens of texts and images; output without details counts as image tokens."""
+    """Return the tokens of texts and images; without details, all output is image tokens."""
     report = Counts(raw if isinstance(raw, dict) else None)
     written = report.count("output_tokens")
     drawn = report.inside("output_tokens_details").count("image_tokens")
@@ -160,7 +160,7 @@ def usage_of(raw: object) -> Usage:
 
 
 def _options(work: ImageRequest, target: Target, adapted: list[str]) -> dict[str, JsonValue]:
-    """Return the options that are accepted, and add the names of all others to `adapted`."""
+    """Return the options that the server accepts, and add the names of the rest to `adapted`."""
     dialect = target.dialect.images
     wanted = stated_options(work)
     adapted += (name for name in wanted if name not in dialect.takes)
@@ -191,7 +191,7 @@ def _size(work: ImageRequest, target: Target, adapted: list[str]) -> dict[str, J
 
 
 def _form(work: ImageRequest, body: dict[str, JsonValue]) -> Iterator[FormPart]:
-    """Yield the fields of a form, then its files."""
+    """Yield the fields of a form, and then the files."""
     for name, value in body.items():
         yield FormPart(name=name, content=_in_form(value))
     for image in work.images:

@@ -1,4 +1,4 @@
-"""Encodes a generation request in OpenAI's Responses format."""
+"""Encodes generation requests in OpenAI's Responses format."""
 
 from typing import Final, assert_never
 
@@ -44,7 +44,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = _reasoning(request.reasoning, target)
     stated = stated_parameters(request)
-    # `include` requests log probabilities, so they have no field of their own.
+    # `include` requests log probabilities, so `logprobs` is not a field of the body.
     fields = format_.parameters.difference(target.dialect.refuses, ("logprobs",))
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
@@ -74,7 +74,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
 
 
 def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    """Return `include`; since the provider stores nothing, reasoning must come back encrypted."""
+    """Return `include`; it requests encrypted reasoning, since the provider stores nothing."""
     include: list[JsonValue] = []
     if "reasoning" in target.supports:
         include.append("reasoning.encrypted_content")
@@ -89,7 +89,7 @@ def _limit(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
 
 
 def _sent_otherwise(target: Target) -> set[str]:
-    """Return the names of options that are sent under other names than the caller's."""
+    """Return the names of the options that the body has under other names."""
     return {"image_url.detail", "logprobs", "tools.strict"} - {*target.dialect.refuses}
 
 
@@ -130,10 +130,10 @@ def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
 
 
 def _own_search(tool: ServerTool) -> JsonValue:
-    """Return OpenAI's own search.
+    """Return OpenAI's web search tool.
 
-    https://platform.openai.com/docs/guides/tools-web-search (2026-11-22); `max_tool_calls` of a
-    request limits the calls of all its built-in tools.
+    https://platform.openai.com/docs/guides/tools-web-search (2026-11-22); the field
+    `max_tool_calls` limits the calls of all built-in tools in a request.
     """
     search: dict[str, JsonValue] = {"type": "web_search", **user_location(tool)}
     if tool.allowed_domains:
@@ -149,7 +149,7 @@ def _tool(tool: Tool) -> JsonValue:
         "type": "function",
         "name": tool.name,
         "parameters": close_schema(parameters) if tool.strict else dict(parameters),
-        # The default here is true, but false on chat completions, so the value is always sent.
+        # Always sent, because the default is true here and false in chat completions.
         "strict": bool(tool.strict),
     }
     if tool.description is not None:
@@ -158,7 +158,7 @@ def _tool(tool: Tool) -> JsonValue:
 
 
 def _text_tool(tool: Tool, text: TextInput) -> JsonValue:
-    """Return a tool that takes free text.
+    """Return a tool whose input is free text.
 
     https://platform.openai.com/docs/guides/function-calling (custom tools, seen 2026-11-21)
     """
@@ -202,7 +202,7 @@ def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
 
 
 def own_fields(stated: NativeOptions | None, target: Target) -> dict[str, JsonValue]:
-    """Return the options of Responses alone that the server accepts, by the path of their field."""
+    """Return the native options that the server accepts, keyed by the path of the field."""
     if stated is None or stated.wire_format != _WIRE_FORMAT:
         return {}
     return {name: value for name, value in stated.fields.items() if _is_taken(name, target)}

@@ -1,4 +1,4 @@
-"""Notes on the text of an answer: log probabilities and citations."""
+"""Reads the log probabilities and the citations of a text."""
 
 from tollgate.core.events import Citation, LogProbs
 from tollgate.core.json_value import JsonValue
@@ -6,9 +6,9 @@ from tollgate.providers.codecs.openai_responses.wire import Annotation
 
 
 def log_probs(stated: list[dict[str, JsonValue]] | None) -> LogProbs | None:
-    """Return log probabilities in the form of chat completions, None if there are none.
+    """Return the log probabilities as in chat completions, None if there are none.
 
-    A streamed entry lacks `bytes`, which chat completions always have.
+    Streamed entries lack `bytes`, which entries in chat completions always have.
     """
     if not stated:
         return None
@@ -16,7 +16,7 @@ def log_probs(stated: list[dict[str, JsonValue]] | None) -> LogProbs | None:
 
 
 def citation(annotation: Annotation) -> Citation | None:
-    """Return the citation of an annotation; None for a citation of a file at the provider."""
+    """Return the citation of a web page; None for the citation of a file at the provider."""
     if annotation.type != "url_citation":
         return None
     return Citation(

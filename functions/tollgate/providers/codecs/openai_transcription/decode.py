@@ -1,7 +1,7 @@
-"""Decodes a transcript, whole or as events.
+"""Decodes a transcript, either a whole answer or a stream of events.
 
 https://platform.openai.com/docs/api-reference/audio/transcript-text-delta-event (openai-python
-3.52, 2026-11-22). A server that cannot stream answers with a whole transcript.
+3.52, 2026-11-22). A server that cannot stream sends a whole transcript.
 """
 
 import math
@@ -77,9 +77,9 @@ class TranscriptDecoder:
         self._ended = False
 
     def feed(self, frame: Frame) -> Iterable[StreamEvent]:
-        """Yield the events of one frame; raise UpstreamError if it is an error or unreadable."""
+        """Yield the events of one frame; raise UpstreamError for an error or unreadable frame."""
         if self._ended or not frame.data.startswith(b"{"):
-            # The end mark, and anything after the end, is ignored.
+            # The end mark and all frames after the end are ignored.
             if self._ended or frame.data.strip() == b"[DONE]":
                 return
             raise malformed_error(self._target.provider, "an answer of unknown form")
@@ -106,11 +106,11 @@ class TranscriptDecoder:
             case "transcript.text.done" | None:
                 yield from self._whole(answer)
             case _:
-                # Events of unknown types are ignored: the API may add types.
+                # The API may add event types, so unknown types are ignored.
                 pass
 
     def end(self) -> Iterable[StreamEvent]:
-        """Raise UpstreamError if the answer closed before its end."""
+        """Raise UpstreamError if the stream closed before the end of the answer."""
         if not self._ended:
             raise early_close_error(self._target.provider)
         return ()
@@ -160,7 +160,7 @@ class TranscriptDecoder:
 
 
 def _usage(reported: _Usage | None, duration_s: float | None) -> Usage:
-    """Return seconds or tokens, whichever is charged for; an empty usage without a report."""
+    """Return tokens if the server reports tokens, else seconds; an empty usage without either."""
     if reported is not None:
         input_tokens = count_of(reported.input_tokens)
         if input_tokens is not None:
@@ -188,7 +188,7 @@ def _raw(reported: _Usage | None) -> dict[str, Any] | None:
 
 
 def _seconds(reported: object) -> float | None:
-    """Return a length in seconds, None if it is not one; vLLM writes it as text."""
+    """Return a length in seconds, which vLLM sends as text; None for an invalid length."""
     if isinstance(reported, str):
         try:
             reported = float(reported)

@@ -1,7 +1,7 @@
 """Encodes a query with its documents, and checks the ranking in the answer.
 
-Jina's format, which vLLM and others share (https://jina.ai/reranker), Voyage's with `data` and
-`top_k`, Cohere's v2 (https://docs.cohere.com/reference/rerank), and its body on Bedrock's
+The formats are Jina's, which vLLM and others share (https://jina.ai/reranker), Voyage's with `data`
+and `top_k`, Cohere's v2 (https://docs.cohere.com/reference/rerank), and Cohere's body on Bedrock's
 InvokeModel (Bedrock user guide), all seen 2026-11-22.
 """
 
@@ -75,7 +75,7 @@ def encode_bedrock(work: RerankRequest, target: Target) -> WireRequest:
 
 
 def decode_ranking(frame: Frame, work: RerankRequest, target: Target) -> WorkResult:
-    """Decode an answer; raise UpstreamError for an unknown document or one ranked twice."""
+    """Decode an answer; raise UpstreamError if a document is unknown or ranked twice."""
     body = parse_body(frame.data, _Body, target)
     ranked = sorted(body.results or body.data or (), key=lambda entry: -entry.relevance_score)
     places = {entry.index for entry in ranked}
@@ -109,7 +109,7 @@ def _usage(body: _Body, *, by_tokens: bool) -> tuple[Usage, JsonValue]:
     """Return the usage and its raw report.
 
     If the provider reports search units, missing tokens count as 0. With `by_tokens`, search units
-    are ignored, and missing tokens are unknown.
+    are ignored, and missing tokens stay None.
     """
     billed = body.meta.billed_units if body.meta else None
     units = count_of(billed.search_units) if billed else None
