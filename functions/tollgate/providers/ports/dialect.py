@@ -236,9 +236,9 @@ class Dialect(WorkDialects):
     @property
     def met(self) -> frozenset[Need]:
         """The needs of a request that the server satisfies if its format can express them."""
-        stated: tuple[tuple[Need, bool], ...] = (
+        needs: tuple[tuple[Need, bool], ...] = (
             ("echo", self.echoes),
             ("suffix", self.suffixes),
             ("token_ids", self.embeddings.token_ids),
         )
-        return frozenset(need for need, is_met in stated if is_met)
+        return frozenset(need for need, is_met in needs if is_met)

@@ -119,8 +119,8 @@ def native_names(native: NativeOptions | None) -> Iterator[str]:
     yield from native.fields
     yield from (f"anthropic-beta:{beta}" for beta in native.betas)
     yield from (f"tools[]:{tool.get('type')}" for tool in native.tools)
-    own = chain.from_iterable(native.tool_fields.values())
-    yield from dict.fromkeys(f"tools[].{name}" for name in own)
+    fields = chain.from_iterable(native.tool_fields.values())
+    yield from dict.fromkeys(f"tools[].{name}" for name in fields)
 
 
 def _wants_detail(request: GenerationRequest) -> bool:

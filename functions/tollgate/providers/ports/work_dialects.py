@@ -200,7 +200,8 @@ class TranscriptionDialect(DialectSection):
     )
     logprobs: bool = Field(
         default=False,
-        description="Whether the server returns log probabilities; if not, the caller is told.",
+        description="Whether the server returns log probabilities; if not, they are reported "
+        "as missing.",
     )
     prompt: bool = Field(
         default=True,
@@ -215,13 +216,13 @@ class TranscriptionDialect(DialectSection):
     @property
     def met(self) -> frozenset[Need]:
         """The needs of a request that the server satisfies."""
-        stated: tuple[tuple[Need, bool], ...] = (
+        needs: tuple[tuple[Need, bool], ...] = (
             ("segments", self.segments),
             ("words", self.words),
             ("speakers", self.speakers),
             ("translation", self.translates),
         )
-        return frozenset(need for need, is_met in stated if is_met)
+        return frozenset(need for need, is_met in needs if is_met)
 
 
 class WorkDialects(DialectSection):

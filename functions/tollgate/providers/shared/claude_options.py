@@ -39,33 +39,33 @@ BETAS_ELSEWHERE: Final = (
 _NOTHING: Final = NativeOptions(wire_format="anthropic")
 
 
-def taken_options(stated: NativeOptions | None, betas: tuple[str, ...] | None) -> NativeOptions:
+def taken_options(native: NativeOptions | None, betas: tuple[str, ...] | None) -> NativeOptions:
     """Return the native options that a host accepts.
 
     `betas` has the prefixes of the beta features that the host accepts; None if the host accepts
     all. With a list, a field is sent only together with its feature.
     """
-    if stated is None or stated.wire_format != _NOTHING.wire_format:
+    if native is None or native.wire_format != _NOTHING.wire_format:
         return _NOTHING
     if betas is None:
-        return stated
-    features = tuple(beta for beta in stated.betas if beta.startswith(betas))
-    fields = _taken(stated.fields, _FEATURES_OF_FIELD, features)
+        return native
+    features = tuple(beta for beta in native.betas if beta.startswith(betas))
+    fields = _taken(native.fields, _FEATURES_OF_FIELD, features)
     tool_fields = {
-        name: _taken(own, _FEATURES_OF_TOOL_FIELD, features)
-        for name, own in stated.tool_fields.items()
+        name: _taken(tool_options, _FEATURES_OF_TOOL_FIELD, features)
+        for name, tool_options in native.tool_fields.items()
     }
-    return replace(stated, betas=features, fields=fields, tool_fields=tool_fields)
+    return replace(native, betas=features, fields=fields, tool_fields=tool_fields)
 
 
 def _taken(
-    stated: Mapping[str, JsonValue],
+    options: Mapping[str, JsonValue],
     features_of: Mapping[str, tuple[str, ...]],
     requested: tuple[str, ...],
 ) -> dict[str, JsonValue]:
     """Return the fields for which the caller requested a beta feature."""
     return {
         name: value
-        for name, value in stated.items()
+        for name, value in options.items()
         if any(feature.startswith(features_of.get(name, ())) for feature in requested)
     }

@@ -39,8 +39,8 @@ def turn_thinking_off(
         case "absent":
             return ClaudeThinking(is_adapted=is_adapted)
         case "never":
-            least = nearest_effort("low", dialect.efforts) if declined else None
-            return ClaudeThinking(effort=least, is_on=True, is_adapted=declined)
+            effort = nearest_effort("low", dialect.efforts) if declined else None
+            return ClaudeThinking(effort=effort, is_on=True, is_adapted=declined)
         case word:
             if declined or must:
                 return ClaudeThinking(config={"type": word}, is_adapted=is_adapted)
@@ -59,10 +59,10 @@ def add_effort(
         return replace(plain, is_adapted=True)
     if options.effort is None:
         return plain
-    known = dialect.efforts
+    efforts = dialect.efforts
     if plain.config:
-        known = tuple(effort for effort in known if effort not in ("xhigh", "max"))
-    effort = nearest_effort(options.effort, known)
+        efforts = tuple(effort for effort in efforts if effort not in ("xhigh", "max"))
+    effort = nearest_effort(options.effort, efforts)
     return replace(plain, effort=effort, is_adapted=plain.is_adapted or effort != options.effort)
 
 
@@ -73,12 +73,12 @@ def think_by_effort(options: ReasoningOptions, dialect: Dialect) -> ClaudeThinki
     summary only if `display` requests one: https://github.com/theopenco/llmgateway/pull/2593 (seen
     2026-11-21).
     """
-    wanted = effort_wanted(options)
-    effort = None if wanted is None else nearest_effort(wanted, dialect.efforts)
+    requested = effort_wanted(options)
+    effort = None if requested is None else nearest_effort(requested, dialect.efforts)
     display: dict[str, JsonValue] = {"display": "omitted" if options.exclude else "summarized"}
     return ClaudeThinking(
         config={"type": "adaptive", **({} if options.display_open else display)},
         effort=effort,
         is_on=True,
-        is_adapted=options.tokens_max is not None or effort != wanted,
+        is_adapted=options.tokens_max is not None or effort != requested,
     )

@@ -13,11 +13,11 @@ def user_location(tool: ServerTool) -> dict[str, JsonValue]:
     place = tool.location
     if place is None:
         return {}
-    stated: dict[str, JsonValue] = {
+    fields: dict[str, JsonValue] = {
         "city": place.city,
         "region": place.region,
         "country": place.country.upper() if place.country else None,
         "timezone": place.timezone,
     }
-    known = {name: value for name, value in stated.items() if value}
-    return {"user_location": {"type": "approximate", **known}} if known else {}
+    known_fields = {name: value for name, value in fields.items() if value}
+    return {"user_location": {"type": "approximate", **known_fields}} if known_fields else {}

@@ -135,8 +135,8 @@ def parse_openai_stream_error(error: JsonValue, provider: str) -> UpstreamError:
 def _detail(body: ErrorBody) -> ErrorDetail:
     if isinstance(body.error, ErrorDetail):
         return body.error
-    stated = body.error or body.message or body.detail
-    message = stated if isinstance(stated, str) else _joined(stated)
+    words = body.error or body.message or body.detail
+    message = words if isinstance(words, str) else _joined(words)
     return ErrorDetail(message=message, code=body.code, type=body.type)
 
 
@@ -151,11 +151,11 @@ def _code(detail: ErrorDetail) -> str:
 
 
 def _status(detail: ErrorDetail) -> int | None:
-    for stated in (detail.status_code, detail.code, detail.status):
-        if isinstance(stated, str) and stated.isascii() and stated.isdigit():
-            stated = int(stated)
-        if isinstance(stated, int) and 400 <= stated <= 599:
-            return stated
+    for status in (detail.status_code, detail.code, detail.status):
+        if isinstance(status, str) and status.isascii() and status.isdigit():
+            status = int(status)
+        if isinstance(status, int) and 400 <= status <= 599:
+            return status
     for word in (detail.code, detail.type):
         if isinstance(word, str) and word in _STATUS_OF_TYPE:
             return _STATUS_OF_TYPE[word]

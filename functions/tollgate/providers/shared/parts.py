@@ -90,7 +90,9 @@ class Parts(Generic[_Key, _Open]):
         """
         kind = type(opened.part)
         if kind is not ToolCall:
-            for other in [place for place, held in self._open.items() if type(held.part) is kind]:
+            for other in [
+                place for place, opened_part in self._open.items() if type(opened_part.part) is kind
+            ]:
                 yield from self.close(other)
         self._open[key] = opened
 

@@ -116,25 +116,27 @@ def check_image(image: ImagePiece, target: Target) -> ImagePiece:
         content = decode_base64(text)
     except NotBase64 as invalid:
         raise malformed_error(target.provider, "a picture that is not base64") from invalid
-    known, size = picture_format(content), pixel_size(content)
-    if known is None or size is None:
+    format_, size = picture_format(content), pixel_size(content)
+    if format_ is None or size is None:
         raise malformed_error(target.provider, "a picture of no known format")
-    return replace(image, b64_json=text, url=None, output_format=known, size=f"{size[0]}x{size[1]}")
+    return replace(
+        image, b64_json=text, url=None, output_format=format_, size=f"{size[0]}x{size[1]}"
+    )
 
 
-def check_shown(shown: SentMedia, provider: str) -> SentMedia:
+def check_shown(source: SentMedia, provider: str) -> SentMedia:
     """Return an answer's image with its real media type; raise UpstreamError if it is invalid."""
-    if isinstance(shown, MediaUrl):
-        if not _ADDRESS.fullmatch(shown.url):
+    if isinstance(source, MediaUrl):
+        if not _ADDRESS.fullmatch(source.url):
             raise malformed_error(provider, "a picture that cannot be read")
-        return shown
+        return source
     try:
-        known = picture_format(decode_base64(shown.base64))
+        format_ = picture_format(decode_base64(source.base64))
     except NotBase64 as invalid:
         raise malformed_error(provider, "a picture that is not base64") from invalid
-    if known is None:
+    if format_ is None:
         raise malformed_error(provider, "a picture of no known format")
-    return replace(shown, media_type=f"image/{known}")
+    return replace(source, media_type=f"image/{format_}")
 
 
 def encode_images(

@@ -190,8 +190,8 @@ def error_of_refusal(refusal: ProviderRefusal) -> UpstreamError:
 
 def _overlength(message: str) -> Overlength | None:
     for pattern in _LENGTHS:
-        if found := pattern.search(message):
-            return Overlength(tokens=int(found["tokens"]), tokens_max=int(found["most"]))
+        if lengths := pattern.search(message):
+            return Overlength(tokens=int(lengths["tokens"]), tokens_max=int(lengths["most"]))
     return None
 
 
@@ -215,10 +215,10 @@ def _meaning(refusal: ProviderRefusal) -> tuple[ErrorCode, str]:
         return ErrorCode.CONTENT_FILTER, "filtered the request"
     if refusal.code in _CONTEXT_CODES or _CONTEXT_WORDING.search(refusal.message):
         return ErrorCode.CONTEXT_LENGTH_EXCEEDED, "does not accept a prompt of this length"
-    shown = redact(refusal.message).rstrip(".")
+    redacted = redact(refusal.message).rstrip(".")
     return (
         ErrorCode.INVALID_REQUEST,
-        f"refused the request: {shown}" if shown else "refused the request",
+        f"refused the request: {redacted}" if redacted else "refused the request",
     )
 
 
@@ -254,9 +254,9 @@ def _retry_delay_s(details: JsonValue) -> float | None:
     """Return the delay in a google.rpc.RetryInfo (`34.4s`) in seconds, None without one."""
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
-        stated = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
-        if stated:
-            return float(stated[1])
+        seconds = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
+        if seconds:
+            return float(seconds[1])
     return None
 
 

@@ -68,10 +68,10 @@ def checked_vectors(
         sizes = set(map(vector_size, vectors))
     except MalformedVector as malformed:
         raise malformed_error(target.provider, "an embedding that is not a vector") from malformed
-    due = work.dimensions or target.dimensions
-    if sizes != {due}:
+    dimensions = work.dimensions or target.dimensions
+    if sizes != {dimensions}:
         raise malformed_error(
-            target.provider, f"embeddings of {min(sizes)} numbers in place of {due}"
+            target.provider, f"embeddings of {min(sizes)} numbers in place of {dimensions}"
         )
     try:
         return tuple(convert_vector(vector, work.encoding) for vector in vectors)

@@ -130,7 +130,7 @@ def _answer_text(request: SimulatedRequest) -> str:
 def _until_stop(text: str, stop: str | list[str]) -> str:
     """Return the text up to the first stop sequence."""
     stops = [stop] if isinstance(stop, str) else stop
-    places = [place for each in stops if each and (place := text.find(each)) >= 0]
+    places = [place for sequence in stops if sequence and (place := text.find(sequence)) >= 0]
     return text[: min(places, default=len(text))]
 
 
@@ -187,22 +187,22 @@ class _Filling:
         self._definitions = definitions
         self._left = _FILLED_MAX
 
-    def object_of(self, stated: _Schema, depth: int) -> JsonValue:
-        names = stated.properties if stated.required is None else stated.required
-        return {name: self._value(stated.properties.get(name, _Schema()), depth) for name in names}
+    def object_of(self, schema: _Schema, depth: int) -> JsonValue:
+        names = schema.properties if schema.required is None else schema.required
+        return {name: self._value(schema.properties.get(name, _Schema()), depth) for name in names}
 
-    def _value(self, stated: _Schema, depth: int) -> JsonValue:
+    def _value(self, schema: _Schema, depth: int) -> JsonValue:
         self._left -= 1
         if depth == 0 or self._left < 0:
             return None
-        if stated.ref is not None:
-            named = self._definitions.get(stated.ref.removeprefix(_DEFINITIONS), _Schema())
+        if schema.ref is not None:
+            named = self._definitions.get(schema.ref.removeprefix(_DEFINITIONS), _Schema())
             return self._value(named, depth - 1)
-        if stated.enum:
-            return stated.enum[0]
-        if stated.any_of:
-            return self._value(stated.any_of[0], depth - 1)
-        if stated.properties:
-            return self.object_of(stated, depth - 1)
-        kind = stated.type[0] if isinstance(stated.type, list) and stated.type else stated.type
+        if schema.enum:
+            return schema.enum[0]
+        if schema.any_of:
+            return self._value(schema.any_of[0], depth - 1)
+        if schema.properties:
+            return self.object_of(schema, depth - 1)
+        kind = schema.type[0] if isinstance(schema.type, list) and schema.type else schema.type
         return _VALUES.get(kind, "text") if isinstance(kind, str) else "text"

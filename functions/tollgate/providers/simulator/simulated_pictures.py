@@ -52,10 +52,10 @@ def answer_with_pictures(request: WireRequest, body: bytes) -> Iterator[bytes]:
 
     Raises UpstreamRefused for a harmful prompt, and ValidationError for an unreadable body.
     """
-    wanted = _PictureRequest.model_validate_json(body)
-    if wanted.is_harmful:
+    images = _PictureRequest.model_validate_json(body)
+    if images.is_harmful:
         raise simulated_refusal(400, "content_policy_violation")
-    return _events(wanted) if request.reply_bytes_max is None else iter((_reply(wanted),))
+    return _events(images) if request.reply_bytes_max is None else iter((_reply(images),))
 
 
 def _reply(request: _PictureRequest) -> bytes:
@@ -111,7 +111,7 @@ def _picture(request: _PictureRequest, seed: str) -> str:
     pixels.append(packer.flush())
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", b"".join(pixels)), (b"IEND", b""))
-    return base64.b64encode(_MAGIC + b"".join(_chunk(*each) for each in chunks)).decode()
+    return base64.b64encode(_MAGIC + b"".join(_chunk(*chunk) for chunk in chunks)).decode()
 
 
 def _chunk(name: bytes, content: bytes) -> bytes:

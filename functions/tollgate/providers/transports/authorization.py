@@ -65,12 +65,12 @@ def required_credentials(
     """Return a function that returns the credentials or raises MissingCredentials."""
 
     def read() -> Credentials:
-        found = credentials()
-        if found is None:
+        identity = credentials()
+        if identity is None:
             raise MissingCredentials(
                 f"The provider {provider} has no credentials: {describe_remedy((AWS_IDENTITY,))}.",
                 (AWS_IDENTITY,),
             )
-        return found
+        return identity
 
     return read

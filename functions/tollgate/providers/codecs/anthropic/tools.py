@@ -87,11 +87,11 @@ def tooling(
     return offered
 
 
-def _native(wanted: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
+def _native(output: OutputFormat | None, target: Target) -> dict[str, JsonValue] | None:
     """Return the schema for Anthropic to enforce; None if the gateway must emulate the format."""
-    if not isinstance(wanted, SchemaOutput) or not target.enforces_schemas:
+    if not isinstance(output, SchemaOutput) or not target.enforces_schemas:
         return None
-    return close_enforceable(wanted.schema)
+    return close_enforceable(output.schema)
 
 
 def _tool(tool: Tool, target: Target, adapted: list[str]) -> Block:

@@ -95,12 +95,12 @@ def _is_cache_point(block: JsonValue) -> bool:
 def _media(source: MediaSource, formats: Mapping[str, str], what: str) -> dict[str, JsonValue]:
     if not isinstance(source, InlineMedia):
         raise _refused(f"this model accepts {what} content as data only, not by URL")
-    known = formats.get(source.media_type.partition(";")[0].strip().lower())
-    if known is None:
+    format_ = formats.get(source.media_type.partition(";")[0].strip().lower())
+    if format_ is None:
         raise _refused(
             f"this model does not accept {what} content of the type {source.media_type[:80]!r}"
         )
-    return {"format": known, "source": {"bytes": source.base64}}
+    return {"format": format_, "source": {"bytes": source.base64}}
 
 
 def _refused(what: str) -> RequestError:

@@ -55,7 +55,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     history = conversation(request.messages, blocks, marks_failures=target.dialect.failed_results)
     thoughts = thinking(request, target)
     options = _claude_options(request, target, format_)
-    stated: dict[str, JsonValue] = {
+    fields: dict[str, JsonValue] = {
         "system": history.system,
         "inferenceConfig": _inference(request, target, thoughts),
         "toolConfig": _tool_config(request, history.called, target, blocks),
@@ -64,7 +64,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         "guardrailConfig": _guardrail(target),
         "serviceTier": _service_tier(request, target),
     }
-    body = {"messages": history.turns} | {name: value for name, value in stated.items() if value}
+    body = {"messages": history.turns} | {name: value for name, value in fields.items() if value}
     return WireRequest(
         path=f"/model/{quote(target.upstream_model, safe='')}/converse-stream",
         body=body,
@@ -87,9 +87,9 @@ def _claude_options(
     """
     betas = target.dialect.claude.betas
     is_claude = format_.signer_of(target) == CLAUDE
-    stated = request.native if is_claude else None
-    taken = taken_options(stated, BETAS_ELSEWHERE if betas is None else betas)
-    return replace(taken, tools=(), tool_fields={})
+    native = request.native if is_claude else None
+    options = taken_options(native, BETAS_ELSEWHERE if betas is None else betas)
+    return replace(options, tools=(), tool_fields={})
 
 
 def _merged(thoughts: Mapping[str, JsonValue], options: NativeOptions) -> dict[str, JsonValue]:

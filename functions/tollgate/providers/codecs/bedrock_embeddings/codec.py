@@ -67,8 +67,8 @@ def _nova(work: EmbeddingRequest, target: Target) -> dict[str, JsonValue]:
     purpose = _NOVA_PURPOSES[work.input_type or "document"]
     size = work.dimensions or target.dimensions
     text: JsonValue = {"truncationMode": "NONE", "value": work.texts[0]}
-    wanted: JsonValue = {"embeddingPurpose": purpose, "embeddingDimension": size, "text": text}
-    return {"taskType": "SINGLE_EMBEDDING", "singleEmbeddingParams": wanted}
+    parameters: JsonValue = {"embeddingPurpose": purpose, "embeddingDimension": size, "text": text}
+    return {"taskType": "SINGLE_EMBEDDING", "singleEmbeddingParams": parameters}
 
 
 def _titan_vectors(data: bytes, target: Target) -> list[bytes]:

@@ -74,14 +74,14 @@ def _block(part: Text | Image) -> JsonValue:
     if isinstance(part, Text):
         return {"text": {"text": part.text}}
     source = part.source
-    known = _PICTURE_FORMATS.get(source.media_type) if isinstance(source, InlineMedia) else None
-    if not isinstance(source, InlineMedia) or known is None:
+    format_ = _PICTURE_FORMATS.get(source.media_type) if isinstance(source, InlineMedia) else None
+    if not isinstance(source, InlineMedia) or format_ is None:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
             "input may have only PNG and JPEG images: the guardrail reads no other types.",
             param="input",
         )
-    return {"image": {"format": known, "source": {"bytes": source.base64}}}
+    return {"image": {"format": format_, "source": {"bytes": source.base64}}}
 
 
 def _is_whole(coverage: GuardedPart) -> bool:
@@ -93,8 +93,8 @@ def _usage(reported: object) -> tuple[Usage, JsonValue]:
 
     If no policy reports text units, they are None, and the gateway estimates them.
     """
-    found = reported if isinstance(reported, dict) else {}
-    counts = {name: count_of(found.get(name)) for name in (*_CHARGED, _PICTURES)}
+    units_by_name = reported if isinstance(reported, dict) else {}
+    counts = {name: count_of(units_by_name.get(name)) for name in (*_CHARGED, _PICTURES)}
     raw: dict[str, JsonValue] = {name: count for name, count in counts.items() if count is not None}
     units = [counts[name] or 0 for name in _CHARGED if counts[name] is not None]
     return (

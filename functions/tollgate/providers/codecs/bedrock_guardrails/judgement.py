@@ -125,21 +125,25 @@ def write_judgement(body: AssessedInput, subject: Sequence[Text | Image]) -> byt
     ]
     filters = list(_filters(body.assessments))
     applied = {_category(content_filter) for content_filter in filters}
-    found = {_category(content_filter) for content_filter in filters if content_filter.is_found}
+    found_categories = {
+        _category(content_filter) for content_filter in filters if content_filter.is_found
+    }
     scores = dict.fromkeys(_CATEGORIES, 0.0)
     for content_filter in filters:
         name = _category(content_filter)
         scores[name] = max(scores.get(name, 0.0), _SCORES[content_filter.confidence])
-    others = _other_findings(body.assessments)
+    other_findings = _other_findings(body.assessments)
     return to_json(
         {
-            "flagged": body.action != "NONE" or bool(found) or any(others.values()),
-            "categories": {name: name in found for name in scores},
+            "flagged": body.action != "NONE"
+            or bool(found_categories)
+            or any(other_findings.values()),
+            "categories": {name: name in found_categories for name in scores},
             "category_scores": scores,
             "category_applied_input_types": {
                 name: types if name in applied else [] for name in scores
             },
-            "guardrail": {"action": body.action, **others},
+            "guardrail": {"action": body.action, **other_findings},
         }
     )
 
@@ -180,8 +184,9 @@ def _other_findings(assessments: Sequence[_Assessment]) -> dict[str, list[str]]:
 
 
 def _names(lists: Iterable[Iterable[_Finding]], *fields: str) -> list[str]:
-    found = (finding for finding in chain.from_iterable(lists) if finding.is_found)
+    findings = (finding for finding in chain.from_iterable(lists) if finding.is_found)
     names = (
-        next(filter(None, (getattr(finding, field) for field in fields)), None) for finding in found
+        next(filter(None, (getattr(finding, field) for field in fields)), None)
+        for finding in findings
     )
     return list(dict.fromkeys(name or "unnamed" for name in names))

@@ -107,11 +107,11 @@ class GeminiDecoder:
         reason = self._blocked or self._finish
         if reason is None:
             raise early_close_error(self._provider)
-        known = "content_filter" if self._blocked else FINISH.get(reason)
-        if reason in _BROKEN or (known is None and not self._parts.count):
+        known_finish = "content_filter" if self._blocked else FINISH.get(reason)
+        if reason in _BROKEN or (known_finish is None and not self._parts.count):
             raise malformed_error(self._provider, f"the finish reason {reason[:64]!r}")
         yield from self._parts.close_all()
-        finish: Finish = known or "stop"
+        finish: Finish = known_finish or "stop"
         if finish == "stop" and self._parts.has_calls:
             finish = "tool_calls"
         yield Ended(finish=finish, raw_finish=reason, prompt_blocked=self._blocked is not None)
@@ -127,8 +127,8 @@ class GeminiDecoder:
     def _chunk(self, chunk: Chunk, seed: bytes) -> Iterator[StreamEvent]:
         if chunk.error is not None:
             raise error_in_stream(chunk.error, self._provider)
-        known = (chunk.candidates, chunk.feedback, chunk.usage, chunk.model)
-        if all(field is None for field in known):
+        fields = (chunk.candidates, chunk.feedback, chunk.usage, chunk.model)
+        if all(field is None for field in fields):
             raise malformed_error(self._provider, "a frame of unknown form")
         tier = Counts(chunk.usage).word("serviceTier")
         if not self._started:

@@ -74,7 +74,7 @@ def _sampling(
 ) -> dict[str, JsonValue]:
     unset = {name: getattr(_NO_SAMPLING, name) for name in refused if name in _NAMES}
     sampling = replace(request.sampling, **unset)
-    stated: dict[str, JsonValue] = {
+    fields: dict[str, JsonValue] = {
         "maxOutputTokens": target.limited(request.output_tokens_max),
         "temperature": sampling.temperature,
         "topP": sampling.top_p,
@@ -87,7 +87,7 @@ def _sampling(
         "responseLogprobs": sampling.logprobs or None,
         "logprobs": sampling.top_logprobs if sampling.logprobs else None,
     }
-    return {name: value for name, value in stated.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _is_beyond_int32(seed: int | None) -> bool:

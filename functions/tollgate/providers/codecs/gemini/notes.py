@@ -45,8 +45,8 @@ def _grounding(grounding: Grounding, text: str) -> Iterator[Citation]:
 
 
 def _source(chunk: GroundingChunk) -> tuple[str | None, str | None]:
-    found = chunk.web or chunk.maps or chunk.retrieved
-    return (found.uri, found.title) if found else (None, None)
+    page = chunk.web or chunk.maps or chunk.retrieved
+    return (page.uri, page.title) if page else (None, None)
 
 
 def _recited(recited: Citations, text: str) -> Iterator[Citation]:

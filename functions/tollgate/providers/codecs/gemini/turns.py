@@ -147,13 +147,13 @@ def _thought(text: str, signature: str | None) -> JsonValue:
 
 def _image(image: MadeImage) -> JsonValue:
     """Return an image from an earlier answer, with its signature."""
-    shown = part_of(Image(source=image.source))
+    part = part_of(Image(source=image.source))
     signature = signature_of(image.provenance)
-    if signature is None or not isinstance(shown, dict):
-        return shown
-    return {**shown, "thoughtSignature": signature}
+    if signature is None or not isinstance(part, dict):
+        return part
+    return {**part, "thoughtSignature": signature}
 
 
 def _with_id(id_: str, fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    stated = stated_id(id_)
-    return fields if stated is None else {"id": stated, **fields}
+    gemini_id = stated_id(id_)
+    return fields if gemini_id is None else {"id": gemini_id, **fields}

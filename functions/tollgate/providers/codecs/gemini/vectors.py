@@ -73,8 +73,8 @@ def decode_vectors(frame: Frame, work: EmbeddingRequest, target: Target) -> Work
     else:
         vectors = parse_body(frame.data, _Batch, target).embeddings
     counts = [count_of(vector.statistics.token_count) for vector in vectors]
-    known = [count for count in counts if count is not None]
-    tokens = sum(known) if len(known) == len(vectors) else None
+    known_counts = [count for count in counts if count is not None]
+    tokens = sum(known_counts) if len(known_counts) == len(vectors) else None
     return WorkResult(
         pieces=checked_vectors([bytes(vector.values) for vector in vectors], work, target),
         usage=Usage(uncached_input_tokens=tokens, output_tokens=0),

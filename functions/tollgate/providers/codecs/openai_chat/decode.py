@@ -106,8 +106,8 @@ class ChatDecoder(ReadDecoder):
                     groups += 1
                     texts = self._pattern.find_texts(_unnamed(frames[place:]))
                     place += len(texts)
-                    if shown := [text for text in texts if text]:
-                        yield opened.add_together(shown)
+                    if plain_texts := [text for text in texts if text]:
+                        yield opened.add_together(plain_texts)
                     if place == len(frames):
                         return
             yield from self.feed(frames[place])
@@ -229,17 +229,17 @@ class ChatDecoder(ReadDecoder):
         yield from self._close_text()
         scheme, _, content = url.partition(",")
         inline = _INLINE_IMAGE.fullmatch(scheme)
-        shown: InlineMedia | MediaUrl
+        source: InlineMedia | MediaUrl
         if inline is not None and content:
-            shown = InlineMedia(media_type=inline[1], base64=content)
+            source = InlineMedia(media_type=inline[1], base64=content)
         elif url.startswith("https://"):
-            shown = MediaUrl(url=url)
+            source = MediaUrl(url=url)
         else:
             raise malformed_error(self._provider, "a picture that cannot be read")
         # Imported here, because most processes never receive an image.
         from tollgate.providers.shared.pictures import check_shown
 
-        yield from self._parts.show(check_shown(shown, self._provider))
+        yield from self._parts.show(check_shown(source, self._provider))
 
     def _item(self, item: TextItem | ThinkingItem | ReferenceItem) -> Iterator[StreamEvent]:
         match item:

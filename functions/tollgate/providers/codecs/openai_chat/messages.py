@@ -134,12 +134,12 @@ class ChatMessages:
                 tagged = f"<think>\n{thought}\n</think>\n\n{text}"
                 return {"content": tagged} if thought else {}
             case "thinking_parts":
-                shown: list[JsonValue] = [
+                content: list[JsonValue] = [
                     {"type": "thinking", "thinking": [{"type": "text", "text": thought}]}
                 ]
                 if text:
-                    shown.append({"type": "text", "text": text})
-                return {"content": shown} if thought else {}
+                    content.append({"type": "text", "text": text})
+                return {"content": content} if thought else {}
             case unknown:
                 assert_never(unknown)
 

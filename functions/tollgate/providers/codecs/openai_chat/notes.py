@@ -9,16 +9,16 @@ from tollgate.providers.codecs.openai_chat.wire import Annotation, Chunk, TokenL
 _URL_CITATION: Final = "url_citation"
 
 
-def log_probs(stated: TokenLogProbs | None) -> LogProbs | None:
+def log_probs(lists: TokenLogProbs | None) -> LogProbs | None:
     """Return the log probabilities in OpenAI's form, None if there are none."""
-    if stated is None:
+    if lists is None:
         return None
-    entries = [*(stated.content or ()), *(stated.refusal or ())]
-    if not entries and stated.tokens and stated.token_logprobs:
+    entries = [*(lists.content or ()), *(lists.refusal or ())]
+    if not entries and lists.tokens and lists.token_logprobs:
         # Together's older form has separate lists of tokens and of log probabilities.
         entries = [
             {"token": token, "logprob": value, "bytes": None, "top_logprobs": []}
-            for token, value in zip(stated.tokens, stated.token_logprobs, strict=False)
+            for token, value in zip(lists.tokens, lists.token_logprobs, strict=False)
             if value is not None
         ]
     return LogProbs(entries=tuple(entries)) if entries else None
@@ -32,8 +32,8 @@ class Citations:
 
     def of_chunk(self, chunk: Chunk) -> Iterator[Citation]:
         """Yield the new citations in Perplexity's list, which is for the whole answer."""
-        found = chunk.search_results or ()
-        titles = {result.url: result.title for result in found if result.url}
+        results = chunk.search_results or ()
+        titles = {result.url: result.title for result in results if result.url}
         yield from self._new(
             Citation(url=url, title=titles.get(url)) for url in chunk.citations or titles
         )

@@ -85,12 +85,12 @@ class CompletionDecoder:
             self._finish = choice.finish_reason or self._finish
 
 
-def _log_probs(stated: TextLogProbs | None) -> LogProbs | None:
+def _log_probs(lists: TextLogProbs | None) -> LogProbs | None:
     """Return the log probabilities as in chat completions, None if there are none."""
-    if stated is None or not stated.tokens:
+    if lists is None or not lists.tokens:
         return None
-    values = stated.token_logprobs or []
-    alternatives = stated.top_logprobs or []
+    values = lists.token_logprobs or []
+    alternatives = lists.top_logprobs or []
     return LogProbs(
         entries=tuple(
             {
@@ -101,7 +101,7 @@ def _log_probs(stated: TextLogProbs | None) -> LogProbs | None:
                     alternatives[place] if place < len(alternatives) else None
                 ),
             }
-            for place, token in enumerate(stated.tokens)
+            for place, token in enumerate(lists.tokens)
         )
     )
 

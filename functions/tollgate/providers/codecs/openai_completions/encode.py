@@ -29,14 +29,14 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         raise _refused(field, "is not accepted by this model's provider")
     for guide in () if dialect.guided else request.guided:
         raise _refused(guide, "is not supported by this model's provider")
-    stated = stated_parameters(request)
-    known = format_.parameters.difference(dialect.refuses)
+    parameters = stated_parameters(request)
+    accepted = format_.parameters.difference(dialect.refuses)
     body: dict[str, JsonValue] = {
         "model": target.upstream_model,
         "prompt": request.prompts[0],
         "stream": True,
         **limit_fields(request, target),
-        **{name: value for name, value in stated.items() if name in known - _LOG_PROBS},
+        **{name: value for name, value in parameters.items() if name in accepted - _LOG_PROBS},
         **request.guided,
     }
     sent = {*body}
@@ -44,7 +44,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         body["suffix"] = request.suffix
     if request.echo:
         body["echo"] = True
-    if request.sampling.logprobs and "logprobs" in known:
+    if request.sampling.logprobs and "logprobs" in accepted:
         alternatives = request.sampling.top_logprobs or 0
         body["logprobs"] = min(alternatives, _ALTERNATIVES_MAX)
         sent |= _LOG_PROBS if alternatives <= _ALTERNATIVES_MAX else {"logprobs"}
@@ -52,7 +52,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
-        adapted=(*unsupported(request, sent, stated), *(("reasoning",) if thinks else ())),
+        adapted=(*unsupported(request, sent, parameters), *(("reasoning",) if thinks else ())),
     )
 
 

@@ -162,11 +162,11 @@ def usage_of(raw: object) -> Usage:
 def _options(work: ImageRequest, target: Target, adapted: list[str]) -> dict[str, JsonValue]:
     """Return the options that the server accepts, and add the names of the rest to `adapted`."""
     dialect = target.dialect.images
-    wanted = stated_options(work)
-    adapted += (name for name in wanted if name not in dialect.takes)
+    options = stated_options(work)
+    adapted += (name for name in options if name not in dialect.takes)
     return {
         dialect.format_field if name == "output_format" else name: value
-        for name, value in wanted.items()
+        for name, value in options.items()
         if name in dialect.takes
     }
 

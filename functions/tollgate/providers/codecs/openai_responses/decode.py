@@ -112,8 +112,8 @@ class ResponsesDecoder:
             yield from self._whole(data)
             return
         if event.type == "error" or event.error is not None:
-            stated: JsonValue = {"code": event.code, "message": event.message}
-            raise parse_openai_stream_error(event.error or stated, self._provider)
+            error: JsonValue = {"code": event.code, "message": event.message}
+            raise parse_openai_stream_error(event.error or error, self._provider)
         reader = self._readers.get(event.type)
         if reader is not None:
             yield from reader(event)

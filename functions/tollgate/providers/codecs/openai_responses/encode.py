@@ -43,7 +43,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         request = use_output_tool(request)
         wrapping = Wrapping(tool=True, choice=wrapping.choice)
     reasoning, changed = _reasoning(request.reasoning, target)
-    stated = stated_parameters(request)
+    parameters = stated_parameters(request)
     # `include` requests log probabilities, so `logprobs` is not a field of the body.
     fields = format_.parameters.difference(target.dialect.refuses, ("logprobs",))
     body: dict[str, JsonValue] = {
@@ -55,16 +55,18 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
         **_limit(request, target),
         **_tools(request),
         **_output_format(request.output_format),
-        **{name: value for name, value in stated.items() if name in fields},
+        **{name: value for name, value in parameters.items() if name in fields},
         **reasoning,
     }
-    own = own_fields(request.native, target)
-    add_fields(body, own)
+    native_fields = own_fields(request.native, target)
+    add_fields(body, native_fields)
     return WireRequest(
         path=path_of(target, _PATH),
         body=body,
         adapted=(
-            *unsupported(request, body.keys() | _sent_otherwise(target) | own.keys(), stated),
+            *unsupported(
+                request, body.keys() | _sent_otherwise(target) | native_fields.keys(), parameters
+            ),
             *_raised(request),
             *changed,
         ),
@@ -99,20 +101,20 @@ def _raised(request: GenerationRequest) -> tuple[str, ...]:
 
 
 def _reasoning(
-    wanted: ReasoningOptions | None, target: Target
+    options: ReasoningOptions | None, target: Target
 ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    thinks = None if wanted is None else wants_thoughts(wanted)
-    if wanted is None or thinks is None:
+    thinks = None if options is None else wants_thoughts(options)
+    if options is None or thinks is None:
         return {}, ()
     if "reasoning" not in target.supports:
         return {}, ("reasoning",) if thinks else ()
-    effort = effort_wanted(wanted)
-    known = None if effort is None else nearest_effort(effort, target.dialect.efforts)
-    stated: dict[str, JsonValue] = {} if known is None else {"effort": known}
-    if thinks and target.dialect.reasoning_summaries and not wanted.exclude:
-        stated["summary"] = "auto"
-    exact = known == effort and wanted.tokens_max is None
-    return {"reasoning": stated} if stated else {}, () if exact else ("reasoning",)
+    effort = effort_wanted(options)
+    nearest = None if effort is None else nearest_effort(effort, target.dialect.efforts)
+    reasoning: dict[str, JsonValue] = {} if nearest is None else {"effort": nearest}
+    if thinks and target.dialect.reasoning_summaries and not options.exclude:
+        reasoning["summary"] = "auto"
+    exact = nearest == effort and options.tokens_max is None
+    return {"reasoning": reasoning} if reasoning else {}, () if exact else ("reasoning",)
 
 
 def _tools(request: GenerationRequest) -> dict[str, JsonValue]:
@@ -201,11 +203,11 @@ def _output_format(output: OutputFormat | None) -> dict[str, JsonValue]:
             assert_never(output)
 
 
-def own_fields(stated: NativeOptions | None, target: Target) -> dict[str, JsonValue]:
+def own_fields(native: NativeOptions | None, target: Target) -> dict[str, JsonValue]:
     """Return the native options that the server accepts, keyed by the path of the field."""
-    if stated is None or stated.wire_format != _WIRE_FORMAT:
+    if native is None or native.wire_format != _WIRE_FORMAT:
         return {}
-    return {name: value for name, value in stated.fields.items() if _is_taken(name, target)}
+    return {name: value for name, value in native.fields.items() if _is_taken(name, target)}
 
 
 def add_fields(body: dict[str, JsonValue], fields: dict[str, JsonValue]) -> None:
@@ -215,8 +217,8 @@ def add_fields(body: dict[str, JsonValue], fields: dict[str, JsonValue]) -> None
         if not parent:
             body[name] = value
             continue
-        known = body.get(parent)
-        body[parent] = {**(known if isinstance(known, dict) else {}), name: value}
+        parent_fields = body.get(parent)
+        body[parent] = {**(parent_fields if isinstance(parent_fields, dict) else {}), name: value}
 
 
 def _is_taken(name: str, target: Target) -> bool:

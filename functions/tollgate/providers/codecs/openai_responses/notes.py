@@ -5,14 +5,14 @@ from tollgate.core.json_value import JsonValue
 from tollgate.providers.codecs.openai_responses.wire import Annotation
 
 
-def log_probs(stated: list[dict[str, JsonValue]] | None) -> LogProbs | None:
+def log_probs(raw_entries: list[dict[str, JsonValue]] | None) -> LogProbs | None:
     """Return the log probabilities as in chat completions, None if there are none.
 
     Streamed entries lack `bytes`, which entries in chat completions always have.
     """
-    if not stated:
+    if not raw_entries:
         return None
-    return LogProbs(entries=tuple(map(_entry, stated)))
+    return LogProbs(entries=tuple(map(_entry, raw_entries)))
 
 
 def citation(annotation: Annotation) -> Citation | None:
@@ -27,11 +27,11 @@ def citation(annotation: Annotation) -> Citation | None:
     )
 
 
-def _entry(stated: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    alternatives = stated.get("top_logprobs")
+def _entry(raw_entry: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    alternatives = raw_entry.get("top_logprobs")
     return {
         "bytes": None,
-        **stated,
+        **raw_entry,
         "top_logprobs": [
             {"bytes": None, **alternative}
             for alternative in (alternatives if isinstance(alternatives, list) else ())

@@ -42,7 +42,7 @@ def encode(work: SpeechRequest, target: Target) -> WireRequest:
         ("instructions", work.instructions, dialect.instructions),
         ("speed", work.speed, dialect.speed),
     )
-    body |= {name: value for name, value, taken in options if taken and value is not None}
+    body |= {name: value for name, value, accepted in options if accepted and value is not None}
     in_events = dialect.usage == "events"
     if in_events:
         body["stream_format"] = "sse"
@@ -51,7 +51,9 @@ def encode(work: SpeechRequest, target: Target) -> WireRequest:
             "{model}", quote(target.upstream_model, safe="")
         ),
         body=body,
-        adapted=tuple(name for name, value, taken in options if not taken and value is not None),
+        adapted=tuple(
+            name for name, value, accepted in options if not accepted and value is not None
+        ),
         is_raw=not in_events,
     )
 

@@ -79,10 +79,14 @@ def decode_ranking(frame: Frame, work: RerankRequest, target: Target) -> WorkRes
     body = parse_body(frame.data, _Body, target)
     ranked = sorted(body.results or body.data or (), key=lambda entry: -entry.relevance_score)
     places = {entry.index for entry in ranked}
-    due = min(work.results_max or len(work.documents), len(work.documents))
-    if len(ranked) != due or len(places) != due or not places <= set(range(len(work.documents))):
+    count = min(work.results_max or len(work.documents), len(work.documents))
+    if (
+        len(ranked) != count
+        or len(places) != count
+        or not places <= set(range(len(work.documents)))
+    ):
         raise malformed_error(
-            target.provider, f"a ranking that does not have {due} different documents"
+            target.provider, f"a ranking that does not have {count} different documents"
         )
     usage, raw = _usage(body, by_tokens=target.dialect.rerank.by_tokens)
     return WorkResult(
