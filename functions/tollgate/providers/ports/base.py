@@ -36,7 +36,7 @@ class NativeSearch(Struct, frozen=True, kw_only=True):
     allows_domains: bool = False
     """True if a request may limit the search to a list of domains."""
     blocks_domains: bool = False
-    """True if a request may exclude domains, unless it limits the search to a list."""
+    """True if a request may exclude domains, instead of limiting the search to domains."""
     beside_functions: bool = True
     """True if a request may offer both this search and functions."""
 
@@ -69,9 +69,9 @@ class Target(Struct, frozen=True, kw_only=True):
     location: str | None = None
     """The Google Cloud location; None for other providers."""
     provider_name: str | None = None
-    """The provider's display name; None if it has only a slug."""
+    """The provider's display name; None for a provider with only a slug."""
     native_search: NativeSearch | None = None
-    """The web search that the provider runs itself; None if it runs none or has no price for it."""
+    """The web search that the provider itself runs; None if its search or its price is missing."""
 
     @property
     def endpoint_id(self) -> str:
@@ -104,7 +104,7 @@ class Timeouts(Struct, frozen=True, kw_only=True):
 
 
 class FormPart(Struct, frozen=True, kw_only=True):
-    """A field of a multipart form, which is a file if it has a file name."""
+    """A field of a multipart form; a field with a file name is a file."""
 
     name: str
     content: bytes
@@ -165,7 +165,7 @@ class Decoder(Protocol):
         """Yield the events of one frame; raise UpstreamError for an error or unreadable data."""
 
     def end(self) -> Iterable[StreamEvent]:
-        """Yield the last events when the stream closes; raise UpstreamError if it closed early."""
+        """Yield the last events of a closed stream; raise UpstreamError if it is incomplete."""
 
 
 class ReadDecoder(Decoder):
@@ -177,7 +177,7 @@ class ReadDecoder(Decoder):
 
 
 class Demultiplexer(Protocol):
-    """Splits one stream into a stream for each choice, and owns the state of this split."""
+    """Splits one stream into a stream for each choice, and owns all state for the split."""
 
     def feed(self, frame: Frame) -> Iterable[tuple[int, Frame]]:
         """Yield pairs of choice index and frame; raise UpstreamError for an unrequested choice.
@@ -207,7 +207,7 @@ class TokenCounter(Struct, frozen=True, kw_only=True):
     """Counts the tokens of a prompt with the provider's own endpoint, which generates nothing."""
 
     encode: Callable[[WireRequest, Target], WireRequest | None]
-    """Turn a request for an answer into a request for its token count; None if it has none."""
+    """Turn a request for an answer into a request for its token count; None if impossible."""
     fields: tuple[str, ...]
     """The fields of the reply that may have the count."""
 
@@ -216,12 +216,12 @@ _Work = TypeVar("_Work", bound=InputWork)
 
 
 class BatchCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
-    """Translates work other than chat into one wire format, and the whole result back."""
+    """Encodes work other than chat in one wire format, and decodes whole results."""
 
     split: Callable[[_Work, Target], Sequence[_Work]]
     """Split work into batches that the provider accepts, in the order of the inputs."""
     encode: Callable[[_Work, Target], WireRequest]
-    """Encode one batch; raise RequestError if no retry could make the provider accept the batch."""
+    """Encode one batch; raise RequestError if the provider can never accept the batch."""
     decode: Callable[[Frame, _Work, Target], WorkResult]
     """Decode the whole answer to one batch; raise UpstreamError if the frame is malformed."""
     error: Callable[[UpstreamRefused, Target], UpstreamError]
@@ -229,10 +229,10 @@ class BatchCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
 
 
 class StreamedWorkCodec(Struct, Generic[_Work], frozen=True, kw_only=True):
-    """Translates work other than chat into one wire format, and decodes a streamed result."""
+    """Encodes work other than chat in one wire format, and decodes streamed results."""
 
     encode: Callable[[_Work, Target], WireRequest]
-    """Encode the work; raise RequestError if no retry could make the provider accept the work."""
+    """Encode the work; raise RequestError if the provider can never accept the work."""
     decoder: Callable[[_Work, Target], Decoder]
     """Make a new decoder for one attempt."""
     error: Callable[[UpstreamRefused, Target], UpstreamError]
@@ -246,7 +246,7 @@ class ReadyRequest(Struct, frozen=True):
     """A request that is ready to send, of which no byte has been sent yet."""
 
     open: Callable[[], Frames]
-    """Send the request as `Transport.open` does; call this at most once."""
+    """Send the request as `Transport.open` does; may be called once."""
     release: Callable[[], None]
     """Return the reserved connection to the pool, in place of a call of `open`."""
 

@@ -90,7 +90,7 @@ class Unwrapping:
 
 
 class _Stage(Protocol):
-    """A stage that undoes one emulation."""
+    """A step that undoes one kind of emulation."""
 
     def feed(self, event: StreamEvent) -> Iterator[StreamEvent]:
         """Yield the events for the caller that replace one event of the emulated answer."""

@@ -62,7 +62,7 @@ class WireFormat(Struct, frozen=True, kw_only=True):
     other_signers: frozenset[str] = frozenset()
     """Other signers whose reasoning can be sent back."""
     takes_unsigned: Literal["none", "own"] = "none"
-    """The unsigned reasoning that can be sent back: none, or that of the format's own signer."""
+    """The unsigned reasoning that can be sent back: none, or reasoning by the format's signer."""
     call_signers: frozenset[str] = frozenset()
     """The signers whose signed tool calls can be sent back."""
     takes_images_back: bool = False

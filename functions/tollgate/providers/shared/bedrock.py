@@ -46,7 +46,7 @@ _STATUS: Final = {
     "validationexception": 400,
 }
 
-# The error code of exception classes whose status, often 400, does not tell the kind of error.
+# Error codes for exception classes whose status, often 400, does not tell the kind of error.
 _CODE: Final = {
     "expiredtokenexception": "invalid_api_key",
     "incompletesignatureexception": "invalid_api_key",

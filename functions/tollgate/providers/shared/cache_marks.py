@@ -14,8 +14,8 @@ _Marked = TypeVar("_Marked", bound=Tool | Text | Image | Document | ToolCall)
 def keep_last_marks(request: GenerationRequest, marks_max: int) -> tuple[GenerationRequest, bool]:
     """Return the request with at most `most` cache marks, and whether it had more.
 
-    The last marks stay, because the prompt up to a later mark includes the prompt up to an earlier
-    one. Tools precede messages.
+    The last marks stay, because the prompt up to a later mark includes all earlier prefixes. Tools
+    precede messages.
     """
     excess = sum(mark is not None for mark in marks(request)) - marks_max
     if excess <= 0:

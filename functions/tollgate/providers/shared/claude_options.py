@@ -1,4 +1,4 @@
-"""Filters the options of Anthropic's format down to those that a host of Claude accepts.
+"""Selects the options of Anthropic's format that a host of Claude accepts.
 
 https://platform.claude.com/docs/en/api/beta-headers (seen 2026-11-22). Bedrock and Vertex
 refuse unknown beta features, and fields whose beta feature was not requested, with status 400.
@@ -20,7 +20,7 @@ _FEATURES_OF_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
     "output_config.task_budget": ("task-budgets",),
     "speed": ("fast-mode",),
 }
-# The prefixes of beta features, one of which a host requires for a field of a caller's tool.
+# Prefixes of beta features for each field of a caller's tool; a host requires one of the features.
 _FEATURES_OF_TOOL_FIELD: Final[Mapping[str, tuple[str, ...]]] = {
     "allowed_callers": ("advanced-tool-use",),
     "defer_loading": ("advanced-tool-use", "tool-search-tool"),

@@ -6,7 +6,7 @@ from typing import Final
 from tollgate.core.json_value import JsonValue
 from tollgate.core.usage import COUNT_MAX, is_count
 
-# A total that exceeds the sum of the other counts by more than this number is taken as wrong.
+# A total that exceeds the sum of the other counts by more than this number is ignored as wrong.
 REST_MAX: Final = 2_000_000
 # The number of digits in COUNT_MAX.
 _DIGITS_MAX: Final = 10
@@ -58,7 +58,7 @@ def count_of(reported: object) -> int | None:
 
 
 def split(whole: int, *parts: int | None) -> tuple[int, tuple[int | None, ...]]:
-    """Return the rest of `whole` without the parts, and the parts, lowered to fit into it."""
+    """Return the rest of `whole` after subtracting the parts, and the parts, capped to fit."""
     rest = whole
     cut: list[int | None] = []
     for part in parts:
@@ -73,7 +73,7 @@ def sum_counts(*counts: int | None) -> int:
 
 
 def rest_of_total(total: int | None, *parts: int | None) -> int | None:
-    """Return the part of a total that is in no other count; None if it is impossible."""
+    """Return the part of a total that is in no other count; None for an impossible number."""
     if total is None:
         return None
     rest = total - sum(part or 0 for part in parts)

@@ -42,7 +42,7 @@ def effort_wanted(options: ReasoningOptions) -> Effort | None:
 
 
 def nearest_effort(wanted: Effort, known: tuple[Effort, ...]) -> Effort | None:
-    """Return the strongest known effort that is not above the requested one, else the weakest.
+    """Return the strongest known effort up to the requested effort, or else the weakest.
 
     `none` is returned only if `none` is requested.
     """

@@ -81,7 +81,7 @@ def replace_guided(request: GenerationRequest) -> tuple[GenerationRequest, Wrapp
 def replace_text_tools(request: GenerationRequest) -> tuple[GenerationRequest, frozenset[str]]:
     """Return the request with functions for its free-text tools, and the names of these tools.
 
-    Calls of such tools in the history become function calls.
+    Calls of free-text tools in the history become function calls.
     """
     replaced = frozenset(tool.name for tool in request.tools if tool.text is not None)
     tools = tuple(map(_function_of_text, request.tools))

@@ -52,7 +52,7 @@ def openai_usage_of(raw: JsonValue) -> Usage:
 
 
 def _uncounted_reasoning(report: Counts, reasoning: int | None) -> int:
-    """Return the reasoning tokens that only the total includes, 0 if there are none."""
+    """Return the number of reasoning tokens that only the total includes."""
     prompt, completion = report.count("prompt_tokens"), report.count("completion_tokens")
     if prompt is None or completion is None:
         return 0

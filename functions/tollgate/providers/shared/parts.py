@@ -72,7 +72,7 @@ _Open = TypeVar("_Open", bound=OpenPart)
 
 
 class Parts(Generic[_Key, _Open]):
-    """The parts of one answer, and the open parts by the provider's keys."""
+    """The parts of one answer; the provider's keys identify the open parts."""
 
     def __init__(self) -> None:
         # The number of parts that have begun is the index of the next part.
@@ -86,7 +86,7 @@ class Parts(Generic[_Key, _Open]):
     def hold(self, key: _Key, opened: _Open) -> Iterator[Event]:
         """Store a part that begins later, if at all.
 
-        Only one text, one reasoning and one refusal may be open, so a like part is closed.
+        Only one text, one reasoning and one refusal may be open: an open part of the kind ends.
         """
         kind = type(opened.part)
         if kind is not ToolCall:

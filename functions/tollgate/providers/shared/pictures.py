@@ -166,7 +166,7 @@ def image_result(
     upstream_id: str | None = None,
     served_model: str | None = None,
 ) -> WorkResult:
-    """Return the result of one batch; without `usage` the number of tokens is 0."""
+    """Return the result of one batch; without `usage` its tokens are 0."""
     pieces = encode_images(images, work, target)
     tokens = usage or Usage(uncached_input_tokens=0, output_tokens=0)
     return WorkResult(

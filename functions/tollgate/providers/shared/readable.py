@@ -31,7 +31,7 @@ class Readership(Struct, frozen=True, kw_only=True):
     """True if assistant turns may contain the images that a model made."""
 
     def reads(self, provenance: Provenance) -> bool:
-        """Return whether the signer, and for signatures bound to a model the model, match."""
+        """Return whether the endpoint accepts reasoning of this signer and, if bound, model."""
         if provenance.signer in BOUND_TO_MODEL and provenance.model not in (None, self.model):
             return False
         return self.signers is None or provenance.signer in self.signers

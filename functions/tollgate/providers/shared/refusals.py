@@ -2,8 +2,8 @@
 
 The operator is at fault for a key, an account, a model name or a path that the provider refuses.
 Then 401, 402 and 403 become `provider_auth`, 404 and similar statuses `provider_unavailable`, the
-next endpoint of a chain may serve, and the caller sees none of the provider's words. For any other
-4xx the caller is at fault. The error is `invalid_request`, with the provider's words after
+next endpoint of a chain may serve, and the caller does not see the provider's message. For another
+4xx the caller is at fault. The error is `invalid_request`, with the provider's message after
 redaction of everything that may be a key, an address or a piece of the prompt.
 """
 
@@ -62,7 +62,7 @@ _RATE_CODES: Final = frozenset({"insufficient_quota", "rate_limit_exceeded"})
 _AUTH_CODES: Final = frozenset({"authentication_error", "invalid_api_key"})
 
 # Several providers answer an oversized prompt with status 400 and a code that says only "invalid".
-# The `_WORDING` patterns therefore match the provider's words, if status and code do not decide.
+# The `_WORDING` patterns therefore match the provider's message, if status and code do not decide.
 # From recorded replies in order: Anthropic; Bedrock Nova; Vertex; DeepSeek, OpenRouter, OpenAI and
 # Ollama. From public reports (seen 2026-11-21): Anthropic, for prompt and answer together;
 # Responses; xAI; Groq.
@@ -74,9 +74,9 @@ _CONTEXT_WORDING: Final = re.compile(
     re.IGNORECASE,
 )
 
-# Patterns for the prompt's length and the limit in these messages, because some callers shorten
-# their prompts by these numbers: Anthropic and its hosts; Gemini; OpenAI and its imitators, which
-# name the limit first.
+# Patterns for the prompt's length and the limit in these messages. Callers can shorten their
+# prompts by these numbers. In order: Anthropic and its hosts; Gemini; OpenAI and its imitators,
+# whose messages name the limit first.
 _LENGTHS: Final = (
     re.compile(r"(?P<tokens>\d{1,9}) tokens > (?P<most>\d{1,9})"),
     re.compile(r"token count \((?P<tokens>\d{1,9})\).{0,80}allowed \((?P<most>\d{1,9})\)"),
@@ -100,10 +100,10 @@ _SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 # https://github.com/anthropics/claude-code/issues/58367.
 _FILTER_WORDING: Final = re.compile(r"blocked by content filtering policy", re.IGNORECASE)
 
-# Patterns redact the provider's words in a message, because the request is not available here.
+# Patterns redact the provider's message, because the request is not available here.
 MESSAGE_LENGTH_MAX: Final = 300
-# The length limit for the provider's words in the record; code with access to the request redacts
-# them again.
+# The length limit for the provider's message in the record, which is redacted a second time by code
+# with access to the request.
 _KEPT_LENGTH_MAX: Final = 2000
 _INPUT_LENGTH_MAX: Final = 4096
 # A longer quotation is not the name of a field, a model or a value, but may be part of the prompt.
@@ -132,7 +132,7 @@ _CUTS: Final = (
     ),
     # The query of an address without a scheme.
     (re.compile(r"\?[\w.-]+=\S+"), "[redacted]"),
-    # Well-known forms of keys, including masked ones.
+    # Well-known forms of keys, including masked keys.
     (
         re.compile(
             r"\b(?:sk|pk|rk|gsk|xai|key|hf|ghp|github_pat|nvapi|csk|fw|r8|tgp|pplx)[-_][\w*.-]{6,}"
@@ -196,7 +196,7 @@ def _overlength(message: str) -> Overlength | None:
 
 
 def redact_body(body: bytes) -> str:
-    """Return the redacted words of a reply that no codec can read, such as a proxy's page."""
+    """Return the redacted text of a reply that no codec can read, such as a proxy's page."""
     text = body[: 4 * _INPUT_LENGTH_MAX].decode(errors="replace")
     return redact(_MARKUP.sub(" ", text), _KEPT_LENGTH_MAX)
 
@@ -265,7 +265,7 @@ def _number(text: str | None) -> float | None:
 
 
 def malformed_error(provider: str, what: str) -> UpstreamError:
-    """Return the error for a provider that sent `what` against the rules of its format."""
+    """Return the error for a provider that sent `what`, which violates the format."""
     return UpstreamError(ErrorCode.PROVIDER_UNAVAILABLE, f"The provider {provider} sent {what}.")
 
 

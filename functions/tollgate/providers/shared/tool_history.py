@@ -1,4 +1,4 @@
-"""Checks that calls and results in a history match, for formats that require it."""
+"""Checks that calls and results in a history match, which some formats require."""
 
 import hashlib
 import re
@@ -28,7 +28,7 @@ class OpenCalls:
             self.called.append(call.name)
 
     def answer(self, message: ToolMessage) -> str:
-        """Close the call of a result and return its name; raise RequestError if it is not open."""
+        """Close the call of a result and return its name; raise RequestError if none is open."""
         if message.call_id not in self._names:
             refuse(f"tool result {message.call_id!r} answers no open call")
         return self._names.pop(message.call_id)

@@ -147,7 +147,7 @@ def _spoken(request: SimulatedRequest) -> str:
 def _chosen(request: SimulatedRequest, *, calls_unforced: bool) -> list[_Function]:
     """Return the tools to call: the tool that `tool_choice` names, or else the first two.
 
-    After a tool result, return no tool, or the last one if a call is required: the gateway puts the
+    After a tool result, return the last tool if a call is required, else none. The gateway puts the
     tool that emulates a JSON schema after the caller's tools.
     """
     answered = bool(request.messages) and request.messages[-1].role == "tool"

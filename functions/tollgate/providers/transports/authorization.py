@@ -17,7 +17,7 @@ class Authorization(Protocol):
     """Makes the headers that authorize a request."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Return the headers for the next request; raise MissingCredentials if there are none."""
+        """Return the headers for the next request; raise MissingCredentials without credentials."""
 
 
 async def secret_of(row: ProviderRow, secrets: SecretStore) -> str | None:

@@ -45,7 +45,7 @@ _REPLY_BYTES_MAX: Final = 64 * 1024
 
 
 class GoogleToken:
-    """The token of one row, which all requests share until shortly before it expires.
+    """The token of one row, which all requests share until shortly before its expiry.
 
     The row's secret is JSON from Google Cloud: a service account's key, or the configuration of a
     federation. A row without a secret reads `file`, the credentials of the environment.

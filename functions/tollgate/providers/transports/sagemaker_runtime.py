@@ -71,7 +71,7 @@ class SageMakerRuntime(AwsRuntime):
 
 
 def _by_container(refused: UpstreamRefused) -> UpstreamRefused:
-    """Return the container's refusal if SageMaker has included it, else the refusal itself."""
+    """Return the container's refusal if SageMaker's refusal contains one, else SageMaker's."""
     if refused.status != _MODEL_FAILED:
         return refused
     try:

@@ -83,7 +83,7 @@ class SseDecoder:
             return chunk
         if whole.startswith(_DATA):
             unnamed = whole[_DATA_LENGTH:].split(_NEXT_DATA)
-            # All line breaks are between events, so each event is one line of data.
+            # No line break is inside an event, so each event is one line of data.
             if whole.count(b"\n") == 2 * (len(unnamed) - 1):
                 events += [Frame(data=data) for data in unnamed]
                 self._first_line = False

@@ -38,7 +38,7 @@ OWN_TOOLS: Final = re.compile(r"server_tool_use|container_upload|[a-z_]+_tool_re
 
 
 class BrokenBlock(Exception):
-    """The format does not allow a block; the exception's text completes "The provider sent …"."""
+    """A block that the format does not allow; the message continues "The provider sent …"."""
 
 
 class _Block(OpenPart, kw_only=True):
@@ -135,7 +135,7 @@ def _part(block: ContentBlock, signer: str | None) -> Part:
 
 
 def _provenance(opened: _Block) -> Provenance | None:
-    """Return the data that Anthropic requires back, None unless it is complete only at the end."""
+    """Return the data, complete only at the end, that Anthropic requires back; None without any."""
     match opened.block:
         case ThinkingBlock():
             return Provenance(signer=opened.signer, signature=opened.signature or None)

@@ -75,7 +75,7 @@ class MessagesDecoder:
             raise malformed_error(self._provider, str(broken)) from broken
 
     def end(self) -> Iterator[StreamEvent]:
-        """Yield the last events, if still due; raise UpstreamError for an incomplete message."""
+        """Yield the last events of the answer; raise UpstreamError for an incomplete message."""
         if self._ended:
             return
         if self._stop.stop_reason is None:

@@ -21,7 +21,7 @@ from tollgate.providers.shared.claude_options import BETAS_ELSEWHERE, taken_opti
 from tollgate.providers.shared.claude_thinking import ClaudeThinking
 from tollgate.providers.shared.readable import keep_readable
 
-# Pinned, because version 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
+# Not a later version: 2026-10-21 refuses temperature, top_p and top_k even at their defaults.
 _VERSION: Final = "2023-06-01"
 # The field is mandatory. A target without a limit gets the smallest limit of any Claude model.
 _OUTPUT_TOKENS_MAX: Final = 4096
@@ -30,7 +30,7 @@ _TEMPERATURE_MAX: Final = 1.0
 _DEFAULTS: Final = {"temperature": 1.0, "top_p": 1.0}
 _CACHE_MARKS_MAX: Final = 4
 _USER_CHARACTERS_MAX: Final = 256
-# Options that the request has under other names, or that other code reports when they are left out.
+# Options that the body has under other names, or whose absence other code reports.
 _SENT_OTHERWISE: Final = ("cache_control", "tool_result.is_error", "tools.strict")
 # Parameters that count as sent only if the body has their field.
 _SENT_IN_BODY: Final = ("service_tier", "user")
@@ -53,12 +53,12 @@ class _Carrier(Struct, frozen=True, kw_only=True):
     body: Mapping[str, JsonValue] = field(default_factory=dict)
     """Fields that every body has."""
     names_model: bool = False
-    """True if the body names the model; elsewhere the path names the model."""
+    """True if the body names the model, False if the path does."""
     has_service_tiers: bool = False
     betas_in_body: bool = False
-    """True if the body lists the beta features; elsewhere a header lists them."""
+    """True if the body lists the beta features, False if a header does."""
     betas: tuple[str, ...] | None = None
-    """Prefixes of the beta features that the host accepts; None if it accepts all."""
+    """Prefixes of the beta features that the host accepts; None for a host that accepts all."""
 
 
 _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
@@ -87,7 +87,7 @@ _CARRIERS: Final[Mapping[ClaudeCarrier, _Carrier]] = {
 
 
 def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> WireRequest:
-    """Return the request, always streamed; raise RequestError if the model can never accept it.
+    """Return a streamed request; raise RequestError for content that the model cannot accept.
 
     Raises UpstreamError if the target has a guardrail, because only Converse reports interventions.
     """

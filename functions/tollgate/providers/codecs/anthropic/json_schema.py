@@ -45,7 +45,7 @@ def _closed(schema: JsonValue) -> JsonValue:
 
 
 def _keyword(keyword: str, value: JsonValue) -> JsonValue:
-    """Return a keyword's value with its schemas closed; None if Anthropic cannot enforce it."""
+    """Return a keyword's value with closed schemas; None if Anthropic cannot enforce the value."""
     match keyword, value:
         case ("anyOf" | "allOf", list()):
             branches = [_closed(branch) for branch in value]

@@ -53,7 +53,7 @@ def tooling(
 ) -> Tooling:
     """Return the tools that the caller offers or the history used, and the format of the answer.
 
-    `native` has the caller's tools of Anthropic's own types, and extra fields for other tools.
+    `native` has the caller's tools of Anthropic's own types, and extra fields of other tools.
     """
     plain, wrapping = replace_guided(request)
     schema = _native(plain.output_format, target)

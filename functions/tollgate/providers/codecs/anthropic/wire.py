@@ -32,7 +32,7 @@ class TextBlock(_Shape):
 
 
 class ThinkingBlock(_Shape):
-    """A thought with its signature; Anthropic requires both back."""
+    """A thought and its signature, both of which Anthropic requires back."""
 
     type: Literal["thinking"]
     thinking: str = ""

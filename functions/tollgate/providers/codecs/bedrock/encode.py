@@ -152,7 +152,7 @@ def _takes_temperature(target: Target, thoughts: Thinking) -> bool:
 
 
 def _takes_top_p(request: GenerationRequest, target: Target, thoughts: Thinking) -> bool:
-    """Return whether `top_p` may be sent: Claude 4.5 and later refuse it with a temperature."""
+    """Return whether `top_p` is sent: Claude 4.5 and later refuse both it and a temperature."""
     is_claude = target.dialect.reasoning in ("claude_budget", "claude_adaptive")
     crowded = is_claude and request.sampling.temperature is not None
     return "top_p" not in target.dialect.refuses and not crowded and not thoughts.is_claude

@@ -19,7 +19,7 @@ class ToolUseStart(Struct, frozen=True):
 
 
 class ContentBlockStart(Struct, frozen=True):
-    """The start of a block; `start` has one field, named after the kind, or none for a text."""
+    """The start of a block; the kind is the only field of `start`, which is empty for a text."""
 
     block: int = field(name="contentBlockIndex")
     start: dict[str, Any]
@@ -42,7 +42,7 @@ class WebLocation(Struct, frozen=True):
 
 
 class CitationLocation(Struct, frozen=True):
-    """The cited source: a web page, or a passage of a document, which has no URL."""
+    """The cited source: a web page, or a passage of a document without a URL."""
 
     web: WebLocation | None = None
 

@@ -1,7 +1,7 @@
 """Arguments of a call that arrive in pieces, each with a path such as `$.recipe.steps[0]`.
 
-Vertex AI streams the arguments of Gemini 3 in such pieces. A piece can extend any value, even in
-an object that seemed complete, so the JSON text is known only at the end of the call.
+Vertex AI streams the arguments of Gemini 3 in pieces with paths. A piece can extend any value, even
+in an object that seemed complete, so the JSON text is known only at the end of the call.
 """
 
 import re

@@ -34,7 +34,7 @@ def signature_of(provenance: Provenance | None) -> str | None:
 
 
 def stated_id(id_: str) -> str | None:
-    """Return the id if Gemini assigned it, None if the gateway made it."""
+    """Return an id that Gemini assigned, None for an id that the gateway made."""
     return None if _MADE_ID.fullmatch(id_) else id_
 
 

@@ -77,7 +77,7 @@ _CALL: Final = "call"
 
 
 class GeminiDecoder:
-    """Decodes one stream; `Ended` waits until it closes, as usage may follow the finish reason."""
+    """Decodes one stream; `Ended` waits for its end: usage may follow the finish reason."""
 
     def __init__(
         self, provider: str, *, signer: str | None = GEMINI, searches_billed_once: bool = False
@@ -207,7 +207,7 @@ class GeminiDecoder:
         return opened if opened is not None and isinstance(opened.part, Reasoning) else None
 
     def _signature_alone(self, signature: str) -> Iterator[StreamEvent]:
-        """Yield empty reasoning with a text's signature, as text parts have no such field."""
+        """Yield empty reasoning with a text's signature: text parts have no signature field."""
         if self._open_thought() is not None:
             yield from self._close_text()
         signed = provenance_of(signature, self._signer)

@@ -1,8 +1,8 @@
 """Images by Gemini (`generateContent`) and by Imagen (`predict`).
 
 https://ai.google.dev/gemini-api/docs/image-generation, and "Imagen API" of Vertex AI (2026-11-22).
-Gemini makes one image per request and charges for tokens; Imagen makes up to four and charges for
-images.
+Gemini makes one image per request and charges for tokens. Imagen makes up to four images per
+request and charges for images.
 """
 
 from typing import Final

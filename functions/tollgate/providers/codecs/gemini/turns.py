@@ -1,7 +1,7 @@
 """Encodes the history as Gemini's turns, with all results of a turn's calls in the next turn.
 
-Gemini accepts empty text and consecutive turns of one role. It requires results in the order of
-their calls, each with the name of the function.
+Gemini accepts empty text and consecutive turns of one role. Results must be in the order of their
+calls, each with the name of the function.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from tollgate.providers.codecs.gemini.calls import NO_SIGNATURE, signature_of, s
 from tollgate.providers.codecs.gemini.media import part_of
 from tollgate.providers.shared.tool_history import OpenCalls, arguments_object, refuse
 
-# The key under which a text becomes an object, as results must be; Google's SDKs use it too.
+# A result must be an object, so a text is sent under this key, which Google's SDKs use too.
 _RESULT: Final = "result"
 
 
@@ -96,7 +96,7 @@ class _Building:
         return {"functionResponse": _with_id(message.call_id, response)}
 
     def _media_of(self, message: ToolMessage) -> Iterator[JsonValue]:
-        """Yield the media of a result, which follow it: few models accept media in results."""
+        """Yield the media of a result as separate parts: few models accept media in results."""
         media = [part for part in message.content if not isinstance(part, Text)]
         if media:
             yield {"text": f"From the result of {self._names[message.call_id]}:"}

@@ -189,7 +189,7 @@ class Chunk(_Shape):
 
 
 def read_chunk(data: bytes, provider: str) -> Chunk:
-    """Parse one event or a whole reply; raise UpstreamError if it cannot be read."""
+    """Parse one event or a whole reply; raise UpstreamError for unreadable data."""
     try:
         return Chunk.model_validate_json(data)
     except ValidationError as invalid:

@@ -96,7 +96,7 @@ class ChatDecoder(ReadDecoder):
 
     @override
     def feed_read(self, frames: Sequence[Frame]) -> Iterator[Grouped]:
-        """Yield the events of frames that arrived together; join those of plain chunks."""
+        """Yield the events of frames that arrived together, and join the texts of plain chunks."""
         place = groups = 0
         while place < len(frames):
             left = len(frames) - place

@@ -18,7 +18,7 @@ _TEXT: Final = "text"
 
 
 class CompletionDecoder:
-    """Decodes one stream; `Ended` waits until it closes, as usage follows the finish reason."""
+    """Decodes one stream; `Ended` waits for its end: usage follows the finish reason."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -86,7 +86,7 @@ class CompletionDecoder:
 
 
 def _log_probs(lists: TextLogProbs | None) -> LogProbs | None:
-    """Return the log probabilities as in chat completions, None if there are none."""
+    """Return the log probabilities in the form of chat completions, None without any."""
     if lists is None or not lists.tokens:
         return None
     values = lists.token_logprobs or []

@@ -70,7 +70,7 @@ def encode_whole(work: ImageRequest, target: Target) -> WireRequest:
 def encode_images_request(
     work: ImageRequest, target: Target, more: dict[str, JsonValue]
 ) -> WireRequest:
-    """Encode one batch with the fields `more`; raise RequestError if it can never succeed."""
+    """Encode one batch, with the further fields `more`; raise RequestError if it must fail."""
     dialect = target.dialect.images
     refuse_urls(work, target)
     adapted: list[str] = []
@@ -118,7 +118,7 @@ def decode_whole(frame: Frame, work: ImageRequest, target: Target) -> WorkResult
 
 
 def result_of(body: ImagesBody, work: ImageRequest, target: Target) -> WorkResult:
-    """Return the checked images from a whole answer; raise UpstreamError for an error in it."""
+    """Return the checked images from a whole answer; raise UpstreamError if it has an error."""
     if body.error is not None:
         raise parse_openai_stream_error(body.error, target.provider)
     images = [

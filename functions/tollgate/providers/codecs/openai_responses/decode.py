@@ -172,7 +172,7 @@ class ResponsesDecoder:
     def _failed(self, event: Event) -> Iterator[StreamEvent]:
         response = event.response or Response()
         if response.usage is not None:
-            # OpenAI bills the tokens that it generated before the failure.
+            # OpenAI bills the tokens that the model generated before the failure.
             yield from self._start(event)
             yield self._usage_reported(response.usage, response.service_tier)
         raise parse_openai_stream_error(response.error, self._provider)

@@ -76,7 +76,7 @@ def encode(request: GenerationRequest, target: Target, format_: WireFormat) -> W
 
 
 def _included(request: GenerationRequest, target: Target) -> dict[str, JsonValue]:
-    """Return `include`; it requests encrypted reasoning, since the provider stores nothing."""
+    """Return `include`, with encrypted reasoning, because the provider stores nothing."""
     include: list[JsonValue] = []
     if "reasoning" in target.supports:
         include.append("reasoning.encrypted_content")
