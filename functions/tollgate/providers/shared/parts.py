@@ -9,6 +9,7 @@ from msgspec import Struct
 from tollgate.core.content import MadeImage, Part, Provenance, Refusal, SentMedia, ToolCall
 from tollgate.core.events import (
     Citation,
+    Finish,
     LogProbs,
     PartDelta,
     PartDeltas,
@@ -118,6 +119,10 @@ class Parts(Generic[_Key, _Open]):
         """End every open part, in the order in which they were opened."""
         for key in list(self._open):
             yield from self.close(key)
+
+    def finish_of(self, stated: Finish) -> Finish:
+        """Return the finish reason, which is `tool_calls` for a `stop` after calls."""
+        return "tool_calls" if stated == "stop" and self.has_calls else stated
 
     def show(self, source: SentMedia, provenance: Provenance | None = None) -> Iterator[Event]:
         """Add an image, which always arrives complete."""

@@ -25,8 +25,6 @@ _MAGIC: Final = b"\x89PNG\r\n\x1a\n"
 
 
 class _PictureRequest(BaseModel):
-    """The fields that the simulator reads in a request for images."""
-
     model: str
     prompt: str
     n: Annotated[int, Field(ge=1, le=10)] = 1

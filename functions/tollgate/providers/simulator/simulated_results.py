@@ -16,8 +16,6 @@ _WORDS_MAX: Final = 64
 
 
 class _EmbeddingRequest(BaseModel):
-    """The fields that the simulator reads in a request for embeddings."""
-
     model: str
     input: list[str | list[int]]
     dimensions: int = _DIMENSIONS
@@ -65,8 +63,6 @@ def _vector(
 
 
 class _RerankRequest(BaseModel):
-    """The fields that the simulator reads in a request to rank documents."""
-
     query: str
     documents: list[str]
     top_n: int
@@ -89,15 +85,11 @@ class _PictureAddress(BaseModel):
 
 
 class _JudgedPart(BaseModel):
-    """A text or an image to moderate."""
-
     text: str = ""
     image_url: _PictureAddress | None = None
 
 
 class _ModerationRequest(BaseModel):
-    """The fields that the simulator reads in a request to moderate texts and images."""
-
     model: str
     input: list[str] | list[_JudgedPart]
 

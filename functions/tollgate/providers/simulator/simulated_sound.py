@@ -27,8 +27,6 @@ _FRAMES_PER_CHUNK: Final = 4
 
 
 class _SpeechRequest(BaseModel):
-    """The fields that the simulator reads in a request for speech."""
-
     input: str = Field(max_length=65_536)
     response_format: Literal["mp3", "wav", "pcm"]
     speed: float = Field(default=1, ge=0.25, le=4)

@@ -35,7 +35,7 @@ from tollgate.providers.simulator.faults import (
 )
 from tollgate.providers.simulator.simulated_answer import SimulatedRequest, deltas, usage
 from tollgate.providers.simulator.simulated_work import SIMULATED_WORK, SimulatedWork
-from tollgate.providers.transports.provider_services import ProviderServices
+from tollgate.providers.transports.authorization import ProviderServices
 
 PAUSE_S: Final = 0.2
 _SLOW: Final = "slow"

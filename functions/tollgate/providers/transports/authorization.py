@@ -1,12 +1,17 @@
 """The headers that authorize the requests of a provider row."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final, Protocol
 
+from msgspec import Struct
+
 from tollgate.aws.sigv4 import Credentials
+from tollgate.core.clock import Clock
 from tollgate.core.errors import MissingCredentials
 from tollgate.core.secret import CredentialPlace, describe_remedy
 from tollgate.providers.ports.base import ProviderRow
+from tollgate.providers.transports.http_pool import HttpPool
 from tollgate.stores.ports.base import SecretStore
 
 AWS_IDENTITY: Final = CredentialPlace(variables=("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
@@ -60,17 +65,29 @@ class KeyHeader:
 
 
 def required_credentials(
-    provider: str, credentials: Callable[[], Credentials | None]
+    row: ProviderRow, credentials: Callable[[], Credentials | None]
 ) -> Callable[[], Credentials]:
     """Return a function that returns the credentials or raises MissingCredentials."""
 
     def read() -> Credentials:
         identity = credentials()
         if identity is None:
-            raise MissingCredentials(
-                f"The provider {provider} has no credentials: {describe_remedy((AWS_IDENTITY,))}.",
-                (AWS_IDENTITY,),
-            )
+            remedy = describe_remedy((AWS_IDENTITY,))
+            raise no_credentials(row, f"has no credentials: {remedy}", AWS_IDENTITY)
         return identity
 
     return read
+
+
+class ProviderServices(Struct, frozen=True, kw_only=True):
+    """The services that transports and authorizations need."""
+
+    pool: HttpPool
+    secrets: SecretStore
+    credentials: Callable[[], Credentials | None]
+    """Returns the gateway's AWS credentials, None without any."""
+    aws_region: str
+    """The region of the gateway's AWS identity."""
+    google_file: Path | None
+    """The file with the environment's Google credentials, which may not exist; None if not set."""
+    clock: Clock

@@ -20,10 +20,9 @@ from tollgate.providers.ports.base import (
     Transport,
     WireRequest,
 )
-from tollgate.providers.transports.authorization import required_credentials
+from tollgate.providers.transports.authorization import ProviderServices, required_credentials
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, ReservedCall
-from tollgate.providers.transports.provider_services import ProviderServices
 
 EVENT_STREAM: Final = "application/vnd.amazon.eventstream"
 
@@ -39,7 +38,7 @@ class AwsRuntime:
         self._slug = row.slug
         self._base_url = row.base_url or f"https://{host}.{row.region}.amazonaws.com"
         self._pool = services.pool
-        credentials = required_credentials(row.slug, services.credentials)
+        credentials = required_credentials(row, services.credentials)
         self._signer = Signer(service, row.region, credentials, services.clock)
 
     async def make_ready(self, request: WireRequest, timeouts: Timeouts) -> ReadyRequest:

@@ -23,6 +23,7 @@ from tollgate.providers.ports.base import ProviderRow
 from tollgate.providers.transports.authorization import (
     GOOGLE_FILE,
     Authorization,
+    ProviderServices,
     no_credentials,
     required_credentials,
     secret_of,
@@ -32,7 +33,6 @@ from tollgate.providers.transports.google_credentials import (
     UnusableCredentials,
     load_google_credentials,
 )
-from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.stores.ports.base import SecretStore
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class GoogleToken:
 
 def make_google_token(row: ProviderRow, services: ProviderServices) -> Authorization:
     """Return the authorization of a Google Cloud row."""
-    identity = required_credentials(row.slug, services.credentials)
+    identity = required_credentials(row, services.credentials)
     role = AwsRole(identity, services.aws_region)
     return GoogleToken(row, services.secrets, services.clock, file=services.google_file, role=role)
 

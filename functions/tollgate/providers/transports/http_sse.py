@@ -18,10 +18,9 @@ from tollgate.providers.ports.base import (
     Transport,
     WireRequest,
 )
-from tollgate.providers.transports.authorization import Authorization, KeyHeader
+from tollgate.providers.transports.authorization import Authorization, KeyHeader, ProviderServices
 from tollgate.providers.transports.body_frames import JSON, BodyFrames, FrameDecoder, WholeBody
 from tollgate.providers.transports.http_pool import HttpCall, HttpPool, ReservedCall
-from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.sse import SseDecoder
 
 EVENTS: Final = "text/event-stream"

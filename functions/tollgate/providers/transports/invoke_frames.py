@@ -13,8 +13,8 @@ from pydantic_core import ValidationError
 
 from tollgate.core.errors import ErrorCode, UpstreamError
 from tollgate.providers.ports.base import Frame, ProviderRow, Transport
+from tollgate.providers.transports.authorization import ProviderServices
 from tollgate.providers.transports.bedrock_runtime import BedrockRuntime, EventStreamFrames
-from tollgate.providers.transports.provider_services import ProviderServices
 
 
 class _Chunk(BaseModel):

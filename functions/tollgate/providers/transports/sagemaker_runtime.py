@@ -24,10 +24,10 @@ from tollgate.providers.ports.base import (
     WireRequest,
 )
 from tollgate.providers.shared.refusals import malformed_error
+from tollgate.providers.transports.authorization import ProviderServices
 from tollgate.providers.transports.bedrock_runtime import AwsRuntime
 from tollgate.providers.transports.body_frames import FrameDecoder
 from tollgate.providers.transports.http_pool import ReservedCall
-from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.providers.transports.sse import SseDecoder
 
 _MODEL_FAILED: Final = 424

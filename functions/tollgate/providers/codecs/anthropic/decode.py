@@ -146,11 +146,9 @@ class MessagesDecoder:
         if details is not None and details.explanation:
             yield from self._blocks.parts.refuse(details.explanation)
         finish = _FINISH.get(self._stop.stop_reason or "", "stop")
-        if finish == "stop" and self._blocks.parts.has_calls:
-            finish = "tool_calls"
         self._ended = True
         yield Ended(
-            finish=finish,
+            finish=self._blocks.parts.finish_of(finish),
             raw_finish=self._stop.stop_reason,
             stop_sequence=self._stop.stop_sequence,
             paused=self._stop.stop_reason == _PAUSED,

@@ -102,15 +102,12 @@ class ConverseDecoder:
         yield from reader(data)
 
     def end(self) -> Iterator[StreamEvent]:
-        """End every open part; raise UpstreamError if the answer is incomplete."""
         if self._stop_reason is None:
             raise early_close_error(self._provider)
         if self._stop_reason in _BROKEN:
             raise malformed_error(self._provider, f"the stop reason {self._stop_reason!r}")
         yield from self._parts.close_all()
-        finish = _FINISH.get(self._stop_reason, "stop")
-        if finish == "stop" and self._parts.has_calls:
-            finish = "tool_calls"
+        finish = self._parts.finish_of(_FINISH.get(self._stop_reason, "stop"))
         yield Ended(finish=finish, raw_finish=self._stop_reason)
 
     def _message_start(self, data: bytes) -> Iterator[StreamEvent]:

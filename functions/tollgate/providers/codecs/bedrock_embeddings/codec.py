@@ -118,7 +118,6 @@ def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
 
 
 def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch."""
     vectors = _FAMILIES[target.dialect.embeddings.family].vectors(frame.data, target)
     tokens = count_of(frame.headers.get(_COUNT_HEADER))
     return WorkResult(

@@ -57,15 +57,9 @@ class _Finding(Struct, frozen=True):
         return bool(self.detected) or self.action != "NONE"
 
 
-class _Filter(Struct, frozen=True):
+class _Filter(_Finding, frozen=True, kw_only=True):
     type: str
     confidence: Literal["NONE", "LOW", "MEDIUM", "HIGH"]
-    action: str
-    detected: bool | None = None
-
-    @property
-    def is_found(self) -> bool:
-        return bool(self.detected) or self.action != "NONE"
 
 
 class _Content(Struct, frozen=True):

@@ -42,7 +42,6 @@ def split_for_cohere(work: EmbeddingRequest, target: Target) -> Sequence[Embeddi
 
 
 def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
-    """Encode one batch."""
     return WireRequest(
         path=target.dialect.embeddings.path or "/v2/embed",
         body={"model": target.upstream_model, **cohere_fields(work, target)},
@@ -51,7 +50,6 @@ def encode(work: EmbeddingRequest, target: Target) -> WireRequest:
 
 
 def decode(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch."""
     body = parse_body(frame.data, _Body, target)
     tokens = count_of(body.meta.billed_units.input_tokens)
     return WorkResult(

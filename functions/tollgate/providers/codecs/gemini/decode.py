@@ -103,17 +103,14 @@ class GeminiDecoder:
             yield from self._chunk(chunk, data + number.to_bytes(4, "big"))
 
     def end(self) -> Iterator[StreamEvent]:
-        """End every open part; raise UpstreamError if the answer is incomplete."""
         reason = self._blocked or self._finish
         if reason is None:
             raise early_close_error(self._provider)
-        known_finish = "content_filter" if self._blocked else FINISH.get(reason)
+        known_finish: Finish | None = "content_filter" if self._blocked else FINISH.get(reason)
         if reason in _BROKEN or (known_finish is None and not self._parts.count):
             raise malformed_error(self._provider, f"the finish reason {reason[:64]!r}")
         yield from self._parts.close_all()
-        finish: Finish = known_finish or "stop"
-        if finish == "stop" and self._parts.has_calls:
-            finish = "tool_calls"
+        finish = self._parts.finish_of(known_finish or "stop")
         yield Ended(finish=finish, raw_finish=reason, prompt_blocked=self._blocked is not None)
 
     def _parsed(self, data: bytes) -> list[Chunk]:

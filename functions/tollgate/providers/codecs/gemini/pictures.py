@@ -73,7 +73,6 @@ def encode_pictures(work: ImageRequest, target: Target) -> WireRequest:
 
 
 def decode_pictures(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch."""
     if target.dialect.images.family == "imagen":
         return _decode_imagen(frame, work, target)
     answer = read_chunk(frame.data, target.provider)

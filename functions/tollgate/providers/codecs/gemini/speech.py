@@ -1,8 +1,7 @@
 """Encodes requests for speech by Gemini, and decodes the audio in the parts of the answer.
 
-https://ai.google.dev/gemini-api/docs/speech-generation (2026-11-22): 24,000 samples per
-second, whatever the media type. Gemini has no field for instructions, but follows those in the
-text.
+https://ai.google.dev/gemini-api/docs/speech-generation (2026-11-22): 24,000 samples per second,
+whatever the media type. Gemini has no field for instructions, but follows those in the text.
 """
 
 from collections.abc import Iterator

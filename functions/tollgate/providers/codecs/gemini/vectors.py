@@ -66,7 +66,6 @@ def encode_inputs(work: EmbeddingRequest, target: Target) -> WireRequest:
 
 
 def decode_vectors(frame: Frame, work: EmbeddingRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch."""
     if target.project is not None:
         predictions = parse_body(frame.data, _Predictions, target).predictions
         vectors = [prediction.embeddings for prediction in predictions]

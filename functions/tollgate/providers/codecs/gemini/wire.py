@@ -83,14 +83,10 @@ class Part(BaseModel):
 
 
 class Content(_Shape):
-    """The pieces of one chunk."""
-
     parts: list[Part] = Field(default=[])
 
 
 class Web(_Shape):
-    """A page that an answer is based on."""
-
     uri: str | None = None
     title: str | None = None
 
@@ -147,8 +143,6 @@ class TokenLogProb(_Shape):
 
 
 class TopCandidates(_Shape):
-    """The most likely tokens at one position."""
-
     candidates: list[TokenLogProb] = Field(default=[])
 
 
@@ -217,8 +211,6 @@ class ErrorDetail(_Shape):
 
 
 class ErrorBody(_Shape):
-    """An error reply."""
-
     error: ErrorDetail
 
 

@@ -121,16 +121,13 @@ class ChatDecoder(ReadDecoder):
 
     @override
     def end(self) -> Iterator[StreamEvent]:
-        """End every open part; raise UpstreamError if the answer is incomplete."""
         # Snowflake's finish reason is empty. Because a truncated stream may have an empty reason
         # too, the decoder accepts one only with [DONE] or a call.
         if self._finish is None or not (self._finish or self._done or self._parts.has_calls):
             raise early_close_error(self._provider)
-        finish = finish_of(self._finish, self._provider)
+        finish = self._parts.finish_of(finish_of(self._finish, self._provider))
         yield from self._close_text()
         yield from self._parts.close_all()
-        if finish == "stop" and self._parts.has_calls:
-            finish = "tool_calls"
         yield Ended(finish=finish, raw_finish=self._finish or None)
 
     def _parsed(self, data: bytes, event: str) -> Chunk:

@@ -40,7 +40,6 @@ class OpenThought(OpenPart, kw_only=True):
 
     @override
     def finish(self) -> Iterator[StreamEvent]:
-        """Yield the events that end the part."""
         if not self.detail.is_empty:
             self.provenance = read_detail(self.detail.join(), self.signer).provenance
         return super().finish()

@@ -12,8 +12,6 @@ from msgspec import Struct
 
 
 class TextItem(Struct, frozen=True, tag_field="type", tag="text"):
-    """A text in a content list."""
-
     text: str
 
 
@@ -52,8 +50,6 @@ class ExtraContent(Struct, frozen=True):
 
 
 class ToolCallDelta(Struct, frozen=True):
-    """A piece of a call."""
-
     index: int | None = None
     id: str | None = None
     function: FunctionDelta = FunctionDelta()
@@ -130,8 +126,6 @@ class Choice(Struct, frozen=True):
 
 
 class SearchResult(Struct, frozen=True):
-    """A page that Perplexity has read."""
-
     url: str | None = None
     title: str | None = None
 

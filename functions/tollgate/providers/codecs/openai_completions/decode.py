@@ -33,7 +33,6 @@ class CompletionDecoder:
             yield from self._chunk(self._parsed(data, frame.event))
 
     def end(self) -> Iterator[StreamEvent]:
-        """End every open part; raise UpstreamError if the answer is incomplete."""
         if self._finish is None:
             raise early_close_error(self._provider)
         finish = finish_of(self._finish, self._provider)

@@ -21,8 +21,6 @@ class TextLogProbs(Struct, frozen=True):
 
 
 class MistralPiece(Struct, frozen=True):
-    """A piece of the answer in Mistral's choices."""
-
     content: str | None = None
 
 
@@ -46,8 +44,6 @@ class Choice(Struct, frozen=True):
 
 
 class Chunk(Struct, frozen=True):
-    """One event of a stream."""
-
     id: str | None = None
     model: str | None = None
     system_fingerprint: str | None = None

@@ -113,7 +113,6 @@ def encode_images_request(
 
 
 def decode_whole(frame: Frame, work: ImageRequest, target: Target) -> WorkResult:
-    """Decode the answer to one batch."""
     return result_of(parse_body(frame.data, ImagesBody, target), work, target)
 
 

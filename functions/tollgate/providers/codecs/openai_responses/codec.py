@@ -44,7 +44,6 @@ COUNTER: Final = TokenCounter(encode=encode_count, fields=("input_tokens",))
 
 
 def make_codec(format_: WireFormat) -> Codec:
-    """Return the codec for a row of `WIRE_FORMATS`."""
     return Codec(
         encode=lambda request, target: encode(request, target, format_),
         decoder=lambda target: ResponsesDecoder(

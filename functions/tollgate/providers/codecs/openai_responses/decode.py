@@ -39,8 +39,7 @@ _INCOMPLETE: Final[dict[str, Finish]] = {
     "content_filter": "content_filter",
 }
 # Events that are ignored: they repeat other events or have no content of the answer. OpenAI does
-# not document `keepalive`:
-# https://github.com/openai/openai-node/issues/1964
+# not document `keepalive`: https://github.com/openai/openai-node/issues/1964
 _SILENT: Final = frozenset(
     {
         "keepalive",
@@ -121,7 +120,6 @@ class ResponsesDecoder:
             raise malformed_error(self._provider, "an event of unknown kind")
 
     def end(self) -> Iterator[StreamEvent]:
-        """End every open part; raise UpstreamError if the answer is incomplete."""
         if self._final is None:
             raise early_close_error(self._provider)
         yield from self._parts.close_all()

@@ -60,8 +60,6 @@ class Item(_Shape):
 
 
 class IncompleteDetails(_Shape):
-    """The reason why a response is incomplete."""
-
     reason: str | None = None
 
 
