@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -31,6 +31,7 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     body: bytes
     connect_s: float
+    method: Literal["GET", "POST"] = "POST"
     form: tuple[FormPart, ...] = ()
     """Fields to send as multipart/form-data; if there are any, `body` is not sent."""
 
@@ -104,7 +105,7 @@ def _request(call: HttpCall) -> Request:
     body: Sequence[bytes] = (call.body,) if call.body else ()
     if call.form:
         headers["content-type"], body = encode_form(call.form)
-    return Request(method="POST", url=call.url, headers=headers, body=body)
+    return Request(method=call.method, url=call.url, headers=headers, body=body)
 
 
 async def _read_at_most(reply: Reply, limit_bytes: int) -> bytes:
