@@ -72,7 +72,7 @@ def stated_parameters(request: GenerationRequest) -> dict[str, JsonValue]:
 def unsupported(
     request: GenerationRequest, sent: Collection[str], stated: Mapping[str, JsonValue] | None = None
 ) -> tuple[str, ...]:
-    """Return the names for `x-tollgate-adapted`, of parameters that are set but not sent.
+    """Return the names of parameters that are set but not sent, for `x-tollgate-adapted`.
 
     Options within messages and tools count too. `sent` has the names of all parameters that are
     sent. `stated` has the request's `stated_parameters`, if they are computed already.

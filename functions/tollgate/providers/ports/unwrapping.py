@@ -37,7 +37,7 @@ from tollgate.providers.shared.emulation import (
 
 
 def encode_request(codec: Codec, request: GenerationRequest, target: Target) -> WireRequest:
-    """Encode one request, with functions for free-text tools if the server has no such tools."""
+    """Encode one request; functions emulate free-text tools for a server without them."""
     is_native = codec.has_text_tools and target.dialect.text_tools
     if is_native or not has_text_tools(request):
         return codec.encode(request, target)

@@ -121,7 +121,7 @@ class Parts(Generic[_Key, _Open]):
             yield from self.close(key)
 
     def finish_of(self, stated: Finish) -> Finish:
-        """Return the finish reason, which is `tool_calls` for a `stop` after calls."""
+        """Return the finish reason, with `tool_calls` in place of `stop` if there are calls."""
         return "tool_calls" if stated == "stop" and self.has_calls else stated
 
     def show(self, source: SentMedia, provenance: Provenance | None = None) -> Iterator[Event]:

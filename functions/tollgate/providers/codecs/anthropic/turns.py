@@ -1,7 +1,7 @@
 """Encodes the history as Anthropic's turns, with all results of a turn's calls in the next turn.
 
 Anthropic refuses empty text, calls without results and results without calls. The encoder leaves
-out empty text, and raises a RequestError that names the call for the other two.
+out empty text, and raises a RequestError that names the call if calls and results do not match.
 """
 
 import re

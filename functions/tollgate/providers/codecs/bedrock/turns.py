@@ -1,7 +1,7 @@
 """Encodes the history as Converse's turns: alternating roles, and results right after their calls.
 
 Converse refuses empty text, calls without results and results without calls. The encoder leaves
-out empty text, and raises a RequestError that names the call for the other two.
+out empty text, and raises a RequestError that names the call if calls and results do not match.
 """
 
 import base64

@@ -24,7 +24,6 @@ _REASON_LENGTH_MAX: Final = 64
 
 
 def encode_speech(work: SpeechRequest, target: Target) -> WireRequest:
-    """Encode the text and its voice."""
     voice: JsonValue = {"prebuiltVoiceConfig": {"voiceName": work.voice}}
     options = (("instructions", work.instructions), ("speed", work.speed))
     return WireRequest(
@@ -41,8 +40,6 @@ def encode_speech(work: SpeechRequest, target: Target) -> WireRequest:
 
 
 class SpeechDecoder:
-    """Decodes one stream."""
-
     def __init__(self, work: SpeechRequest, target: Target) -> None:
         self._work = work
         self._target = target

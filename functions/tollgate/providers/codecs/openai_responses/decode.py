@@ -80,7 +80,7 @@ class ResponsesDecoder:
         self._thought_ids: dict[int, str | None] = {}
         self._started = False
         self._parts = Parts[_Place, OpenPart]()
-        # The places that have had a part. Complete items repeat these parts, and the repetition is
+        # The places whose part was streamed. Complete items repeat these parts, which are then
         # skipped.
         self._known: set[_Place] = set()
         self._final: Response | None = None
