@@ -26,8 +26,8 @@ from tollgate.core.secret import CredentialPlace, SecretReference
 from tollgate.engine.gateway import Gateway, Journal, StreamTiming
 from tollgate.http1.egress import Egress
 from tollgate.ingress.formats import CHAT_COMPLETIONS, Ingresses
+from tollgate.providers.transports.authorization import ProviderServices
 from tollgate.providers.transports.http_pool import HttpPool
-from tollgate.providers.transports.provider_services import ProviderServices
 from tollgate.routing.planning.catalog import Catalog
 from tollgate.routing.planning.planner import Planner
 from tollgate.routing.planning.unread_sections import NO_SECTION, UnreadPlugins

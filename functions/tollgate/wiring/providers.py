@@ -14,8 +14,12 @@ from tollgate.core.errors import LedgerError, MissingCredentials
 from tollgate.core.secret import CredentialPlace
 from tollgate.providers.ports.base import Provider, ProviderRow, Transport
 from tollgate.providers.ports.formats import AWS_TRANSPORTS, TRANSPORT_NEEDS, WIRE_FORMATS
-from tollgate.providers.transports.authorization import AWS_IDENTITY, GOOGLE_FILE, secret_of
-from tollgate.providers.transports.provider_services import ProviderServices
+from tollgate.providers.transports.authorization import (
+    AWS_IDENTITY,
+    GOOGLE_FILE,
+    ProviderServices,
+    secret_of,
+)
 from tollgate.routing.planning.catalog import Catalog
 
 _Entry = TypeVar("_Entry")

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from tollgate.core.work.kinds import WORK_KINDS
-from tollgate.providers.shared.bedrock_models import GEOGRAPHIES, base_model
+from tollgate.providers.shared.bedrock import GEOGRAPHIES, base_model
 from tollgate.routing.chains import GuardrailSection
 from tollgate.routing.file.key_hosts import list_key_hosts
 from tollgate.routing.routing_file import Routing
