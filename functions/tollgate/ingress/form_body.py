@@ -18,6 +18,7 @@ from python_multipart.multipart import parse_options_header
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
 from tollgate.ingress.json_body import decode_object
+from tollgate.ingress.shared.media import field_refusal
 
 PARTS_MAX: Final = 128
 HEADERS_MAX: Final = 8
@@ -58,10 +59,10 @@ class Form(Struct, frozen=True, kw_only=True):
     def file(self, name: str) -> bytes | None:
         """Return the field's file or None; raise RequestError for a text or for several files."""
         if name in self.texts:
-            raise _refusal(name, "must be a file")
+            raise field_refusal(name, "must be a file")
         several = self.files.get(name, ())
         if len(several) > 1:
-            raise _refusal(name, "must be one file")
+            raise field_refusal(name, "must be one file")
         return several[0] if several else None
 
     def unread_files(self, *read: str) -> tuple[str, ...]:
@@ -99,7 +100,7 @@ class Form(Struct, frozen=True, kw_only=True):
             if keys and not keys[-1]:
                 _place(values, field, keys[:-1], list(stated))
             elif len(stated) > 1:
-                raise _refusal(name, "must be given once")
+                raise field_refusal(name, "must be given once")
             elif not keys and field in objects and stated[0].lstrip().startswith("{"):
                 _place(values, field, (), _decoded(field, stated[0]))
             else:
@@ -203,12 +204,12 @@ class _PartReader:
         self._label = FileLabel(filename=filename, media_type=media_type.decode("latin-1"))
         encoding = self._headers.get("content-transfer-encoding", b"")
         if encoding.strip().lower().decode("latin-1") not in _PLAIN_ENCODINGS:
-            raise _refusal(self._name, "must be sent without a content-transfer-encoding")
+            raise field_refusal(self._name, "must be sent without a content-transfer-encoding")
 
     def add_content(self, read: bytes, start: int, end: int) -> None:
         self._size += end - start
         if not self._is_file and self._size > TEXT_BYTES_MAX:
-            raise _refusal(str(self._name), f"must have at most {TEXT_BYTES_MAX} bytes")
+            raise field_refusal(str(self._name), f"must have at most {TEXT_BYTES_MAX} bytes")
         self._pieces.append(read[start:end])
 
     def end(self) -> None:
@@ -221,15 +222,10 @@ class _PartReader:
         try:
             self.texts.setdefault(name, []).append(content.decode())
         except UnicodeDecodeError as invalid:
-            raise _refusal(name, "must be text in UTF-8") from invalid
+            raise field_refusal(name, "must be text in UTF-8") from invalid
 
     def close(self) -> None:
         self.closed = True
-
-
-def _refusal(field: str, what: str) -> RequestError:
-    """Return the error of a field; `what` completes a sentence that begins with the field."""
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{field} {what}.", param=field)
 
 
 def _options(header: bytes) -> tuple[bytes, dict[bytes, bytes]]:
@@ -253,7 +249,7 @@ def _steps(name: str) -> tuple[str, tuple[str, ...]]:
     match = _NAME.fullmatch(name)
     keys = tuple(_KEY.findall(match[2])) if match else ()
     if match is None or "" in keys[:-1] or len(keys) > _KEYS_MAX:
-        raise _refusal(name, "is not a valid field name: write field, field[] or field[key]")
+        raise field_refusal(name, "is not a valid field name: write field, field[] or field[key]")
     return match[1], keys
 
 
@@ -261,7 +257,7 @@ def _decoded(field: str, text: str) -> JsonValue:
     try:
         return decode_object(text.encode())
     except RequestError as invalid:
-        raise _refusal(field, "must be an object in JSON") from invalid
+        raise field_refusal(field, "must be an object in JSON") from invalid
 
 
 def _place(
@@ -273,12 +269,12 @@ def _place(
     for key in outer:
         inner = place.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise _refusal(field, "is given in two forms")
+            raise field_refusal(field, "is given in two forms")
         place = inner
     before = place.get(last)
     if isinstance(before, list) and isinstance(value, list):
         before.extend(value)
     elif last in place:
-        raise _refusal(field, "is given in two forms")
+        raise field_refusal(field, "is given in two forms")
     else:
         place[last] = value

@@ -2,7 +2,6 @@
 
 from typing import Final, assert_never
 
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import (
     Effort,
     JsonOutput,
@@ -12,6 +11,7 @@ from tollgate.core.request import (
 )
 from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import request as wire
+from tollgate.ingress.shared.media import field_refusal
 
 _NAME_DEFAULT: Final = "answer"
 _SCHEMA: Final = "response_format.json_schema"
@@ -35,7 +35,7 @@ def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
     stated = format_.json_schema
     if stated is None:
         if format_.bare_schema is None:
-            raise _refused(_SCHEMA, "is required")
+            raise field_refusal(_SCHEMA, "is required")
         return SchemaOutput(name=_NAME_DEFAULT, schema=format_.bare_schema)
     if stated.json_schema is not None:
         return SchemaOutput(
@@ -48,7 +48,7 @@ def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
         # The caller sent the schema in place of the object that should contain the schema.
         schema = stated.model_dump(exclude_unset=True, by_alias=True, exclude={"strict", "name"})
         return SchemaOutput(name=stated.name or _NAME_DEFAULT, schema=schema, strict=stated.strict)
-    raise _refused(f"{_SCHEMA}.schema", "is required")
+    raise field_refusal(f"{_SCHEMA}.schema", "is required")
 
 
 def is_bare(stated: option_models.JsonSchema) -> bool:
@@ -72,19 +72,21 @@ def parse_reasoning(
             return None
         return ReasoningOptions(effort=effort, exclude=included is False)
     if included is not None and options.exclude not in (None, not included):
-        raise _refused("include_reasoning", "must not differ from reasoning.exclude")
+        raise field_refusal("include_reasoning", "must not differ from reasoning.exclude")
     exclude = bool(options.exclude) or included is False
     if effort is not None and options.effort not in (None, effort):
-        raise _refused("reasoning.effort", "must not differ from reasoning_effort")
+        raise field_refusal("reasoning.effort", "must not differ from reasoning_effort")
     effort = effort or options.effort
     tokens_max, enabled = options.max_tokens, options.enabled
     if effort is not None and tokens_max is not None:
-        raise _refused("reasoning.max_tokens", "must not be given with an effort")
+        raise field_refusal("reasoning.max_tokens", "must not be given with an effort")
     off = effort == "none" or tokens_max == 0
     if enabled is False and not off and (effort is not None or tokens_max is not None):
-        raise _refused("reasoning.enabled", "must not be false with an effort or max_tokens")
+        raise field_refusal("reasoning.enabled", "must not be false with an effort or max_tokens")
     if enabled and off:
-        raise _refused("reasoning.enabled", "must not be true with effort 'none' or max_tokens 0")
+        raise field_refusal(
+            "reasoning.enabled", "must not be true with effort 'none' or max_tokens 0"
+        )
     if effort is None and tokens_max is None and enabled is None and not exclude:
         return None
     return ReasoningOptions(
@@ -98,10 +100,6 @@ def parse_reasoning(
 def parse_log_probs(chat: wire.ChatFields) -> tuple[bool | None, int | None]:
     """Return whether log probabilities are requested, and the number of alternative tokens."""
     if chat.top_logprobs and not chat.logprobs:
-        raise _refused("top_logprobs", "needs logprobs: true")
+        raise field_refusal("top_logprobs", "needs logprobs: true")
     # False and 0 mean the same as a missing field, but some providers refuse them.
     return chat.logprobs or None, chat.top_logprobs or None
-
-
-def _refused(param: str, what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)

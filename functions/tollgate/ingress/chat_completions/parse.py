@@ -27,9 +27,14 @@ from tollgate.ingress.chat_completions.wire import messages as message_models
 from tollgate.ingress.chat_completions.wire import options as option_models
 from tollgate.ingress.chat_completions.wire import parts
 from tollgate.ingress.chat_completions.wire import request as wire
-from tollgate.ingress.shared.fields import parse_guided, parse_sampling
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_guided,
+    parse_preferences,
+    parse_sampling,
+    printable_names,
+    unknown_preferences,
+)
 from tollgate.ingress.validation import validate_body
 
 _HINTS: Final = {

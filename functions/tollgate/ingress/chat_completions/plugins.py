@@ -10,7 +10,7 @@ from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.server_tools import SERVER_TOOLS, ServerTool
 from tollgate.ingress.chat_completions.wire import plugins as wire
 from tollgate.ingress.chat_completions.wire.request import ChatFields
-from tollgate.ingress.shared.ignored_fields import extra_fields
+from tollgate.ingress.shared.fields import extra_fields
 from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.server_tool_options import (
     parse_domains,

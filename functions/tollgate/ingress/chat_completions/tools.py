@@ -3,12 +3,11 @@
 from collections.abc import Collection, Iterator
 from typing import assert_never
 
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.chat_completions.wire import tools as wire
-from tollgate.ingress.shared.ignored_fields import extra_fields
-from tollgate.ingress.shared.media import parse_cache_mark
+from tollgate.ingress.shared.fields import extra_fields
+from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.wire.request_fields import AnyText
 
 
@@ -69,7 +68,7 @@ def narrow_tools(
             return own_tools, run_here, ToolChoice(mode=allowance.mode)
         case "required":
             if not (tools or server_tools):
-                raise _refused("tool_choice", "must not be 'required' without `tools`")
+                raise field_refusal("tool_choice", "must not be 'required' without `tools`")
             return tools, server_tools, ToolChoice(mode="required")
         case "auto" | "none":
             # Without tools the choice has no effect, and some providers refuse the choice.
@@ -94,14 +93,10 @@ def _chosen(
         case _:
             assert_never(chosen)
     if not is_known:
-        raise _refused(
+        raise field_refusal(
             f"{path}.{chosen.type}.name", f"must be the name of a {chosen.type} tool in `tools`"
         )
     return name
-
-
-def _refused(param: str, what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)
 
 
 def unknown_tool_fields(tool: wire.ToolDefinition) -> Iterator[str]:

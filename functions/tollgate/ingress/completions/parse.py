@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from tollgate.core.content import Text
-from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.request import GenerationRequest, Message, UserMessage
 from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.completions.wire.completion_request import (
@@ -11,9 +10,15 @@ from tollgate.ingress.completions.wire.completion_request import (
     OUTPUT_TOKENS_DEFAULT,
     CompletionRequest,
 )
-from tollgate.ingress.shared.fields import parse_guided, parse_sampling
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_guided,
+    parse_preferences,
+    parse_sampling,
+    printable_names,
+    unknown_preferences,
+)
+from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.validation import validate_body
 
 
@@ -62,10 +67,10 @@ def _check(params: CompletionRequest) -> None:
     """Raise RequestError if fields contradict each other, or request too many answers."""
     choices = params.n or 1
     if params.best_of is not None and params.best_of != choices:
-        raise _refused("best_of", f"must be {choices}, the value of n, or be left out")
+        raise field_refusal("best_of", f"must be {choices}, the value of n, or be left out")
     prompts = 1 if isinstance(params.prompt, str) else len(params.prompt)
     if prompts * choices > ANSWERS_MAX:
-        raise _refused(
+        raise field_refusal(
             "prompt", f"may have at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
         )
 
@@ -75,7 +80,3 @@ def _unknown(params: CompletionRequest) -> Iterator[str]:
     if params.stream_options:
         yield from extra_fields(params.stream_options, "stream_options.")
     yield from unknown_preferences(params)
-
-
-def _refused(param: str, what: str) -> RequestError:
-    return RequestError(ErrorCode.INVALID_REQUEST, f"{param} {what}.", param=param)

@@ -4,6 +4,7 @@ Answers and refusals are text, and a picture becomes a link in Markdown. Reasoni
 although usage counts it. Tool calls cannot occur, because requests of this format have no tools.
 """
 
+from collections.abc import Iterable
 from typing import Final, assert_never
 
 from pydantic_core import to_json
@@ -23,8 +24,7 @@ from tollgate.core.events import (
 from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.core.server_tools import RunResult
-from tollgate.ingress.completions.log_probs import render_legacy_log_probs
-from tollgate.ingress.shared.made_images import image_markdown
+from tollgate.ingress.shared.media import image_markdown
 
 _DELTA_END: Final = b',"logprobs":null,"finish_reason":null}]}\n\n'
 
@@ -115,7 +115,7 @@ class TextRenderer:
                 return b""
             case LogProbs():
                 text, self._waiting = self._waiting, ""
-                rendered = render_legacy_log_probs((note,), self._offset)
+                rendered = _log_probs((note,), self._offset)
                 self._offset += sum(map(len, _tokens(rendered)))
                 return b'%b%b,"logprobs":%b,"finish_reason":null}]}\n\n' % (
                     self._choice_head,
@@ -152,8 +152,40 @@ def render_text_choice(
     return {
         "text": prompt + "".join(texts),
         "index": index,
-        "logprobs": render_legacy_log_probs(notes, len(prompt)) if notes else None,
+        "logprobs": _log_probs(notes, len(prompt)) if notes else None,
         **_reasons(response.finish, response.raw_finish),
+    }
+
+
+def _log_probs(notes: Iterable[LogProbs], offset: int) -> dict[str, JsonValue]:
+    """Render `logprobs` of a text; `offset` is the number of characters before the first token."""
+    tokens: list[JsonValue] = []
+    values: list[JsonValue] = []
+    alternatives: list[JsonValue] = []
+    offsets: list[JsonValue] = []
+    for note in notes:
+        for entry in note.entries:
+            token = entry.get("token")
+            text = token if isinstance(token, str) else ""
+            tokens.append(text)
+            values.append(entry.get("logprob"))
+            alternatives.append(_by_token(entry.get("top_logprobs")))
+            offsets.append(offset)
+            offset += len(text)
+    return {
+        "tokens": tokens,
+        "token_logprobs": values,
+        "top_logprobs": alternatives,
+        "text_offset": offsets,
+    }
+
+
+def _by_token(listed: JsonValue) -> dict[str, JsonValue]:
+    entries = listed if isinstance(listed, list) else []
+    return {
+        str(entry.get("token", "")): entry.get("logprob")
+        for entry in entries
+        if isinstance(entry, dict)
     }
 
 

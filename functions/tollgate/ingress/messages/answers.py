@@ -9,9 +9,9 @@ from tollgate.core.reasoning_details import read_detail
 from tollgate.core.request import AssistantContent, AssistantMessage, Message
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
 from tollgate.ingress.messages.returned_runs import read_use, run_of_result, with_result
-from tollgate.ingress.messages.signatures import read_signature
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
+from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 from tollgate.ingress.shared.tool_runs import FinishedRun, is_packed_run, unpack_run
 
 
@@ -105,7 +105,7 @@ def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
     if block.format is not None:
         yield read_detail({**block.model_dump(), "text": block.thinking})
         return
-    packed = read_signature(block.signature) if block.signature else None
+    packed = _read_signature(block.signature) if block.signature else None
     if packed is None:
         yield Reasoning(text=block.thinking)
     elif packed.call_id is None:
@@ -118,6 +118,13 @@ def _proofs_of_calls(
     """Yield the ids of calls with the provenance that thinking blocks contain."""
     for block in content:
         if isinstance(block, blocks.ThinkingBlock) and block.signature:
-            packed = read_signature(block.signature)
+            packed = _read_signature(block.signature)
             if packed is not None and packed.call_id is not None:
                 yield packed.call_id, packed.provenance
+
+
+def _read_signature(signature: str) -> Packed | None:
+    """Return the content of a signature; None if a client has damaged a packed signature."""
+    if is_packed(signature):
+        return unpack(signature)
+    return Packed(provenance=Provenance(signer=CLAUDE, signature=signature))

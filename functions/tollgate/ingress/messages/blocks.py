@@ -4,7 +4,7 @@ Clients of this format allow only one open block in a stream, so the events of a
 until the open block has ended.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from tollgate.core.content import (
     Text,
     ToolCall,
 )
-from tollgate.core.events import Citation, Note, PartDelta, PartEnd, PartNote, PartStart
+from tollgate.core.events import Citation, PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.json_value import JsonValue
 from tollgate.core.response import GenerationResponse
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
@@ -34,8 +34,7 @@ from tollgate.ingress.messages.block_frames import (
     whole_block,
 )
 from tollgate.ingress.messages.run_blocks import OpenRun, render_run_blocks, run_facts
-from tollgate.ingress.messages.signatures import thinking_signature
-from tollgate.ingress.shared.made_images import image_markdown
+from tollgate.ingress.shared.media import image_markdown
 from tollgate.ingress.shared.signatures import Packed, pack
 
 
@@ -47,7 +46,7 @@ def render_blocks(
     for place, part in enumerate(response.parts):
         noted = response.notes.get(place, ())
         if isinstance(part, ServerToolRun):
-            yield from _run(part, noted, served, runs)
+            yield from render_run_blocks(part, noted, run_facts(served, runs))
             runs += 1
             continue
         shown = replace(part, text="") if hides_thinking and isinstance(part, Reasoning) else part
@@ -75,15 +74,9 @@ def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
             if part.provenance is not None:
                 yield _proof(part.id, part.provenance)
         case ServerToolRun():
-            raise TypeError("runs are rendered by _run")
+            raise TypeError("runs are rendered by render_run_blocks")
         case _:
             assert_never(part)
-
-
-def _run(
-    run: ServerToolRun, notes: Sequence[Note], served: ServedBy, ordinal: int
-) -> Iterator[RenderedBlock]:
-    yield from render_run_blocks(run, notes, run_facts(served, ordinal))
 
 
 def _thought(part: Reasoning) -> RenderedBlock:
@@ -95,7 +88,18 @@ def _thought(part: Reasoning) -> RenderedBlock:
             return own
         if provenance == Provenance(signer=CLAUDE, data=provenance.data) and not part.text:
             return {"type": "redacted_thinking", "data": provenance.data}
-    return {"type": "thinking", "thinking": part.text, "signature": thinking_signature(part)}
+    return {"type": "thinking", "thinking": part.text, "signature": _signature(part)}
+
+
+def _signature(reasoning: Reasoning) -> str:
+    """Return the signature of a thinking block; empty if the reasoning is unsigned."""
+    provenance = reasoning.provenance
+    if provenance is None:
+        return ""
+    signature = provenance.signature
+    if provenance == Provenance(signer=CLAUDE, signature=signature):
+        return signature or ""
+    return pack(Packed(provenance=provenance))
 
 
 def _proof(call_id: str, provenance: Provenance) -> RenderedBlock:
@@ -258,7 +262,7 @@ class _Open:
             yield frame("content_block_delta", {"index": index, "delta": delta})
 
     def _signed(self, index: int) -> Iterator[bytes]:
-        signature = thinking_signature(Reasoning(text="", provenance=self._provenance))
+        signature = _signature(Reasoning(text="", provenance=self._provenance))
         if signature:
             yield block_delta(index, b"signature_delta", b"signature", signature)
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, assert_never
 
-from msgspec.structs import replace
-
 from tollgate.core.request import (
     GenerationRequest,
     NativeOptions,
@@ -21,9 +19,13 @@ from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
 from tollgate.ingress.messages.wire.server_tool_models import ServerToolType, tool_of_type
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_preferences,
+    printable_names,
+    unknown_preferences,
+)
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
 from tollgate.ingress.validation import validate_body
 
 _WIRE_FORMAT: Final = "anthropic"
@@ -31,7 +33,6 @@ _BETAS: Final = "anthropic-beta"
 _BETAS_MAX: Final = 64
 # Claude Code sends an id for each session, which keeps the session on one endpoint and its cache.
 _SESSION: Final = "x-claude-code-session-id"
-_SESSION_LENGTH_MAX: Final = 256
 _OUTPUT_NAME: Final = "answer"
 _HINTS: Final = {"thread": "Conversations are not stored: send all messages of each turn."}
 # Fields of tools that only Anthropic's format has.
@@ -69,10 +70,6 @@ def _request(
     native = _native(params, headers)
     server_tools = parse_message_tools(params.tools or ())
     has_tools = bool(tools or server_tools or (native and native.tools))
-    preferences = parse_preferences(params)
-    session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
-    if preferences.session_id is None and session:
-        preferences = replace(preferences, session_id=session)
     return GenerationRequest(
         model=params.model,
         messages=parse_turns(params),
@@ -88,7 +85,7 @@ def _request(
         native=native,
         service_tier=_service_tier(params),
         user=params.metadata.user_id if params.metadata else None,
-        preferences=preferences,
+        preferences=parse_preferences(params, session=headers.get(_SESSION, "")),
         size_bytes=size_bytes,
     )
 

@@ -26,16 +26,15 @@ from tollgate.core.events import (
     UsageReported,
 )
 from tollgate.core.json_value import JsonValue
-from tollgate.core.money.amounts import credits_text, usd_text
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.server_tools import RunResult
 from tollgate.core.usage import Usage
-from tollgate.ingress.base import Routed, ServedBy
-from tollgate.ingress.errors import tollgate_metadata
+from tollgate.ingress.base import ServedBy
 from tollgate.ingress.messages.block_frames import RenderedBlock, frame
 from tollgate.ingress.messages.blocks import BlockWriter, render_blocks
 from tollgate.ingress.messages.errors import anthropic_error
+from tollgate.ingress.shared.accounts import render_accounts
 
 _STOP_REASONS: Final[Mapping[Finish, str]] = {
     "stop": "end_turn",
@@ -53,7 +52,7 @@ _OWN_REASONS: Final[Mapping[str, Finish]] = {
 _TIERS: Final = frozenset({"standard", "priority", "batch"})
 
 
-_DELTA: Final = b'event: message_delta\ndata: {"type":"message_delta","delta":%b,"usage":%b,%b}\n\n'
+_DELTA: Final = b'event: message_delta\ndata: {"type":"message_delta","delta":%b,%b}\n\n'
 
 
 class MessageRenderer:
@@ -97,32 +96,20 @@ class MessageRenderer:
 
     def close(self, record: GenerationRecord) -> bytes:
         """Render the last events of a finished stream: usage, then `message_stop`."""
-        return b"%b%b%b" % (
-            self._begin(),
-            _DELTA
-            % (
-                to_json(_stop(self._ended.finish, self._ended)),
-                self._usage_of(record),
-                self._accounts(record),
-            ),
-            frame("message_stop", {}),
-        )
+        stop = to_json(_stop(self._ended.finish, self._ended))
+        last = _DELTA % (stop, self._accounts(record))
+        return self._begin() + last + frame("message_stop", {})
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last event of a stream that failed after the commit point."""
-        request_id = self._served.generation_id
         head = to_json(
             {
                 "type": "error",
                 "error": anthropic_error(error),
-                "request_id": request_id,
+                "request_id": self._served.generation_id,
             }
         )
-        return b'event: error\ndata: %b,"usage":%b,%b}\n\n' % (
-            head[:-1],
-            self._usage_of(record),
-            self._accounts(record),
-        )
+        return b"event: error\ndata: %b,%b}\n\n" % (head[:-1], self._accounts(record))
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed."""
@@ -135,11 +122,7 @@ class MessageRenderer:
             for note in response.notes.get(index, ()):
                 self._count(PartNote(index=index, note=note))
         body = self._message(blocks) | _stop(response.finish, response)
-        return b'%b,"usage":%b,%b}' % (
-            to_json(body)[:-1],
-            self._usage_of(record),
-            self._accounts(record),
-        )
+        return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
 
     def _count(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
         """Add the tool of each successful run to the uses that usage reports."""
@@ -169,27 +152,16 @@ class MessageRenderer:
             "content": content,
         }
 
-    def _usage_of(self, record: GenerationRecord) -> bytes:
-        """Return the usage with the cost, which is written as an exact decimal."""
+    def _accounts(self, record: GenerationRecord) -> bytes:
         usage = _usage(record.usage, self._uses)
         if record.service_tier in _TIERS:
             usage["service_tier"] = record.service_tier
-        cost = usd_text(record.cost_nano_usd).encode()
-        return b'%b,"cost":%b}' % (to_json(usage)[:-1], cost)
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        """Return the facts that whole replies also have in headers, without outer braces."""
-        facts: RenderedBlock = {"model_used": record.model, "provider_used": record.provider}
-        if self._served.fallback_from is not None:
-            facts["fallback_from"] = self._served.fallback_from
-            facts["fallback_depth"] = self._served.fallback_depth
-        if record.adapted:
-            facts["adapted"] = list(record.adapted)
-        if self._tells_routing:
-            facts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
-        return b'"credits_used":%b,%b' % (
-            credits_text(record.cost_nano_usd, self._credits_per_usd).encode(),
-            to_json(facts)[1:-1],
+        return render_accounts(
+            record,
+            self._served,
+            credits_per_usd=self._credits_per_usd,
+            tells_routing=self._tells_routing,
+            usage=usage,
         )
 
 

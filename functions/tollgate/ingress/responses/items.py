@@ -28,7 +28,6 @@ from tollgate.core.request import (
     UserMessage,
 )
 from tollgate.core.signers import OPENAI
-from tollgate.ingress.responses.returned_runs import read_run
 from tollgate.ingress.responses.tools import ToolNames
 from tollgate.ingress.responses.wire import input_items as wire
 from tollgate.ingress.shared.media import (
@@ -41,6 +40,7 @@ from tollgate.ingress.shared.media import (
     parse_inline,
 )
 from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
+from tollgate.ingress.shared.tool_runs import FinishedRun, unpack_run
 
 _BETWEEN_SUMMARIES: Final = "\n\n"
 
@@ -192,6 +192,16 @@ class _Conversation:
                     raise field_refusal(f"{part_path}.type", "must not be 'refusal' here")
                 case _:
                     assert_never(part)
+
+
+def read_run(item: wire.SearchItem | wire.ToolRunItem) -> FinishedRun | None:
+    """Return the run in an item; None for a search that the gateway did not run."""
+    if isinstance(item, wire.SearchItem):
+        return unpack_run(item.encrypted_content or "")
+    error = "unavailable" if item.status == "failed" else None
+    return FinishedRun(
+        id=item.id, tool=item.name, arguments=item.arguments, text=item.output or "", error=error
+    )
 
 
 def _said(content: str | list[wire.InputPart], path: str) -> Iterator[Text | Refusal]:

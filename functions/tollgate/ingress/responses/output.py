@@ -25,8 +25,15 @@ from tollgate.core.content import (
 from tollgate.core.events import PartDelta, PartEnd, PartNote, PartStart
 from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import NamespacedName
-from tollgate.ingress.responses.output_item import Event, Json, OutputItem
-from tollgate.ingress.responses.output_items import CallItem, ImageItem, MessageItem, TextCallItem
+from tollgate.ingress.responses.output_items import (
+    CallItem,
+    Event,
+    ImageItem,
+    Json,
+    MessageItem,
+    OutputItem,
+    TextCallItem,
+)
 from tollgate.ingress.responses.reasoning_item import ReasoningItem, owns, proof_of_call
 from tollgate.ingress.responses.run_items import run_item
 
@@ -85,7 +92,7 @@ class OutputWriter:
                     self._calls[index] = replace(self._calls[index], provenance=provenance)
                 item = self._of_part[index]
                 item.end(index, provenance)
-                yield from self._close_all(but_last=True)
+                yield from self._close_all_but_last()
                 if item.comes_whole and item.index not in self._done:
                     yield from self._close(item, "completed")
             case _:
@@ -93,7 +100,7 @@ class OutputWriter:
 
     def finish(self, *, cut_short: bool) -> bytes:
         """Return the frames that end the last items."""
-        frames = [*self._close_all(but_last=True)]
+        frames = [*self._close_all_but_last()]
         if self._items and self._items[-1].index not in self._done:
             frames += self._close(self._items[-1], "incomplete" if cut_short else "completed")
         for call in self._calls.values():
@@ -122,7 +129,7 @@ class OutputWriter:
             yield self._added(item)
         self._of_part[index] = item
         yield from self._frames(item.start(index, part))
-        yield from self._close_all(but_last=True)
+        yield from self._close_all_but_last()
 
     def _item(self, index: int, part: Part) -> OutputItem:
         place = len(self._items)
@@ -155,8 +162,8 @@ class OutputWriter:
         content: Json = {"output_index": item.index, "item": item.render("in_progress")}
         return self.frame("response.output_item.added", to_json(content)[1:-1])
 
-    def _close_all(self, *, but_last: bool) -> Iterator[bytes]:
-        for item in self._items[:-1] if but_last else self._items:
+    def _close_all_but_last(self) -> Iterator[bytes]:
+        for item in self._items[:-1]:
             if item.index not in self._done and not item.open_parts:
                 yield from self._close(item, "completed")
 

@@ -1,20 +1,78 @@
-"""The output items for messages, calls and pictures, which yield the events of their pieces."""
+"""The base class of output items, and the items for messages, calls and pictures."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pydantic_core import to_json
 from typing_extensions import override
 
-from tollgate.core.content import InlineMedia, MadeImage, Part, Refusal, Text, ToolCall
+from tollgate.core.content import InlineMedia, MadeImage, Part, Provenance, Refusal, Text, ToolCall
 from tollgate.core.events import Citation, LogProbs, Note
 from tollgate.core.json_value import JsonValue
 from tollgate.ingress.base import NamespacedName
-from tollgate.ingress.responses.output_item import Event, ItemBase, Json
+
+Json = dict[str, JsonValue]
+Event = tuple[str, bytes]
+"""The type of an event, and its content without outer braces."""
 
 # OpenAI's value for a log probability that is not stated.
 _UNSTATED: Final = -9_999.0
 _TEXT_DELTA: Final = "response.output_text.delta"
+
+
+class OutputItem(ABC):
+    """One item of an answer, which yields the events of its parts."""
+
+    comes_whole = False
+    """True for an item that ends with its only part, so it is never cut short."""
+
+    def __init__(self, index: int, id_: str) -> None:
+        self.index = index
+        self.id = id_
+        self.open_parts: set[int] = set()
+        """The indices of the parts that have not ended."""
+
+    def takes(self, part: Part) -> bool:
+        """Return True if the next part belongs to this item."""
+        return False
+
+    def start(self, index: int, part: Part) -> Iterator[Event]:
+        """Begin a part, and yield the events of its beginning."""
+        self.open_parts.add(index)
+        return iter(())
+
+    def grow(self, index: int, text: str) -> Iterator[Event]:
+        """Add text to a part, and yield the events for the text."""
+        return iter(())
+
+    def note(self, index: int, note: Note) -> Iterator[Event]:
+        """Add a note to a part, and yield the events for the note."""
+        return iter(())
+
+    def end(self, index: int, provenance: Provenance | None) -> None:
+        """End a part."""
+        self.open_parts.remove(index)
+
+    @abstractmethod
+    def close(self) -> Iterator[Event]:
+        """Yield the events that end the pieces of the item."""
+
+    @abstractmethod
+    def render(self, status: str) -> Json:
+        """Return the item with its content so far."""
+
+    def event(self, type_: str, **content: JsonValue) -> Event:
+        """Return an event of this item; `type_` has no `response.` prefix."""
+        placed: Json = {"item_id": self.id, "output_index": self.index, **content}
+        return f"response.{type_}", to_json(placed)[1:-1]
+
+    def around(self, between: str, place: int, rest: bytes = b"") -> tuple[bytes, bytes]:
+        """Return the constant bytes before and after the text of a delta."""
+        head: Json = {"item_id": self.id, "output_index": self.index}
+        if between:
+            head[between] = place
+        return to_json(head)[1:-1] + b',"delta":', rest
 
 
 class _Piece:
@@ -40,7 +98,7 @@ class _Piece:
         }
 
 
-class MessageItem(ItemBase):
+class MessageItem(OutputItem):
     """A message of texts and refusals."""
 
     def __init__(self, index: int, id_: str) -> None:
@@ -66,6 +124,7 @@ class MessageItem(ItemBase):
         place = len(self._pieces) - 1
         self._places[index] = place, self._pieces[place].length
 
+    @override
     def grow(self, index: int, text: str) -> Iterator[Event]:
         piece = self._pieces[self._places[index][0]]
         piece.texts.append(text)
@@ -96,6 +155,7 @@ class MessageItem(ItemBase):
             piece.log_probs += entries
             yield self.event("output_text.delta", content_index=place, delta="", logprobs=entries)
 
+    @override
     def close(self) -> Iterator[Event]:
         for place, piece in enumerate(self._pieces):
             text = "".join(piece.texts)
@@ -107,6 +167,7 @@ class MessageItem(ItemBase):
                 )
             yield self.event("content_part.done", content_index=place, part=piece.render())
 
+    @override
     def render(self, status: str) -> Json:
         begun = status == "in_progress"
         return {
@@ -118,7 +179,7 @@ class MessageItem(ItemBase):
         }
 
 
-class CallItem(ItemBase):
+class CallItem(OutputItem):
     """A call of a function."""
 
     type = "function_call"
@@ -138,10 +199,12 @@ class CallItem(ItemBase):
     def _name(self) -> str:
         return self._spelled.name if self._spelled else self._call.name
 
+    @override
     def grow(self, index: int, text: str) -> Iterator[Event]:
         self._texts.append(text)
         yield f"response.{self.kind}.delta", to_json(text).join(self._around)
 
+    @override
     def close(self) -> Iterator[Event]:
         yield from self._complete()
         stated: Json = {self.field: "".join(self._texts)}
@@ -155,6 +218,7 @@ class CallItem(ItemBase):
         if not "".join(self._texts).strip():
             yield from self.grow(0, "{}")
 
+    @override
     def render(self, status: str) -> Json:
         begun = status == "in_progress"
         item: Json = {
@@ -186,7 +250,7 @@ class TextCallItem(CallItem):
         return iter(())
 
 
-class ImageItem(ItemBase):
+class ImageItem(OutputItem):
     """A picture that the model made, in the form of OpenAI's own tool."""
 
     comes_whole = True
@@ -195,12 +259,11 @@ class ImageItem(ItemBase):
         super().__init__(index, id_)
         self._image = image
 
-    def grow(self, index: int, text: str) -> Iterator[Event]:
-        return iter(())
-
+    @override
     def close(self) -> Iterator[Event]:
         yield self.event("image_generation_call.completed")
 
+    @override
     def render(self, status: str) -> Json:
         source = self._image.source
         shown = source.base64 if isinstance(source, InlineMedia) else source.url

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, assert_never
 
-from msgspec.structs import replace
-
 from tollgate.core.content import ServerToolId
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import (
@@ -17,24 +15,27 @@ from tollgate.core.request import (
 )
 from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.json_body import decode_object
-from tollgate.ingress.responses.items import parse_input
+from tollgate.ingress.responses.items import parse_input, read_run
 from tollgate.ingress.responses.repeated import repeated_fields
-from tollgate.ingress.responses.returned_runs import read_run
 from tollgate.ingress.responses.server_tools import parse_response_reading, parse_response_tools
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
 from tollgate.ingress.responses.tools import CallableTools, parse_tool_choice, parse_tools
 from tollgate.ingress.responses.wire import input_items, tool_models
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire.server_tool_models import ServerToolType, tool_of_type
-from tollgate.ingress.shared.fields import parse_guided, parse_sampling
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_guided,
+    parse_preferences,
+    parse_sampling,
+    printable_names,
+    unknown_preferences,
+)
 from tollgate.ingress.validation import validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
 # Codex sends an id for each session, which keeps the session on one endpoint and its cache.
 _SESSION: Final = "session-id"
-_SESSION_LENGTH_MAX: Final = 256
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOG_PROBS: Final = "message.output_text.logprobs"
 # Answers always include sources and encrypted reasoning, so requesting them is not reported.
@@ -80,10 +81,6 @@ def parse_response_object(
     server_tools = parse_response_tools(run_by_us, uses_max=params.max_tool_calls)
     offered = CallableTools(own=all_tools, server=server_tools)
     tools, choice = parse_tool_choice(params.tool_choice, offered, names)
-    preferences = parse_preferences(params)
-    session = headers.get(_SESSION, "")[:_SESSION_LENGTH_MAX]
-    if preferences.session_id is None and session:
-        preferences = replace(preferences, session_id=session)
     wants_log_probs = bool(params.top_logprobs) or _LOG_PROBS in (params.include or ())
     request = GenerationRequest(
         model=params.model,
@@ -107,7 +104,7 @@ def parse_response_object(
         service_tier=params.service_tier,
         user=params.user or params.safety_identifier,
         metadata=params.metadata or {},
-        preferences=preferences,
+        preferences=parse_preferences(params, session=headers.get(_SESSION, "")),
         size_bytes=size_bytes + taken.added_bytes,
     )
     run_here = [tool.id for tool in tools.server]

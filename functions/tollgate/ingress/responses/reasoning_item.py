@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from tollgate.core.content import Part, Provenance, Reasoning
 from tollgate.core.signers import OPENAI
-from tollgate.ingress.responses.output_item import Event, ItemBase, Json
+from tollgate.ingress.responses.output_items import Event, Json, OutputItem
 from tollgate.ingress.shared.signatures import Packed, pack
 
 
@@ -26,7 +26,7 @@ def proof_of_call(call_id: str, provenance: Provenance) -> str:
     return pack(Packed(provenance=provenance, call_id=call_id))
 
 
-class ReasoningItem(ItemBase):
+class ReasoningItem(OutputItem):
     """A reasoning item: a piece for each part with text, and the signer's data."""
 
     def __init__(self, index: int, id_: str) -> None:
@@ -57,6 +57,7 @@ class ReasoningItem(ItemBase):
         self._keep(provenance)
         return iter(())
 
+    @override
     def grow(self, index: int, text: str) -> Iterator[Event]:
         known = self._frames.get(index)
         if known is None:
@@ -72,6 +73,7 @@ class ReasoningItem(ItemBase):
         self.open_parts.remove(index)
         self._keep(provenance)
 
+    @override
     def close(self) -> Iterator[Event]:
         for place, pieces in enumerate(self._summaries.values()):
             text = "".join(pieces)
@@ -85,6 +87,7 @@ class ReasoningItem(ItemBase):
         if self._provenance is not None:
             self.sealed = self._seal(self._provenance)
 
+    @override
     def render(self, status: str) -> Json:
         begun = status == "in_progress"
         item: Json = {

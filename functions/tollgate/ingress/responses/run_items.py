@@ -12,7 +12,7 @@ from typing_extensions import override
 from tollgate.core.content import Part, ServerToolRun
 from tollgate.core.events import Note
 from tollgate.core.server_tools import RunResult
-from tollgate.ingress.responses.output_item import Event, ItemBase, Json
+from tollgate.ingress.responses.output_items import Event, Json, OutputItem
 from tollgate.ingress.shared.tool_runs import (
     SERVER_LABEL,
     finished_run,
@@ -29,7 +29,7 @@ def run_item(place: int, suffix: str, run: ServerToolRun) -> "SearchItem | ToolR
     return ToolRunItem(place, f"mcp_{suffix}", run)
 
 
-class _RunItem(ItemBase):
+class _RunItem(OutputItem):
     """The base of items for runs, which keeps the run's result."""
 
     comes_whole = True
@@ -46,9 +46,6 @@ class _RunItem(ItemBase):
     def _status(self) -> str:
         return "completed" if self._result.error is None else "failed"
 
-    def grow(self, index: int, text: str) -> Iterator[Event]:
-        return iter(())
-
     @override
     def note(self, index: int, note: Note) -> Iterator[Event]:
         self._notes.append(note)
@@ -64,11 +61,13 @@ class SearchItem(_RunItem):
         yield self.event("web_search_call.in_progress")
         yield self.event("web_search_call.searching")
 
+    @override
     def close(self) -> Iterator[Event]:
         # OpenAI has no event for a failed search, so only the item's status shows the failure.
         if self._result.error is None:
             yield self.event("web_search_call.completed")
 
+    @override
     def render(self, status: str) -> Json:
         item: Json = {"type": "web_search_call", "id": self.id}
         if status == "in_progress":
@@ -102,9 +101,11 @@ class ToolRunItem(_RunItem):
         yield self.event("mcp_call_arguments.delta", delta=self._run.arguments)
         yield self.event("mcp_call_arguments.done", arguments=self._run.arguments)
 
+    @override
     def close(self) -> Iterator[Event]:
         yield self.event(f"mcp_call.{self._status()}")
 
+    @override
     def render(self, status: str) -> Json:
         begun = status == "in_progress"
         return {

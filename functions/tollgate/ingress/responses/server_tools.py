@@ -8,7 +8,7 @@ from tollgate.core.content import ServerToolId
 from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.responses.wire import server_tool_models as wire
-from tollgate.ingress.shared.ignored_fields import extra_fields
+from tollgate.ingress.shared.fields import extra_fields
 from tollgate.ingress.shared.server_tool_options import (
     parse_domains,
     parse_location,

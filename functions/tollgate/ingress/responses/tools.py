@@ -16,7 +16,7 @@ from tollgate.ingress.base import NamespacedName
 from tollgate.ingress.responses.server_tools import is_offline, unknown_options
 from tollgate.ingress.responses.wire import tool_models as wire
 from tollgate.ingress.responses.wire.server_tool_models import ServerToolType, tool_of_type
-from tollgate.ingress.shared.ignored_fields import extra_fields
+from tollgate.ingress.shared.fields import extra_fields
 from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.wire.request_fields import AnyText
 

@@ -1,11 +1,20 @@
-"""Parses the fields that requests of OpenAI's formats have in common."""
+"""Parses the fields that requests share, and names the fields that have no effect."""
 
+import re
+from collections.abc import Iterable, Iterator
 from inspect import get_annotations
 from typing import Any, Final
 
-from tollgate.core.request import JsonObject, Sampling
-from tollgate.ingress.shared.wire.request_fields import GuidedDecoding, SamplingFields
+from tollgate.core.request import JsonObject, PriceCeiling, RoutingPreferences, Sampling
+from tollgate.ingress.shared.wire.request_fields import (
+    GuidedDecoding,
+    ProviderPreferences,
+    RoutingFields,
+    SamplingFields,
+)
+from tollgate.ingress.shared.wire.request_model import Wire
 
+_SESSION_LENGTH_MAX: Final = 256
 _GUIDED: Final = tuple(get_annotations(GuidedDecoding))
 
 
@@ -28,3 +37,70 @@ def parse_guided(fields: GuidedDecoding) -> JsonObject:
     """Return the stated fields that only servers like vLLM know, by their names on the wire."""
     stated: dict[str, Any] = {name: getattr(fields, name) for name in _GUIDED}
     return {name: value for name, value in stated.items() if value is not None}
+
+
+def parse_preferences(fields: RoutingFields, *, session: str = "") -> RoutingPreferences:
+    """Return the preferences in a request; `session` is the session id if no field states one."""
+    provider = fields.provider or ProviderPreferences()
+    return RoutingPreferences(
+        models=tuple(fields.models or ()),
+        order=_slugs(provider.order),
+        only=_slugs(provider.only),
+        ignore=_slugs(provider.ignore),
+        fallbacks=provider.allow_fallbacks is not False,
+        require_parameters=bool(provider.require_parameters),
+        sort=provider.sort,
+        price_max=_ceiling(provider),
+        session_id=fields.session_id or session[:_SESSION_LENGTH_MAX] or None,
+    )
+
+
+def unknown_fields(fields: RoutingFields) -> Iterator[str]:
+    """Yield the names of undeclared fields of the request and of its preferences."""
+    yield from extra_fields(fields)
+    yield from unknown_preferences(fields)
+
+
+def unknown_preferences(fields: RoutingFields) -> Iterator[str]:
+    """Yield the names of undeclared preferences."""
+    if fields.provider is None:
+        return
+    for name, value in (fields.provider.model_extra or {}).items():
+        if value is not None:
+            yield f"provider.{name}"
+    if fields.provider.max_price is not None:
+        for name in fields.provider.max_price.model_extra or {}:
+            yield f"provider.max_price.{name}"
+
+
+def _slugs(names: list[str] | None) -> tuple[str, ...]:
+    return tuple(name.lower() for name in names or ())
+
+
+def _ceiling(provider: ProviderPreferences) -> PriceCeiling | None:
+    stated = provider.max_price
+    if stated is None:
+        return None
+    return PriceCeiling(input=stated.prompt, output=stated.completion, request=stated.request)
+
+
+# Names are sent in a header, so they are limited in number and length.
+_IGNORED_MAX: Final = 32
+_IGNORED_LENGTH_MAX: Final = 64
+_UNPRINTABLE: Final = re.compile(r"[^\w.:\[\]-]", re.ASCII)
+
+
+def extra_fields(model: Wire, path: str = "") -> Iterator[str]:
+    """Yield the undeclared fields of a request model, except those with null."""
+    for name, value in (model.model_extra or {}).items():
+        if value is not None:
+            yield path + name
+
+
+def printable_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, each once, with only characters that a header can carry."""
+    printable = (_UNPRINTABLE.sub("_", name)[:_IGNORED_LENGTH_MAX] for name in names)
+    shown = list(dict.fromkeys(printable))
+    if len(shown) > _IGNORED_MAX:
+        shown[_IGNORED_MAX:] = ["..."]
+    return tuple(shown)

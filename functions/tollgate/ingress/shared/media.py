@@ -7,10 +7,11 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
 from msgspec import Struct
 
-from tollgate.core.content import CacheMark, FileReference, InlineMedia, MediaUrl
+from tollgate.core.content import CacheMark, FileReference, InlineMedia, MadeImage, MediaUrl
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.files.media_types import MediaKind, NotBase64, decode_base64, detect_media_type
-from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
+from tollgate.core.files.picture_files import find_picture_fault
+from tollgate.ingress.shared.wire.request_model import URL_LENGTH_MAX, CacheControl
 
 MEDIA_PARTS_MAX: Final = 128
 MEDIA_BYTES_MAX: Final = 20 * 1024 * 1024
@@ -85,6 +86,17 @@ def decode_content(text: str, path: str, bytes_max: int = MEDIA_BYTES_MAX) -> by
     return content
 
 
+def parse_picture(url: str, path: str) -> InlineMedia | MediaUrl:
+    """Return the picture behind a URL or in a data URL, whose format and size are checked."""
+    if not DATA_URL.match(url):
+        return parse_address(url, path)
+    source = parse_inline(url, None, path)
+    fault = find_picture_fault(decode_base64(source.base64))
+    if fault is not None:
+        raise field_refusal(path, fault)
+    return source
+
+
 def parse_file_id(file_id: str, path: str) -> FileReference:
     """Return a reference to an uploaded file; the engine checks that the file exists."""
     return FileReference(id=file_id, field=f"{path}.file_id")
@@ -107,6 +119,11 @@ def _is_address(url: str) -> bool:
         return False
     printable = url.isascii() and url.isprintable() and " " not in url
     return parts.scheme in ("http", "https") and named and "@" not in parts.netloc and printable
+
+
+def image_markdown(image: MadeImage) -> str:
+    """Return the picture as Markdown; the link is usually a data URL with the picture's bytes."""
+    return f"![image]({image.url})"
 
 
 def field_refusal(path: str, what: str) -> RequestError:

@@ -8,8 +8,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
-from tollgate.ingress.shared.wire.request_model import Wire, by_field
+from tollgate.ingress.shared.wire.request_model import URL_LENGTH_MAX, CacheControl, Wire, by_field
 
 FILENAME_LENGTH_MAX: Final = 255
 _TYPE_LENGTH_MAX: Final = 255

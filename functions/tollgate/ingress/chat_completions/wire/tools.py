@@ -7,9 +7,16 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_fields import TOOLS_MAX, AnyText, Grammar
-from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_field, shape, tag_of
+from tollgate.ingress.shared.wire.request_model import (
+    CacheControl,
+    Json,
+    Name,
+    Wire,
+    by_field,
+    shape,
+    tag_of,
+)
 
 
 class FunctionDefinition(Wire):

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX, CacheControl
 from tollgate.ingress.shared.wire.request_model import (
+    URL_LENGTH_MAX,
+    CacheControl,
     Json,
     Name,
     String,

@@ -16,9 +16,9 @@ from tollgate.ingress.messages.wire.blocks import (
     UserBlock,
 )
 from tollgate.ingress.messages.wire.server_tool_models import PDF, ServerToolType, tool_of_type
-from tollgate.ingress.shared.wire.media import CacheControl
 from tollgate.ingress.shared.wire.request_fields import TOKENS_MAX, TOOLS_MAX, RoutingFields
 from tollgate.ingress.shared.wire.request_model import (
+    CacheControl,
     Json,
     Name,
     String,

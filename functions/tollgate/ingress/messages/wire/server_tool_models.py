@@ -10,8 +10,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from tollgate.core.content import ServerToolId
-from tollgate.ingress.shared.wire.media import CacheControl
-from tollgate.ingress.shared.wire.request_model import Json, Name, Wire
+from tollgate.ingress.shared.wire.request_model import CacheControl, Json, Name, Wire
 from tollgate.ingress.shared.wire.server_tool_fields import (
     ApproximateLocation,
     Domains,

@@ -4,13 +4,15 @@ https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), vLLM's 
 (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html, 2026-11-21).
 """
 
+import re
+from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, AliasChoices, Field, Tag
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Tag, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from tollgate.ingress.shared.wire.preferences import Names, ProviderPreferences
+from tollgate.core.request import ProviderSort
 from tollgate.ingress.shared.wire.request_model import Json, Name, String, Wire, by_shape
 
 STOPS_MAX: Final = 4
@@ -22,7 +24,13 @@ TOKENS_MAX: Final = 2**31 - 1
 _LOGIT_BIAS_MAX: Final = 1_024
 _TEXT_LENGTH_MAX: Final = 65_536
 _GUIDED_CHOICES_MAX: Final = 1_024
+NAMES_MAX: Final = 32
+_DOLLARS_MAX: Final = 1_000_000
+_DIGITS_MAX: Final = 32
+_PRICE: Final = re.compile(r"[0-9]+(\.[0-9]+)?([eE]-?[0-9]{1,2})?", re.ASCII)
 
+Names = Annotated[list[Name], Field(max_length=NAMES_MAX)]
+_Nothing = Annotated[list[Any], Field(max_length=0)]
 GuidedText = Annotated[str, Field(min_length=1, max_length=_TEXT_LENGTH_MAX)]
 ObjectOrText = Annotated[
     Annotated[Json, Tag("<object>")] | Annotated[GuidedText, Tag("<string>")],
@@ -102,6 +110,55 @@ def _uuid7(value: str) -> str:
     if version != 7:
         raise PydanticCustomError("uuid7", "must be a UUID version 7")
     return value
+
+
+def _exact(value: object) -> object:
+    """Convert a price, given as text or number, to the exact decimal that the caller wrote."""
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        written = str(value)
+        if len(written) <= _DIGITS_MAX and _PRICE.fullmatch(written):
+            return Decimal(written)
+    raise PydanticCustomError("price", "must be dollars, as a number or as text")
+
+
+Dollars = Annotated[
+    Decimal,
+    Field(le=_DOLLARS_MAX),
+    BeforeValidator(_exact),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}]}),
+]
+
+
+class PriceCeiling(Wire):
+    """The highest acceptable prices: dollars per million tokens, and per request."""
+
+    prompt: Dollars | None = None
+    completion: Dollars | None = None
+    request: Dollars | None = None
+
+
+class ProviderPreferences(Wire):
+    """Preferences about which providers serve a request, and in which order they are tried.
+
+    The fields are OpenRouter's: https://openrouter.ai/docs/features/provider-routing (2026-11-21).
+    A preference that the gateway cannot guarantee (where data goes, which weights are served) is
+    refused, not ignored.
+    """
+
+    order: Names | None = None
+    only: Names | None = None
+    ignore: Names | None = None
+    allow_fallbacks: bool | None = None
+    require_parameters: bool | None = None
+    sort: ProviderSort | None = Field(
+        default=None,
+        description="`throughput` and `latency` use the gateway's own measurements; endpoints "
+        "without a measurement come last.",
+    )
+    max_price: PriceCeiling | None = None
+    data_collection: Literal["allow"] | None = None
+    zdr: Literal[False] | None = None
+    quantizations: _Nothing | None = None
 
 
 class RoutingFields(Wire):

@@ -1,11 +1,12 @@
 """The base class and the common types of request models."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 NAME_LENGTH_MAX: Final = 256
+URL_LENGTH_MAX: Final = 8_192
 
 # A decoded JSON object; validating each value again would only cost time.
 Json = dict[str, Any]
@@ -19,6 +20,13 @@ class Wire(BaseModel):
     model_config = ConfigDict(
         extra="allow", strict=True, hide_input_in_errors=True, defer_build=True
     )
+
+
+class CacheControl(Wire):
+    """A mark up to which the prompt should be cached."""
+
+    type: Literal["ephemeral"] = "ephemeral"
+    ttl: Literal["5m", "1h"] | None = None
 
 
 # Tags of union members have angle brackets, by which `field_path` leaves them out of field names.

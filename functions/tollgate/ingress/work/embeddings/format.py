@@ -12,9 +12,8 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.work.embedding import EmbeddingRequest
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed, ServedBy
 from tollgate.ingress.errors import tollgate_metadata
-from tollgate.ingress.shared.ignored_fields import printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
-from tollgate.ingress.shared.whole_replies import WholeReplies, WholeReplyRenderer
+from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
+from tollgate.ingress.shared.openai_format import OpenAIFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.embeddings.models import EmbeddingsRequest, Input, StatedInputType
 
@@ -28,24 +27,6 @@ _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
     "search_document": "document",
     "passage": "document",
 }
-
-
-def parse_embeddings(body: bytes) -> ParsedWork:
-    """Parse a request; raise RequestError with the field at fault."""
-    fields = validate_body(EmbeddingsRequest, body)
-    texts, token_lists = _inputs(fields.input)
-    request = EmbeddingRequest(
-        model=fields.model,
-        texts=texts,
-        token_lists=token_lists,
-        encoding=fields.encoding_format or "float",
-        dimensions=fields.dimensions,
-        input_type=None if fields.input_type is None else _INPUT_TYPES[fields.input_type],
-        user=fields.user,
-        metadata=fields.metadata or {},
-        preferences=parse_preferences(fields),
-    )
-    return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))
 
 
 def _inputs(stated: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
@@ -86,12 +67,25 @@ class EmbeddingsRenderer(WholeReplyRenderer):
         yield b"}"
 
 
-class Embeddings(WholeReplies):
+class Embeddings(OpenAIFormat):
     """The format of POST /v1/embeddings."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a request; raise RequestError with the field at fault. No header is read."""
-        return parse_embeddings(body)
+        fields = validate_body(EmbeddingsRequest, body)
+        texts, token_lists = _inputs(fields.input)
+        request = EmbeddingRequest(
+            model=fields.model,
+            texts=texts,
+            token_lists=token_lists,
+            encoding=fields.encoding_format or "float",
+            dimensions=fields.dimensions,
+            input_type=None if fields.input_type is None else _INPUT_TYPES[fields.input_type],
+            user=fields.user,
+            metadata=fields.metadata or {},
+            preferences=parse_preferences(fields),
+        )
+        return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))
 
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal

@@ -10,31 +10,28 @@ from msgspec.structs import replace
 from pydantic_core import to_json
 from typing_extensions import override
 
-from tollgate.core.content import Image, InlineMedia, MediaUrl
+from tollgate.core.content import Image, InlineMedia
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Output, Partial, StreamEvent
-from tollgate.core.files.media_types import decode_base64, detect_media_type, is_form
+from tollgate.core.files.media_types import detect_media_type, is_form
 from tollgate.core.files.picture_files import find_picture_fault
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.usage import Usage
 from tollgate.core.work.images import MASK_TYPE, ImagePiece, ImageRequest
-from tollgate.ingress.base import NO_HEADERS, ErrorReply, ParsedWork, Routed, ServedBy
-from tollgate.ingress.errors import FieldNames, openai_error, openai_reply
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, ServedBy
+from tollgate.ingress.errors import FieldNames, openai_error
 from tollgate.ingress.form_body import Form, parse_form
 from tollgate.ingress.shared.accounts import render_accounts
-from tollgate.ingress.shared.ignored_fields import printable_names
+from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
 from tollgate.ingress.shared.media import (
-    DATA_URL,
     MEDIA_BYTES_MAX,
     field_refusal,
-    parse_address,
     parse_file_id,
-    parse_inline,
+    parse_picture,
 )
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
-from tollgate.ingress.shared.whole_replies import WholeReplies
+from tollgate.ingress.shared.openai_format import OpenAIFormat
 from tollgate.ingress.validation import validate_body, validate_texts
 from tollgate.ingress.work.images.models import (
     PICTURES_MAX,
@@ -61,12 +58,15 @@ def parse_edit(body: bytes, content_type: str) -> ParsedWork:
     if is_form(content_type):
         return _parse_form_edit(parse_form(body, content_type))
     fields = _checked(validate_body(EditBody, body))
+    mask = None
+    if fields.mask is not None:
+        mask = _check_mask(_referenced(fields.mask, "mask"), "mask.image_url")
     request = ImageRequest(
         **_options(fields),
         images=tuple(
             _referenced(each, f"images[{index}]") for index, each in enumerate(fields.images)
         ),
-        mask=None if fields.mask is None else _mask(fields.mask),
+        mask=mask,
         fidelity=fields.input_fidelity,
     )
     return _parsed(fields, request)
@@ -148,32 +148,13 @@ def _referenced(picture: PictureReference, path: str) -> Image:
         return Image(source=parse_file_id(picture.file_id, path))
     if picture.image_url is None:
         raise field_refusal(f"{path}.image_url", "is required")
-    return Image(source=_source(picture.image_url, f"{path}.image_url"))
-
-
-def _mask(picture: PictureReference) -> Image:
-    return _check_mask(_referenced(picture, "mask"), "mask.image_url")
+    return Image(source=parse_picture(picture.image_url, f"{path}.image_url"))
 
 
 def _check_mask(mask: Image, path: str) -> Image:
     if isinstance(mask.source, InlineMedia) and mask.source.media_type != MASK_TYPE:
         raise field_refusal(path, "must be a PNG picture")
     return mask
-
-
-def _source(url: str, path: str) -> InlineMedia | MediaUrl:
-    if not DATA_URL.match(url):
-        return parse_address(url, path)
-    source = parse_inline(url, None, path)
-    check_picture(source, path)
-    return source
-
-
-def check_picture(source: InlineMedia, path: str) -> None:
-    """Raise RequestError unless the content is a picture of few enough pixels."""
-    fault = find_picture_fault(decode_base64(source.base64))
-    if fault is not None:
-        raise field_refusal(path, fault)
 
 
 _BACKGROUNDS = frozenset({"transparent", "opaque"})
@@ -302,17 +283,10 @@ def _usage(usage: Usage) -> dict[str, JsonValue]:
     }
 
 
-class ImageGenerations(WholeReplies):
-    """The format of POST /v1/images/generations; its replies have no ids."""
+class ImageGenerations(OpenAIFormat):
+    """The format of POST /v1/images/generations."""
 
-    _names: ClassVar[FieldNames] = {"messages": "prompt"}
-
-    @override
-    def error(
-        self, error: GatewayError, request_id: str, routed: Routed | None = None
-    ) -> ErrorReply:
-        """Render an error in OpenAI's envelope, by the names of this format's fields."""
-        return openai_reply(error, request_id, routed, self._names)
+    field_names: ClassVar[FieldNames] = {"messages": "prompt"}
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a request; raise RequestError with the field at fault. No header is read."""
@@ -330,7 +304,7 @@ class ImageGenerations(WholeReplies):
 class ImageEdits(ImageGenerations):
     """The format of POST /v1/images/edits."""
 
-    _names: ClassVar[FieldNames] = {"messages": "images"}
+    field_names: ClassVar[FieldNames] = {"messages": "images"}
 
     @override
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:

@@ -6,37 +6,24 @@ from typing import Final
 
 from pydantic_core import to_json
 
-from tollgate.core.content import Image, InlineMedia, MediaUrl, Text
-from tollgate.core.files.media_types import decode_base64
-from tollgate.core.files.picture_files import find_picture_fault
+from tollgate.core.content import Image, Text
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work.moderation import ModerationRequest, Subject
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed, ServedBy
 from tollgate.ingress.errors import tollgate_metadata
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
-from tollgate.ingress.shared.media import DATA_URL, field_refusal, parse_address, parse_inline
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
-from tollgate.ingress.shared.whole_replies import WholeReplies, WholeReplyRenderer
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_preferences,
+    printable_names,
+    unknown_fields,
+)
+from tollgate.ingress.shared.media import field_refusal, parse_picture
+from tollgate.ingress.shared.openai_format import OpenAIFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.moderations.models import ModerationBody, PicturePart, TextPart
 
 PICTURES_MAX: Final = 16
-
-
-def parse_moderation(body: bytes) -> ParsedWork:
-    """Parse a request; raise RequestError with the field at fault."""
-    fields = validate_body(ModerationBody, body)
-    request = ModerationRequest(
-        model=fields.model,
-        subjects=_subjects([fields.input] if isinstance(fields.input, str) else fields.input),
-        user=fields.user,
-        metadata=fields.metadata or {},
-        preferences=parse_preferences(fields),
-    )
-    if len(request.pictures) > PICTURES_MAX:
-        raise field_refusal("input", f"must have at most {PICTURES_MAX} pictures")
-    return ParsedWork(request=request, ignored=printable_names(_unknown(fields)))
 
 
 def _subjects(stated: list[str | TextPart | PicturePart]) -> tuple[Subject, ...]:
@@ -58,17 +45,7 @@ def _part(part: TextPart | PicturePart, path: str) -> Text | Image:
         case TextPart():
             return Text(text=part.text)
         case PicturePart():
-            return Image(source=_source(part.image_url.url, f"{path}.image_url.url"))
-
-
-def _source(url: str, path: str) -> InlineMedia | MediaUrl:
-    if not DATA_URL.match(url):
-        return parse_address(url, path)
-    source = parse_inline(url, None, path)
-    fault = find_picture_fault(decode_base64(source.base64))
-    if fault is not None:
-        raise field_refusal(path, fault)
-    return source
+            return Image(source=parse_picture(part.image_url.url, f"{path}.image_url.url"))
 
 
 def _unknown(fields: ModerationBody) -> Iterator[str]:
@@ -98,12 +75,22 @@ class ModerationRenderer(WholeReplyRenderer):
         return b'%b,"results":[%b]%b}' % (to_json(head)[:-1], results, metadata)
 
 
-class Moderations(WholeReplies):
+class Moderations(OpenAIFormat):
     """The format of POST /v1/moderations."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a request; raise RequestError with the field at fault. No header is read."""
-        return parse_moderation(body)
+        fields = validate_body(ModerationBody, body)
+        request = ModerationRequest(
+            model=fields.model,
+            subjects=_subjects([fields.input] if isinstance(fields.input, str) else fields.input),
+            user=fields.user,
+            metadata=fields.metadata or {},
+            preferences=parse_preferences(fields),
+        )
+        if len(request.pictures) > PICTURES_MAX:
+            raise field_refusal("input", f"must have at most {PICTURES_MAX} pictures")
+        return ParsedWork(request=request, ignored=printable_names(_unknown(fields)))
 
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal

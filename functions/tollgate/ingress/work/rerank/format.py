@@ -11,27 +11,10 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.work.reranking import RerankRequest
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed, ServedBy
 from tollgate.ingress.errors import tollgate_metadata
-from tollgate.ingress.shared.ignored_fields import printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
-from tollgate.ingress.shared.whole_replies import WholeReplies, WholeReplyRenderer
+from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
+from tollgate.ingress.shared.openai_format import OpenAIFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.rerank.models import RerankBody
-
-
-def parse_rerank(body: bytes) -> ParsedWork:
-    """Parse a request; raise RequestError with the field at fault."""
-    fields = validate_body(RerankBody, body)
-    request = RerankRequest(
-        model=fields.model,
-        query=fields.query,
-        documents=tuple(each if isinstance(each, str) else each.text for each in fields.documents),
-        results_max=fields.top_n,
-        shows_documents=bool(fields.return_documents),
-        user=fields.user,
-        metadata=fields.metadata or {},
-        preferences=parse_preferences(fields),
-    )
-    return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))
 
 
 class RerankRenderer(WholeReplyRenderer):
@@ -62,12 +45,26 @@ class RerankRenderer(WholeReplyRenderer):
         return dict(result)
 
 
-class Rerank(WholeReplies):
+class Rerank(OpenAIFormat):
     """The format of POST /v1/rerank."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a request; raise RequestError with the field at fault. No header is read."""
-        return parse_rerank(body)
+        fields = validate_body(RerankBody, body)
+        documents = (each if isinstance(each, str) else each.text for each in fields.documents)
+        request = RerankRequest(
+            model=fields.model,
+            query=fields.query,
+            documents=tuple(
+                each if isinstance(each, str) else each.text for each in fields.documents
+            ),
+            results_max=fields.top_n,
+            shows_documents=bool(fields.return_documents),
+            user=fields.user,
+            metadata=fields.metadata or {},
+            preferences=parse_preferences(fields),
+        )
+        return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))
 
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal

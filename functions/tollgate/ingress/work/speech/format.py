@@ -10,7 +10,6 @@ from typing_extensions import override
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Output, StreamEvent
-from tollgate.core.ids import IdSource
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.request import SoundFormat
@@ -19,9 +18,8 @@ from tollgate.core.work.speech import SpeechRequest
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, Renderer, ServedBy
 from tollgate.ingress.errors import openai_error
 from tollgate.ingress.shared.accounts import render_accounts
-from tollgate.ingress.shared.ignored_fields import printable_names
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_fields
-from tollgate.ingress.shared.whole_replies import WholeReplies, WholeReplyRenderer
+from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
+from tollgate.ingress.shared.openai_format import OpenAIFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.speech.models import OwnVoice, SpeechBody
 
@@ -33,32 +31,6 @@ MEDIA_TYPES: Final[Mapping[SoundFormat, str]] = {
     "wav": "audio/wav",
     "pcm": "audio/pcm",
 }
-
-
-def parse_speech(body: bytes) -> ParsedWork:
-    """Parse a request; raise RequestError with the field at fault."""
-    fields = validate_body(SpeechBody, body)
-    sound = fields.response_format or "mp3"
-    request = SpeechRequest(
-        model=fields.model,
-        text=fields.input,
-        voice=fields.voice.id if isinstance(fields.voice, OwnVoice) else fields.voice,
-        is_own_voice=isinstance(fields.voice, OwnVoice),
-        instructions=fields.instructions or None,
-        sound=sound,
-        speed=fields.speed,
-        stream=True,
-        user=fields.user,
-        metadata=fields.metadata or {},
-        preferences=parse_preferences(fields),
-    )
-    return ParsedWork(
-        request=request,
-        # Sound is sent while it arrives, whether in events or as raw bytes.
-        stream=True,
-        media_type="" if fields.stream_format == "sse" else MEDIA_TYPES[sound],
-        ignored=printable_names(unknown_fields(fields)),
-    )
 
 
 class SoundRenderer(WholeReplyRenderer):
@@ -119,15 +91,33 @@ def _delta(piece: bytes) -> bytes:
     return b'data: {"type":"speech.audio.delta","audio":"%b"}\n\n' % b64encode(piece)
 
 
-class Speech(WholeReplies):
+class Speech(OpenAIFormat):
     """The format of POST /v1/audio/speech; its replies are sound, or events with sound."""
-
-    def __init__(self, ids: IdSource) -> None:
-        self._ids = ids
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         """Parse a request; raise RequestError with the field at fault. No header is read."""
-        return parse_speech(body)
+        fields = validate_body(SpeechBody, body)
+        sound = fields.response_format or "mp3"
+        request = SpeechRequest(
+            model=fields.model,
+            text=fields.input,
+            voice=fields.voice.id if isinstance(fields.voice, OwnVoice) else fields.voice,
+            is_own_voice=isinstance(fields.voice, OwnVoice),
+            instructions=fields.instructions or None,
+            sound=sound,
+            speed=fields.speed,
+            stream=True,
+            user=fields.user,
+            metadata=fields.metadata or {},
+            preferences=parse_preferences(fields),
+        )
+        return ParsedWork(
+            request=request,
+            # Sound is sent while it arrives, whether in events or as raw bytes.
+            stream=True,
+            media_type="" if fields.stream_format == "sse" else MEDIA_TYPES[sound],
+            ignored=printable_names(unknown_fields(fields)),
+        )
 
     def renderer(self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
         """Return a new renderer for one reply, as events if the request wants events."""

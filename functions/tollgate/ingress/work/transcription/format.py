@@ -1,6 +1,6 @@
 """OpenAI's transcriptions and translations as client formats."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Final, TypeVar
@@ -15,7 +15,6 @@ from tollgate.core.content import FileReference
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import Output, Partial, StreamEvent
 from tollgate.core.files.media_types import is_form
-from tollgate.core.ids import IdSource
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
@@ -33,10 +32,14 @@ from tollgate.ingress.base import NO_HEADERS, AwaitedMedia, ErrorReply, ParsedWo
 from tollgate.ingress.errors import openai_error, openai_reply, tollgate_metadata
 from tollgate.ingress.form_body import Form, parse_form
 from tollgate.ingress.shared.accounts import render_accounts
-from tollgate.ingress.shared.ignored_fields import extra_fields, printable_names
+from tollgate.ingress.shared.fields import (
+    extra_fields,
+    parse_preferences,
+    printable_names,
+    unknown_preferences,
+)
 from tollgate.ingress.shared.media import base64_of, decode_content, field_refusal, parse_address
-from tollgate.ingress.shared.preferences import parse_preferences, unknown_preferences
-from tollgate.ingress.shared.whole_replies import WholeReplies
+from tollgate.ingress.shared.openai_format import OpenAIFormat
 from tollgate.ingress.validation import validate_body, validate_texts
 from tollgate.ingress.work.transcription.models import TranscriptionBody, TranslationBody
 from tollgate.ingress.work.transcription.recordings import read_recording
@@ -64,7 +67,9 @@ class ParsedTranscription(ParsedWork, frozen=True, kw_only=True):
     response_format: str = "json"
 
 
-def parse_transcription(body: bytes, headers: Mapping[str, str]) -> ParsedTranscription:
+def parse_transcription(
+    body: bytes, headers: Mapping[str, str] = NO_HEADERS
+) -> ParsedTranscription:
     """Parse a request for a transcript; raise RequestError with the field at fault."""
     fields, form = _read(TranscriptionBody, body, headers)
     if fields.include and (fields.response_format or "json") != "json":
@@ -79,7 +84,7 @@ def parse_transcription(body: bytes, headers: Mapping[str, str]) -> ParsedTransc
     return _with_input(fields, form, request)
 
 
-def parse_translation(body: bytes, headers: Mapping[str, str]) -> ParsedTranscription:
+def parse_translation(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedTranscription:
     """Parse a request for an English transcript; raise RequestError with the field at fault."""
     fields, form = _read(TranslationBody, body, headers)
     details = _details_of_format(fields.response_format)
@@ -333,18 +338,10 @@ def _usage(usage: Usage) -> dict[str, JsonValue]:
 
 _BODY_HINT: Final = "Send a file_id (POST /v1/files/presigned) or url in place of file."
 _RECORDING_HINT: Final = "Cut it into pieces, or compress it."
-_Parse = Callable[[bytes, Mapping[str, str]], ParsedTranscription]
 
 
-class _Transcripts(WholeReplies):
-    """The base of both formats, which differ in the function that parses requests."""
-
-    def __init__(self, parse: _Parse) -> None:
-        self._parse = parse
-
-    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedTranscription:
-        """Parse a form or a JSON body; raise RequestError with the field at fault."""
-        return self._parse(body, headers)
+class _Transcripts(OpenAIFormat):
+    """The base of both formats, which differ in how requests are parsed."""
 
     def renderer(
         self, call: ParsedTranscription, served: ServedBy, *, credits_per_usd: Decimal
@@ -364,14 +361,10 @@ class _Transcripts(WholeReplies):
 class Transcriptions(_Transcripts):
     """The format of POST /v1/audio/transcriptions."""
 
-    def __init__(self, ids: IdSource) -> None:
-        del ids
-        super().__init__(parse_transcription)
+    parse = staticmethod(parse_transcription)
 
 
 class Translations(_Transcripts):
     """The format of POST /v1/audio/translations."""
 
-    def __init__(self, ids: IdSource) -> None:
-        del ids
-        super().__init__(parse_translation)
+    parse = staticmethod(parse_translation)

@@ -9,7 +9,6 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, RootModel, Tag
 
-from tollgate.ingress.shared.wire.media import URL_LENGTH_MAX
 from tollgate.ingress.shared.wire.reply_models import (
     Accounts,
     Answer,
@@ -17,7 +16,7 @@ from tollgate.ingress.shared.wire.reply_models import (
     TollgateMetadata,
 )
 from tollgate.ingress.shared.wire.request_fields import EndUser, RoutingFields
-from tollgate.ingress.shared.wire.request_model import Json, Wire, by_shape
+from tollgate.ingress.shared.wire.request_model import URL_LENGTH_MAX, Json, Wire, by_shape
 
 _PROMPT_LENGTH_MAX: Final = 16_384
 # 25 MiB of content as base64, in a data URL with a media type.
