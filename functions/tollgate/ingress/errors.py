@@ -54,9 +54,6 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.PROVIDER_OVERLOADED: 529,
 }
 
-# Callers see one code for both conflicts of idempotency keys, with status 409 or 422.
-_PUBLISHED: Final = {ErrorCode.IDEMPOTENCY_MISMATCH: ErrorCode.IDEMPOTENCY_CONFLICT}
-
 # OpenAI's types of errors: https://platform.openai.com/docs/guides/error-codes (2026-08-21)
 _TYPES: Final[Mapping[int, str]] = {
     401: "authentication_error",
@@ -85,12 +82,7 @@ _UPLOAD_HINT: Final = (
 )
 
 
-def openai_type(status: int) -> str:
-    """Return OpenAI's type of errors for a status."""
-    return _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
-
-
-def retry_after_seconds(error: GatewayError) -> int | None:
+def _retry_after_s(error: GatewayError) -> int | None:
     """Return the seconds of `Retry-After`, at least 1; None if the error has no such header."""
     if STATUS[error.code] not in _RETRY_STATUSES or not error.may_repeat:
         return None
@@ -100,8 +92,9 @@ def retry_after_seconds(error: GatewayError) -> int | None:
 
 
 def public_code(code: ErrorCode) -> str:
-    """Return the error code that callers see."""
-    return _PUBLISHED.get(code, code).value
+    """Return the error code that callers see: both idempotency errors share one code."""
+    is_mismatch = code is ErrorCode.IDEMPOTENCY_MISMATCH
+    return (ErrorCode.IDEMPOTENCY_CONFLICT if is_mismatch else code).value
 
 
 def field_at_fault(error: GatewayError, names: FieldNames) -> tuple[str | None, str]:
@@ -124,9 +117,11 @@ def openai_error(
     param, message = field_at_fault(error, names)
     if error.code is ErrorCode.PAYLOAD_TOO_LARGE:
         message = f"{message} {upload_hint}"
+    status = STATUS[error.code]
+    type_ = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     return {
         "message": message,
-        "type": openai_type(STATUS[error.code]),
+        "type": type_,
         "code": public_code(error.code),
         "param": param,
         "request_id": request_id,
@@ -159,7 +154,7 @@ def error_headers(error: GatewayError) -> dict[str, str]:
     """Return the headers that belong to an error, whatever its envelope."""
     status = STATUS[error.code]
     headers = {"content-type": "application/json"}
-    retry = retry_after_seconds(error)
+    retry = _retry_after_s(error)
     if retry is not None:
         headers["retry-after"] = str(retry)
     if not error.may_repeat or status in _LASTING or (retry or 0) > _REPEATED_WITHIN_S:

@@ -90,7 +90,8 @@ def field_error(
     first: ErrorDetails, place: Iterable[int | str], hints: _Hints = _NO_HINTS
 ) -> RequestError:
     """Return the error of the field at `place`, from pydantic's first error."""
-    param = field_path((*place, *_missing_step(first)))
+    at_fault = _FIELD_AT_FAULT.get(first["type"])
+    param = field_path((*place, at_fault) if at_fault else place)
     message = f"{param} {_message(first)}."
     hint = hints.get(param.rpartition(".")[2])
     return RequestError(
@@ -107,11 +108,6 @@ def field_path(steps: Iterable[int | str]) -> str:
         elif not step.startswith(("<", "[")):
             path += f".{step}" if path else step
     return path
-
-
-def _missing_step(error: ErrorDetails) -> tuple[str, ...]:
-    field = _FIELD_AT_FAULT.get(error["type"])
-    return (field,) if field else ()
 
 
 def _message(error: ErrorDetails) -> str:

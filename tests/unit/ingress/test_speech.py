@@ -60,7 +60,7 @@ def test_c6_c82_events_are_as_published_and_have_the_bytes(
     for event in (*events, done):
         SpeechEvent.model_validate(event)
     assert b"".join(b64decode(event["audio"]) for event in events) == b"".join(pieces)
-    assert b"".join(map(SoundRenderer().feed, outputs)) == b"".join(pieces)
+    assert b"".join(map(SoundRenderer(CALL, SERVED).feed, outputs)) == b"".join(pieces)
     [failed] = read(renderer.fail(BROKEN, record(usage=usage)))
     SpeechFailure.model_validate(failed)
 

@@ -13,13 +13,11 @@ class ChatCompletions(OpenAIFormat):
     """The format of POST /v1/chat/completions; a missing episode id is created."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
         return parse(body)
 
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ChatRenderer:
-        """Return a new renderer for one reply."""
         return ChatRenderer(
             served,
             episode_id=call.episode_id or self._ids.new_uuid7(),

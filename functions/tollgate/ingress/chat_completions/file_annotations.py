@@ -40,9 +40,13 @@ def _render_part(part: Text | Image) -> JsonValue:
             raise ValueError("the picture of a page must be inline bytes")
 
 
-def parse_known_files(messages: Sequence[wire.Message]) -> tuple[KnownFile, ...]:
-    """Return the documents in annotations of earlier answers; RequestError for a bad picture."""
+def parse_known_files(messages: Sequence[wire.Message]) -> tuple[tuple[KnownFile, ...], int]:
+    """Return the documents in annotations of earlier answers, and their bytes in the body.
+
+    The bytes are not sent to providers. Raises RequestError for a bad picture.
+    """
     known: dict[str, KnownFile] = {}
+    size_bytes = 0
     for n, message in enumerate(messages):
         if not isinstance(message, wire.AssistantMessage):
             continue
@@ -50,7 +54,8 @@ def parse_known_files(messages: Sequence[wire.Message]) -> tuple[KnownFile, ...]
             if annotation.file is not None:
                 path = f"messages[{n}].annotations[{m}].file"
                 known[annotation.file.hash] = _parse_file(annotation.file, path)
-    return tuple(known.values())
+                size_bytes += sum(map(_size, annotation.file.content))
+    return tuple(known.values()), size_bytes
 
 
 def _parse_file(file: wire.ReturnedFile, path: str) -> KnownFile:
@@ -80,13 +85,6 @@ def _parse_parts(content: Sequence[wire.ReturnedPart], path: str) -> Iterator[Te
                 assert_never(part)
 
 
-def count_bytes(messages: Sequence[wire.Message]) -> int:
-    """Return the bytes of document annotations in a body, which are not sent to providers."""
-    total = 0
-    for message in messages:
-        if isinstance(message, wire.AssistantMessage):
-            for annotation in message.annotations or ():
-                for part in annotation.file.content if annotation.file else ():
-                    shown = part.text if isinstance(part, wire.ReturnedText) else part.image_url.url
-                    total += len(shown.encode())
-    return total
+def _size(part: wire.ReturnedPart) -> int:
+    shown = part.text if isinstance(part, wire.ReturnedText) else part.image_url.url
+    return len(shown.encode())

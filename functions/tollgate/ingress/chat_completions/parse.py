@@ -5,12 +5,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from tollgate.core.documents.known_files import KnownFile
 from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.request import GenerationRequest
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import ParsedCall
-from tollgate.ingress.chat_completions.file_annotations import count_bytes, parse_known_files
+from tollgate.ingress.chat_completions.file_annotations import parse_known_files
 from tollgate.ingress.chat_completions.messages import parse_messages
 from tollgate.ingress.chat_completions.options import (
     is_bare,
@@ -51,7 +50,7 @@ def parse(body: bytes) -> ParsedCall:
     tools, server_tools, tool_choice = narrow_tools(
         chat.tool_choice, tuple(parse_tool(tool) for tool in chat.tools or ()), switched_on.tools
     )
-    known_files, known_bytes = _known_files(chat)
+    known_files, known_bytes = parse_known_files(chat.messages)
     request = GenerationRequest(
         model=chat.model,
         messages=parse_messages(chat.messages),
@@ -109,26 +108,13 @@ def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
     )
 
 
-def _known_files(chat: wire.ChatFields) -> tuple[tuple[KnownFile, ...], int]:
-    """Return the documents in annotations of earlier answers, and their bytes in the body."""
-    if not any(
-        annotation.file
-        for message in chat.messages
-        if isinstance(message, message_models.AssistantMessage)
-        for annotation in message.annotations or ()
-    ):
-        return (), 0
-    return parse_known_files(chat.messages), count_bytes(chat.messages)
-
-
 def _smaller(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _unknown(chat: wire.ChatFields) -> Iterator[str]:
     yield from extra_fields(chat)
-    if chat.stream_options:
-        yield from extra_fields(chat.stream_options, "stream_options.")
+    yield from extra_fields(chat.stream_options, "stream_options.")
     yield from unknown_preferences(chat)
     yield from _unknown_options(chat)
     for message in chat.messages:
@@ -140,10 +126,9 @@ def _unknown(chat: wire.ChatFields) -> Iterator[str]:
         if isinstance(message, message_models.AssistantMessage):
             for call in message.tool_calls or ():
                 yield from extra_fields(call, "messages[].tool_calls[].")
-                if call.extra_content:
-                    yield from extra_fields(
-                        call.extra_content, "messages[].tool_calls[].extra_content."
-                    )
+                yield from extra_fields(
+                    call.extra_content, "messages[].tool_calls[].extra_content."
+                )
             for detail in message.reasoning_details or ():
                 yield from extra_fields(detail, "messages[].reasoning_details[].")
     for tool in chat.tools or ():
@@ -151,10 +136,8 @@ def _unknown(chat: wire.ChatFields) -> Iterator[str]:
 
 
 def _unknown_options(chat: wire.ChatFields) -> Iterator[str]:
-    if chat.reasoning:
-        yield from extra_fields(chat.reasoning, "reasoning.")
-    if chat.response_format:
-        yield from extra_fields(chat.response_format, "response_format.")
+    yield from extra_fields(chat.reasoning, "reasoning.")
+    yield from extra_fields(chat.response_format, "response_format.")
     match chat.response_format:
         case option_models.JsonSchemaFormat(json_schema=option_models.JsonSchema() as schema) if (
             not is_bare(schema)

@@ -120,7 +120,5 @@ def unknown_plugin_fields(fields: wire.PluginFields) -> Iterator[str]:
         if plugin.engine is not None and plugin.id != _PDF:
             # At OpenRouter this names a search engine; here routing.yaml selects the engine.
             yield "plugins[].engine"
-        if plugin.user_location is not None:
-            yield from extra_fields(plugin.user_location, "plugins[].user_location.")
-    if fields.web_search_options is not None:
-        yield from extra_fields(fields.web_search_options, "web_search_options.")
+        yield from extra_fields(plugin.user_location, "plugins[].user_location.")
+    yield from extra_fields(fields.web_search_options, "web_search_options.")

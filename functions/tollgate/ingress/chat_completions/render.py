@@ -71,7 +71,6 @@ class ChatRenderer(CompletionFrames):
         ]
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event of a choice; return no bytes for an event without frames."""
         writer = self._choices[choice]
         match event:
             case PartStart() | PartDelta() | PartNote() | PartEnd():
@@ -97,7 +96,6 @@ class ChatRenderer(CompletionFrames):
                 assert_never(event)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed; `responses` has one for each choice."""
         files = self._served.read_files
         choices: list[JsonValue] = [
             render_choice(

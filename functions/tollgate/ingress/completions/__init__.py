@@ -17,13 +17,11 @@ class Completions(OpenAIFormat):
     field_names: ClassVar[FieldNames] = {"messages": "prompt"}
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
         return parse_completion(body)
 
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
     ) -> CompletionRenderer:
-        """Return a new renderer for one reply."""
         return CompletionRenderer(
             call,
             served,

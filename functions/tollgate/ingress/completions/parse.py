@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tollgate.core.content import Text
-from tollgate.core.request import GenerationRequest, Message, UserMessage
+from tollgate.core.request import GenerationRequest, UserMessage
 from tollgate.ingress.base import ParsedCall
 from tollgate.ingress.completions.wire.completion_request import (
     ANSWERS_MAX,
@@ -29,7 +29,7 @@ def parse_completion(body: bytes) -> ParsedCall:
     prompts = [params.prompt] if isinstance(params.prompt, str) else params.prompt
     # Only the provider has the log probabilities of a prompt; the renderer can write a plain echo.
     probed = bool(params.echo) and params.logprobs is not None
-    first, *further = map(_conversation, prompts)
+    first, *further = ((UserMessage(content=(Text(text=prompt),)),) for prompt in prompts)
     request = GenerationRequest(
         model=params.model,
         messages=first,
@@ -59,10 +59,6 @@ def parse_completion(body: bytes) -> ParsedCall:
     )
 
 
-def _conversation(prompt: str) -> tuple[Message, ...]:
-    return (UserMessage(content=(Text(text=prompt),)),)
-
-
 def _check(params: CompletionRequest) -> None:
     """Raise RequestError if fields contradict each other, or request too many answers."""
     choices = params.n or 1
@@ -77,6 +73,5 @@ def _check(params: CompletionRequest) -> None:
 
 def _unknown(params: CompletionRequest) -> Iterator[str]:
     yield from extra_fields(params)
-    if params.stream_options:
-        yield from extra_fields(params.stream_options, "stream_options.")
+    yield from extra_fields(params.stream_options, "stream_options.")
     yield from unknown_preferences(params)

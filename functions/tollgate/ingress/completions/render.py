@@ -53,7 +53,6 @@ class CompletionRenderer(CompletionFrames):
         ]
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event of a choice; return no bytes for an event without frames."""
         writer = self._choices[choice]
         match event:
             case PartStart() | PartDelta() | PartNote() | PartEnd():
@@ -71,7 +70,6 @@ class CompletionRenderer(CompletionFrames):
                 assert_never(event)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed; `responses` has one for each choice."""
         choices: list[JsonValue] = [
             render_text_choice(index, response, prompt=self._prompts[index])
             for index, response in enumerate(responses)

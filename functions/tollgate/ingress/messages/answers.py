@@ -1,18 +1,25 @@
 """Parses an earlier answer in a Messages request into a message, or several if tools were run."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
+from msgspec.structs import replace
 from pydantic_core import to_json
 
-from tollgate.core.content import Provenance, Reasoning, Text, ToolCall
+from tollgate.core.content import Provenance, Reasoning, ServerToolId, Text, ToolCall
 from tollgate.core.reasoning_details import read_detail
 from tollgate.core.request import AssistantContent, AssistantMessage, Message
 from tollgate.core.signers import ANTHROPIC_BLOCKS, CLAUDE
-from tollgate.ingress.messages.returned_runs import read_use, run_of_result, with_result
+from tollgate.ingress.messages.run_blocks import OWN_ID
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 from tollgate.ingress.shared.tool_runs import FinishedRun, is_packed_run, unpack_run
+
+_SHOWN: Final[Mapping[object, ServerToolId]] = {
+    "web_search": "web_search",
+    "web_fetch": "web_fetch",
+}
 
 
 class AnswerRounds:
@@ -42,11 +49,11 @@ class AnswerRounds:
         return self.messages
 
     def _add_own(self, block: blocks.OwnBlock, path: str) -> None:
-        begun = read_use(block, path)
+        begun = _read_use(block, path)
         if begun is not None:
             self._runs[begun.id] = begun
             return
-        ended = run_of_result(block)
+        ended = _run_of_result(block)
         if ended is None:
             whole = to_json(block.model_dump()).decode()
             known = Provenance(signer=ANTHROPIC_BLOCKS, data=whole)
@@ -56,7 +63,7 @@ class AnswerRounds:
             raise field_refusal(
                 f"{path}.tool_use_id", "must be the id of an earlier `server_tool_use` block"
             )
-        self._runs[ended] = with_result(self._runs[ended], block)
+        self._runs[ended] = _with_result(self._runs[ended], block)
 
     def _say(self, parts: Iterable[AssistantContent]) -> None:
         """Add content of the model; content after runs begins the next round."""
@@ -128,3 +135,53 @@ def _read_signature(signature: str) -> Packed | None:
     if is_packed(signature):
         return unpack(signature)
     return Packed(provenance=Provenance(signer=CLAUDE, signature=signature))
+
+
+def _read_use(block: blocks.OwnBlock, path: str) -> FinishedRun | None:
+    """Return the run that a block begins, as failed until its result; None for Anthropic's own."""
+    stated = block.model_extra or {}
+    id_ = stated.get("id")
+    if block.type != "server_tool_use" or not isinstance(id_, str) or not id_.startswith(OWN_ID):
+        return None
+    tool, arguments = _SHOWN.get(stated.get("name")), stated.get("input")
+    if tool is None:
+        raise field_refusal(f"{path}.name", "must be 'web_search' or 'web_fetch'")
+    if not isinstance(arguments, dict):
+        raise field_refusal(f"{path}.input", "must be an object")
+    return FinishedRun(
+        id=id_, tool=tool, arguments=to_json(arguments).decode(), error="unavailable"
+    )
+
+
+def _run_of_result(block: blocks.OwnBlock) -> str | None:
+    """Return the id of the run whose result a block has; None for Anthropic's own blocks."""
+    id_ = (block.model_extra or {}).get("tool_use_id")
+    if block.type.endswith("_tool_result") and isinstance(id_, str) and id_.startswith(OWN_ID):
+        return id_
+    return None
+
+
+def _with_result(run: FinishedRun, block: blocks.OwnBlock) -> FinishedRun:
+    """Return a run with the result from a block."""
+    content = (block.model_extra or {}).get("content")
+    match content:
+        case {"error_code": str(error)}:
+            return replace(run, error=error)
+        case {"content": {"source": {"data": str(text)}}}:
+            return replace(run, text=text, error=None)
+        case [{"encrypted_content": str(packed)}, *_] if known := unpack_run(packed):
+            return replace(run, text=known.text, error=None)
+        case list():
+            return replace(run, text=_listed(content), error=None)
+        case _:
+            return run
+
+
+def _listed(results: list[Any]) -> str:
+    """Return titles and URLs of search results, for a client that kept nothing else."""
+    lines = [
+        f"{entry.get('title') or ''} {entry['url']}".strip()
+        for entry in results
+        if isinstance(entry, dict) and isinstance(entry.get("url"), str)
+    ]
+    return "\n".join(lines) or "Nothing was found."

@@ -229,7 +229,9 @@ class _Open:
                 yield from self._deltas(index, b"input_json_delta", b"partial_json")
             case Reasoning():
                 if not self._has_begun and not self._text:
-                    yield from self._unsaid(index)
+                    if self.has_ended:
+                        block = _thought(Reasoning(text="", provenance=self._provenance))
+                        yield from whole_block(index, block)
                     return
                 begun: RenderedBlock = {"type": "thinking", "thinking": "", "signature": ""}
                 yield from self._start(index, begun)
@@ -265,12 +267,6 @@ class _Open:
         signature = _signature(Reasoning(text="", provenance=self._provenance))
         if signature:
             yield block_delta(index, b"signature_delta", b"signature", signature)
-
-    def _unsaid(self, index: int) -> Iterator[bytes]:
-        """Yield the whole block of reasoning that has ended without any text."""
-        if not self.has_ended:
-            return
-        yield from whole_block(index, _thought(Reasoning(text="", provenance=self._provenance)))
 
     def _proof_of_call(self, index: int) -> Iterator[bytes]:
         if not isinstance(self.part, ToolCall) or self._provenance is None:

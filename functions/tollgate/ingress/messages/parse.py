@@ -13,7 +13,7 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
-from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.base import NO_HEADERS, ParsedCall
 from tollgate.ingress.messages.server_tools import parse_message_reading, parse_message_tools
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
@@ -23,7 +23,7 @@ from tollgate.ingress.shared.fields import (
     extra_fields,
     parse_preferences,
     printable_names,
-    unknown_preferences,
+    unknown_fields,
 )
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.validation import validate_body
@@ -44,7 +44,7 @@ _TOOL_FIELDS: Final = {
 }
 
 
-def parse_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
+def parse_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
     """Parse a request; raise RequestError with the field at fault."""
     params = validate_body(wire.MessagesRequest, body, _HINTS)
     request = _request(params, params.max_tokens, headers, size_bytes=len(body))
@@ -213,16 +213,14 @@ def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOpti
 
 
 def _unknown(params: wire.PromptFields) -> Iterator[str]:
-    yield from extra_fields(params)
-    yield from unknown_preferences(params)
+    yield from unknown_fields(params)
     for name, model in (
         ("metadata.", params.metadata),
         ("output_config.", params.output_config),
         ("thinking.", params.thinking),
         ("tool_choice.", params.tool_choice),
     ):
-        if model is not None:
-            yield from extra_fields(model, name)
+        yield from extra_fields(model, name)
     for tool in params.tools or ():
         if isinstance(tool, wire.CustomTool | ServerToolType):
             yield from extra_fields(tool, "tools[].")

@@ -34,7 +34,7 @@ from tollgate.ingress.base import ServedBy
 from tollgate.ingress.messages.block_frames import RenderedBlock, frame
 from tollgate.ingress.messages.blocks import BlockWriter, render_blocks
 from tollgate.ingress.messages.errors import anthropic_error
-from tollgate.ingress.shared.accounts import render_accounts
+from tollgate.ingress.shared.accounts import ReplyAccounts
 
 _STOP_REASONS: Final[Mapping[Finish, str]] = {
     "stop": "end_turn",
@@ -67,8 +67,12 @@ class MessageRenderer:
         hides_thinking: bool,
     ) -> None:
         self._served = served
-        self._credits_per_usd = credits_per_usd
-        self._tells_routing = tells_routing
+        self._accounts = ReplyAccounts(
+            served=served,
+            credits_per_usd=credits_per_usd,
+            tells_routing=tells_routing,
+            usage=self._render_usage,
+        )
         self._has_begun = False
         self._usage = Usage()
         self._ended = Ended(finish="stop")
@@ -78,7 +82,6 @@ class MessageRenderer:
         self._uses: list[str] = []
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event; return no bytes for an event without frames."""
         match event:
             case Started() | Output() | Partial():
                 return b""
@@ -97,11 +100,10 @@ class MessageRenderer:
     def close(self, record: GenerationRecord) -> bytes:
         """Render the last events of a finished stream: usage, then `message_stop`."""
         stop = to_json(_stop(self._ended.finish, self._ended))
-        last = _DELTA % (stop, self._accounts(record))
+        last = _DELTA % (stop, self._accounts.render(record))
         return self._begin() + last + frame("message_stop", {})
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the last event of a stream that failed after the commit point."""
         head = to_json(
             {
                 "type": "error",
@@ -109,10 +111,9 @@ class MessageRenderer:
                 "request_id": self._served.generation_id,
             }
         )
-        return b"event: error\ndata: %b,%b}\n\n" % (head[:-1], self._accounts(record))
+        return b"event: error\ndata: %b,%b}\n\n" % (head[:-1], self._accounts.render(record))
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed."""
         (response,) = responses
         blocks: list[JsonValue] = [
             *render_blocks(response, self._served, hides_thinking=self._hides_thinking)
@@ -122,7 +123,7 @@ class MessageRenderer:
             for note in response.notes.get(index, ()):
                 self._count(PartNote(index=index, note=note))
         body = self._message(blocks) | _stop(response.finish, response)
-        return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
+        return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
 
     def _count(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
         """Add the tool of each successful run to the uses that usage reports."""
@@ -152,17 +153,11 @@ class MessageRenderer:
             "content": content,
         }
 
-    def _accounts(self, record: GenerationRecord) -> bytes:
+    def _render_usage(self, record: GenerationRecord) -> RenderedBlock:
         usage = _usage(record.usage, self._uses)
         if record.service_tier in _TIERS:
             usage["service_tier"] = record.service_tier
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._tells_routing,
-            usage=usage,
-        )
+        return usage
 
 
 def _stop(finish: Finish, ended: Ended | GenerationResponse) -> RenderedBlock:

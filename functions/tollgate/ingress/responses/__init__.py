@@ -1,12 +1,11 @@
 """OpenAI's Responses as a client format."""
 
-from collections.abc import Mapping
 from decimal import Decimal
 
 from typing_extensions import override
 
 from tollgate.core.errors import GatewayError
-from tollgate.ingress.base import NO_HEADERS, ErrorReply, ParsedCall, Routed, ServedBy
+from tollgate.ingress.base import ErrorReply, ParsedCall, Routed, ServedBy
 from tollgate.ingress.responses.errors import responses_reply
 from tollgate.ingress.responses.parse import parse_response_request
 from tollgate.ingress.responses.render import ResponseRenderer
@@ -20,19 +19,15 @@ class Responses(OpenAIFormat):
     # the answer, a comment is sent, because OpenAI's SDKs refuse any other first event.
     keep_alive = b'event: keepalive\ndata: {"type":"keepalive"}\n\n'
 
-    def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
-        """Parse a request; raise RequestError with the field at fault."""
-        return parse_response_request(body, headers)
+    parse = staticmethod(parse_response_request)
 
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ResponseRenderer:
-        """Return a new renderer for one reply."""
         return ResponseRenderer(call, served, credits_per_usd=credits_per_usd)
 
     @override
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
-        """Render an error in OpenAI's envelope."""
         return responses_reply(error, request_id, routed)

@@ -13,7 +13,7 @@ from tollgate.core.request import (
     ReasoningOptions,
     SchemaOutput,
 )
-from tollgate.ingress.base import ParsedCall
+from tollgate.ingress.base import NO_HEADERS, ParsedCall
 from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.responses.items import parse_input, read_run
 from tollgate.ingress.responses.repeated import repeated_fields
@@ -29,7 +29,7 @@ from tollgate.ingress.shared.fields import (
     parse_preferences,
     parse_sampling,
     printable_names,
-    unknown_preferences,
+    unknown_fields,
 )
 from tollgate.ingress.validation import validate_object
 
@@ -48,7 +48,7 @@ _HINTS: Final = {
 }
 
 
-def parse_response_request(body: bytes, headers: Mapping[str, str]) -> ParsedCall:
+def parse_response_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
     """Parse a request without stored responses; raise RequestError with the field at fault.
 
     A request that needs a stored response is refused.
@@ -177,8 +177,7 @@ def _unknown(
     *,
     stores: bool,
 ) -> Iterator[str]:
-    yield from extra_fields(params)
-    yield from unknown_preferences(params)
+    yield from unknown_fields(params)
     if params.max_tool_calls and len(run_here) > 1:
         # The limit is applied to each tool, so several tools together may exceed the limit.
         yield "max_tool_calls"
@@ -187,12 +186,9 @@ def _unknown(
     for name in params.include or ():
         if name not in (_ENCRYPTED, _LOG_PROBS, _SOURCES):
             yield f"include:{name}"
-    if params.text is not None:
-        yield from extra_fields(params.text, "text.")
-        if params.text.format is not None:
-            yield from extra_fields(params.text.format, "text.format.")
-    if params.reasoning is not None:
-        yield from extra_fields(params.reasoning, "reasoning.")
+    yield from extra_fields(params.text, "text.")
+    yield from extra_fields(params.text.format if params.text else None, "text.format.")
+    yield from extra_fields(params.reasoning, "reasoning.")
     if isinstance(params.tool_choice, tool_models.AllowedTools):
         for tool in params.tool_choice.tools:
             if tool.type not in ("function", "custom") and tool_of_type(tool.type) not in run_here:

@@ -27,11 +27,10 @@ from tollgate.core.events import (
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
-from tollgate.core.usage import Usage
 from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.responses.errors import error_event, response_error
 from tollgate.ingress.responses.output import OutputWriter
-from tollgate.ingress.shared.accounts import render_accounts
+from tollgate.ingress.shared.accounts import ReplyAccounts
 
 # OpenAI's values. Clients validate this field, so other providers' tiers are left out.
 _SERVICE_TIERS: Final = frozenset(
@@ -48,8 +47,12 @@ class ResponseRenderer:
 
     def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
         self._served = served
-        self._credits_per_usd = credits_per_usd
-        self._tells_routing = call.tells_routing
+        self._accounts = ReplyAccounts(
+            served=served,
+            credits_per_usd=credits_per_usd,
+            tells_routing=call.tells_routing,
+            usage=_usage,
+        )
         self._namespaces = call.namespaces
         self._is_stored = call.stored_input is not None
         self._writer = self._new_writer()
@@ -67,7 +70,6 @@ class ResponseRenderer:
         )[:-1]
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Render one event; return no bytes for an event without frames."""
         match event:
             case PartStart() | PartDelta() | PartNote() | PartEnd():
                 return self._writer.feed(event)
@@ -88,7 +90,6 @@ class ResponseRenderer:
         return self._writer.frame(f"response.{kind}", b'"response":' + whole)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Render the last events of a stream that failed after the commit point."""
         state: dict[str, JsonValue] = {
             "status": "failed",
             "store": False,
@@ -103,12 +104,11 @@ class ResponseRenderer:
         failed = b'"response":%b,%b,%b}' % (
             self._head,
             to_json(state)[1:-1],
-            self._accounts(record),
+            self._accounts.render(record),
         )
         return begun + error_frame + self._writer.frame("response.failed", failed)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed."""
         (response,) = responses
         writer = self._new_writer()
         return self._response(response.finish, writer.write_whole(response), record)
@@ -146,19 +146,15 @@ class ResponseRenderer:
             state["completed_at"] = self._served.created_s + record.duration_ms // 1_000
         if record.service_tier in _SERVICE_TIERS:
             state["service_tier"] = record.service_tier
-        return b"%b,%b,%b}" % (self._head, to_json(state)[1:-1], self._accounts(record))
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._tells_routing,
-            usage=_usage(record.usage),
+        return b"%b,%b,%b}" % (
+            self._head,
+            to_json(state)[1:-1],
+            self._accounts.render(record),
         )
 
 
-def _usage(usage: Usage) -> dict[str, JsonValue]:
+def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
+    usage = record.usage
     return {
         "input_tokens": usage.input_tokens,
         "input_tokens_details": {

@@ -30,17 +30,13 @@ def parse_response_tools(
         for path, tool in declared
         if not is_offline(tool) and (id_ := wire.tool_of_type(tool.type)) is not None
     )
-    match uses_max:
-        case None:
-            return tools
-        case 0:
-            return ()
-        case _:
-            return tuple(_within(tool, uses_max) for tool in tools)
-
-
-def _within(tool: ServerTool, uses_max: int) -> ServerTool:
-    return replace(tool, uses_max=min(uses_max, tool.uses_max or uses_max))
+    if uses_max is None:
+        return tools
+    return tuple(
+        replace(tool, uses_max=min(uses_max, tool.uses_max or uses_max))
+        for tool in tools
+        if uses_max > 0
+    )
 
 
 def parse_response_reading(
@@ -78,5 +74,4 @@ def _tool(path: str, tool: wire.ServerToolType, id_: ServerToolId) -> ServerTool
 def unknown_options(tool: wire.ServerToolType) -> Iterator[str]:
     """Yield the names of options that have no effect."""
     yield from extra_fields(tool, "tools[].")
-    if tool.filters is not None:
-        yield from extra_fields(tool.filters, "tools[].filters.")
+    yield from extra_fields(tool.filters, "tools[].filters.")

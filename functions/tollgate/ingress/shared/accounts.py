@@ -4,9 +4,11 @@
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Final
 
+from msgspec import Struct
 from pydantic_core import to_json
 
 from tollgate.core.errors import GatewayError
@@ -14,44 +16,42 @@ from tollgate.core.events import Started
 from tollgate.core.json_value import JsonValue
 from tollgate.core.money.amounts import credits_text, usd_text
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.core.usage import Usage
 from tollgate.ingress.base import Routed, ServedBy
 from tollgate.ingress.errors import openai_error, tollgate_metadata
 
 _DONE: Final = b"data: [DONE]\n\n"
 
 
-def render_accounts(
-    record: GenerationRecord,
-    served: ServedBy,
-    *,
-    credits_per_usd: Decimal,
-    tells_routing: bool,
-    usage: dict[str, JsonValue] | None = None,
-) -> bytes:
-    """Render usage and the facts that whole replies have in headers, without outer braces.
+class ReplyAccounts(Struct, frozen=True, kw_only=True):
+    """Renders the accounts of one reply."""
 
-    `usage` is the format's own object; None means the usage object of chat completions.
-    """
-    accounts: dict[str, JsonValue] = {
-        "model_used": record.model,
-        "provider_used": record.provider,
-    }
-    if served.fallback_from is not None:
-        accounts["fallback_from"] = served.fallback_from
-        accounts["fallback_depth"] = served.fallback_depth
-    if record.adapted:
-        accounts["adapted"] = list(record.adapted)
-    if tells_routing:
-        accounts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
-    # Amounts are written as exact decimals, because a float cannot hold every nano-dollar.
-    cost = record.cost_nano_usd
-    return b'"usage":%b,"cost":%b},"credits_used":%b,%b' % (
-        to_json(usage or _usage(record.usage))[:-1],
-        usd_text(cost).encode(),
-        credits_text(cost, credits_per_usd).encode(),
-        to_json(accounts)[1:-1],
-    )
+    served: ServedBy
+    credits_per_usd: Decimal
+    tells_routing: bool
+    usage: Callable[[GenerationRecord], dict[str, JsonValue]]
+    """Return the usage object in the format of the reply."""
+
+    def render(self, record: GenerationRecord) -> bytes:
+        """Render usage, price and routing as fields of a JSON object, without outer braces."""
+        facts: dict[str, JsonValue] = {
+            "model_used": record.model,
+            "provider_used": record.provider,
+        }
+        if self.served.fallback_from is not None:
+            facts["fallback_from"] = self.served.fallback_from
+            facts["fallback_depth"] = self.served.fallback_depth
+        if record.adapted:
+            facts["adapted"] = list(record.adapted)
+        if self.tells_routing:
+            facts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
+        # Amounts are written as exact decimals, because a float cannot hold every nano-dollar.
+        cost = record.cost_nano_usd
+        return b'"usage":%b,"cost":%b},"credits_used":%b,%b' % (
+            to_json(self.usage(record))[:-1],
+            usd_text(cost).encode(),
+            credits_text(cost, self.credits_per_usd).encode(),
+            to_json(facts)[1:-1],
+        )
 
 
 class CompletionFrames(ABC):
@@ -68,16 +68,19 @@ class CompletionFrames(ABC):
     ) -> None:
         self._served = served
         self._episode_id = episode_id
-        self._credits_per_usd = credits_per_usd
-        self._tells_routing = tells_routing
+        self._accounts = ReplyAccounts(
+            served=served,
+            credits_per_usd=credits_per_usd,
+            tells_routing=tells_routing,
+            usage=_usage,
+        )
         self._usage_on_finish = usage_on_finish
         self._finish = b""
         self._head = self._frame_head(Started())
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Render the last frames of a finished stream: usage, then the end mark."""
         frame = self._finish if self._usage_on_finish else self._head + b',"choices":[]'
-        return b"%b,%b}\n\n%b" % (frame, self._accounts(record), _DONE)
+        return b"%b,%b}\n\n%b" % (frame, self._accounts.render(record), _DONE)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last frames of a stream that failed after the commit point.
@@ -86,7 +89,7 @@ class CompletionFrames(ABC):
         fragment as a complete answer (C33).
         """
         broken = to_json(openai_error(error, self._served.generation_id))
-        accounts = self._accounts(record)
+        accounts = self._accounts.render(record)
         return b'%b,"error":%b,%b}\n\n%b' % (self._head, broken, accounts, _DONE)
 
     @abstractmethod
@@ -109,18 +112,11 @@ class CompletionFrames(ABC):
     def _whole(self, started: Started, choices: list[JsonValue], record: GenerationRecord) -> bytes:
         """Render the body of a reply that is not streamed."""
         body = self._envelope(started, streamed=False) | {"choices": choices}
-        return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._tells_routing,
-        )
+        return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
 
 
-def _usage(usage: Usage) -> dict[str, JsonValue]:
+def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
+    usage = record.usage
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens or 0,

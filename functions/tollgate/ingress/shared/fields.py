@@ -65,9 +65,7 @@ def unknown_preferences(fields: RoutingFields) -> Iterator[str]:
     """Yield the names of undeclared preferences."""
     if fields.provider is None:
         return
-    for name, value in (fields.provider.model_extra or {}).items():
-        if value is not None:
-            yield f"provider.{name}"
+    yield from extra_fields(fields.provider, "provider.")
     if fields.provider.max_price is not None:
         for name in fields.provider.max_price.model_extra or {}:
             yield f"provider.max_price.{name}"
@@ -90,9 +88,10 @@ _IGNORED_LENGTH_MAX: Final = 64
 _UNPRINTABLE: Final = re.compile(r"[^\w.:\[\]-]", re.ASCII)
 
 
-def extra_fields(model: Wire, path: str = "") -> Iterator[str]:
-    """Yield the undeclared fields of a request model, except those with null."""
-    for name, value in (model.model_extra or {}).items():
+def extra_fields(model: Wire | None, path: str = "") -> Iterator[str]:
+    """Yield `path` and name of each undeclared field of a request model that is not null."""
+    extra = model.model_extra if model else None
+    for name, value in (extra or {}).items():
         if value is not None:
             yield path + name
 

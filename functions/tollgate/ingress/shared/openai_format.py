@@ -6,7 +6,7 @@ from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.ids import IdSource
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.ingress.base import KEEP_ALIVE_COMMENT, ErrorReply, Routed
+from tollgate.ingress.base import KEEP_ALIVE_COMMENT, ErrorReply, ParsedWork, Routed, ServedBy
 from tollgate.ingress.errors import NO_OTHER_NAMES, FieldNames, openai_limit_headers, openai_reply
 
 
@@ -23,12 +23,15 @@ class OpenAIFormat:
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
-        """Render an error in OpenAI's envelope."""
         return openai_reply(error, request_id, routed, self.field_names)
 
 
 class WholeReplyRenderer:
     """The base of renderers that send nothing before the end; failures are error replies."""
+
+    def __init__(self, call: ParsedWork, served: ServedBy) -> None:
+        self._call = call
+        self._served = served
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
         """Return no bytes."""

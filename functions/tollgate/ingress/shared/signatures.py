@@ -1,12 +1,10 @@
 """Packs a signer's data into the one text field that a client format has for signatures.
 
 A signer is the provider that checks its own reasoning when a client sends that reasoning back.
-Clients return the field untouched; data of signers other than the format's own is packed into the
-field, and unpacked when it comes back.
 """
 
 import binascii
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -25,10 +23,27 @@ class Packed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The call that the provenance belongs to; None if it belongs to the part with the text."""
 
 
+_Content = TypeVar("_Content", bound=Struct)
+
+
+def pack_struct(prefix: str, content: Struct) -> str:
+    """Return the prefix, followed by the content as JSON in base64."""
+    return prefix + binascii.b2a_base64(msgspec.json.encode(content), newline=False).decode()
+
+
+def unpack_struct(prefix: str, text: str, type_: type[_Content]) -> _Content | None:
+    """Return the content that `pack_struct` wrote; None if a client has damaged the text."""
+    try:
+        encoded = binascii.a2b_base64(text.removeprefix(prefix), strict_mode=True)
+        return msgspec.json.decode(encoded, type=type_)
+    except (ValueError, RecursionError):
+        # A forged text may be nested deeper than the decoder allows (RecursionError).
+        return None
+
+
 def pack(packed: Packed) -> str:
     """Return a text that contains the signer's data."""
-    encoded = binascii.b2a_base64(msgspec.json.encode(packed), newline=False)
-    return _PREFIX + encoded.decode()
+    return pack_struct(_PREFIX, packed)
 
 
 def is_packed(text: str) -> bool:
@@ -38,9 +53,4 @@ def is_packed(text: str) -> bool:
 
 def unpack(text: str) -> Packed | None:
     """Return the content of a packed text; None if a client has damaged the text."""
-    try:
-        encoded = binascii.a2b_base64(text.removeprefix(_PREFIX), strict_mode=True)
-        return msgspec.json.decode(encoded, type=Packed)
-    except (ValueError, RecursionError):
-        # A forged text may be nested deeper than the decoder allows (RecursionError).
-        return None
+    return unpack_struct(_PREFIX, text, Packed)

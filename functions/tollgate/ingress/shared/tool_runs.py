@@ -4,11 +4,9 @@ A client sends a run back so that the model sees the call and the result again. 
 have written both texts, so neither is trusted.
 """
 
-import binascii
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 from pydantic_core import from_json
 
@@ -17,6 +15,7 @@ from tollgate.core.events import Note
 from tollgate.core.json_value import JsonValue
 from tollgate.core.request import ToolMessage
 from tollgate.core.server_tools import RunResult
+from tollgate.ingress.shared.signatures import pack_struct, unpack_struct
 
 # The gateway's name in formats that name the server which ran a tool.
 SERVER_LABEL: Final = "tollgate"
@@ -80,7 +79,7 @@ def run_argument(run: ServerToolRun, name: str) -> str:
 
 def pack_run(run: FinishedRun) -> str:
     """Return a text that contains a run, for clients whose format has no field for runs."""
-    return _PREFIX + binascii.b2a_base64(msgspec.json.encode(run), newline=False).decode()
+    return pack_struct(_PREFIX, run)
 
 
 def is_packed_run(text: str) -> bool:
@@ -90,10 +89,4 @@ def is_packed_run(text: str) -> bool:
 
 def unpack_run(text: str) -> FinishedRun | None:
     """Return the run in a packed text; None if the text is not a packed run or is damaged."""
-    if not is_packed_run(text):
-        return None
-    try:
-        encoded = binascii.a2b_base64(text.removeprefix(_PREFIX), strict_mode=True)
-        return msgspec.json.decode(encoded, type=FinishedRun)
-    except (ValueError, RecursionError):
-        return None
+    return unpack_struct(_PREFIX, text, FinishedRun) if is_packed_run(text) else None

@@ -5,7 +5,7 @@ agree.
 https://platform.openai.com/docs/api-reference/chat/object (2026-08-21)
 """
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
@@ -21,6 +21,9 @@ from tollgate.ingress.shared.wire.reply_models import (
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 
+_EXTRA_CONTENT: Final = Field(default=None, description="Send it back untouched.")
+
+
 class CalledFunction(Answer):
     """The function that the caller is to run."""
 
@@ -34,9 +37,7 @@ class CalledTool(Answer):
     id: str
     type: Literal["function"]
     function: CalledFunction
-    extra_content: dict[str, Any] | None = Field(
-        default=None, description="Send it back untouched."
-    )
+    extra_content: dict[str, Any] | None = _EXTRA_CONTENT
 
 
 class CustomInput(Answer):
@@ -52,9 +53,7 @@ class CalledCustomTool(Answer):
     id: str
     type: Literal["custom"]
     custom: CustomInput
-    extra_content: dict[str, Any] | None = Field(
-        default=None, description="Send it back untouched."
-    )
+    extra_content: dict[str, Any] | None = _EXTRA_CONTENT
 
 
 class Position(Answer):
@@ -313,31 +312,26 @@ class ChunkChoice(Answer):
     native_finish_reason: str | None = None
 
 
-class ChatCompletionChunk(PartialAccounts):
-    """One frame of a stream; the last frame has usage and accounts, and no choices."""
-
+class _FrameHead(Answer):
     id: str
     object: Literal["chat.completion.chunk"]
-    created: int
-    model: str
+    created: int = Field(description="Unix time in seconds.")
+    model: str = Field(description="The slug of the model that served.")
     provider: str | None = None
     system_fingerprint: str | None = None
     service_tier: str | None = None
     episode_id: str
+
+
+class ChatCompletionChunk(PartialAccounts, _FrameHead):
+    """One frame of a stream; the last frame has usage and accounts, and no choices."""
+
     choices: list[ChunkChoice]
     usage: Usage | None = None
 
 
-class ChatCompletionFailure(Accounts):
+class ChatCompletionFailure(Accounts, _FrameHead):
     """The last frame of a failed stream: an error and the usage so far, without choices."""
 
-    id: str
-    object: Literal["chat.completion.chunk"]
-    created: int
-    model: str
-    system_fingerprint: str | None = None
-    service_tier: str | None = None
-    provider: str | None = None
-    episode_id: str
     error: ErrorObject
     usage: Usage

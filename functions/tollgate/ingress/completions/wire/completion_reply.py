@@ -38,15 +38,18 @@ class CompletionChoice(Answer):
     native_finish_reason: str | None = Field(description="The reason as the provider names it.")
 
 
-class Completion(Accounts):
-    """A whole reply."""
-
+class _Head(Answer):
     id: str
     object: Literal["text_completion"]
     created: int = Field(description="Unix time in seconds.")
     model: str = Field(description="The slug of the model that served.")
     system_fingerprint: str | None = None
     episode_id: str
+
+
+class Completion(Accounts, _Head):
+    """A whole reply."""
+
     choices: list[CompletionChoice]
     usage: Usage
 
@@ -61,27 +64,15 @@ class CompletionChunkChoice(Answer):
     native_finish_reason: str | None = None
 
 
-class CompletionChunk(PartialAccounts):
+class CompletionChunk(PartialAccounts, _Head):
     """One frame of a stream; the last frame has usage and accounts, and no choices."""
 
-    id: str
-    object: Literal["text_completion"]
-    created: int
-    model: str
-    system_fingerprint: str | None = None
-    episode_id: str
     choices: list[CompletionChunkChoice]
     usage: Usage | None = None
 
 
-class CompletionFailure(Accounts):
+class CompletionFailure(Accounts, _Head):
     """The last frame of a failed stream: an error and the usage so far, without choices."""
 
-    id: str
-    object: Literal["text_completion"]
-    created: int
-    model: str
-    system_fingerprint: str | None = None
-    episode_id: str
     error: ErrorObject
     usage: Usage

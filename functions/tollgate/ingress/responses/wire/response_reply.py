@@ -81,27 +81,25 @@ class OutputReasoning(Answer):
     encrypted_content: str | None = None
 
 
-class OutputFunctionCall(Answer):
+class _OutputCall(Answer):
+    id: str
+    status: ItemStatus
+    call_id: str
+    name: str
+    namespace: str | None = None
+
+
+class OutputFunctionCall(_OutputCall):
     """A call of a function."""
 
     type: Literal["function_call"]
-    id: str
-    status: ItemStatus
-    call_id: str
-    name: str
-    namespace: str | None = None
     arguments: str
 
 
-class OutputCustomToolCall(Answer):
+class OutputCustomToolCall(_OutputCall):
     """A call of a tool that takes free text."""
 
     type: Literal["custom_tool_call"]
-    id: str
-    status: ItemStatus
-    call_id: str
-    name: str
-    namespace: str | None = None
     input: str
 
 

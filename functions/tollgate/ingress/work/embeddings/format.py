@@ -42,10 +42,6 @@ def _inputs(stated: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]
 class EmbeddingsRenderer(WholeReplyRenderer):
     """Renders vectors in OpenAI's list; each vector is copied as the provider's codec wrote it."""
 
-    def __init__(self, call: ParsedWork, served: ServedBy) -> None:
-        self._call = call
-        self._served = served
-
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Return the body, whose usage counts the tokens of all inputs."""
         return b"".join(self._pieces(responses[0].output, record))
@@ -71,7 +67,6 @@ class Embeddings(OpenAIFormat):
     """The format of POST /v1/embeddings."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
         fields = validate_body(EmbeddingsRequest, body)
         texts, token_lists = _inputs(fields.input)
         request = EmbeddingRequest(

@@ -23,7 +23,7 @@ from tollgate.core.work.images import MASK_TYPE, ImagePiece, ImageRequest
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, ServedBy
 from tollgate.ingress.errors import FieldNames, openai_error
 from tollgate.ingress.form_body import Form, parse_form
-from tollgate.ingress.shared.accounts import render_accounts
+from tollgate.ingress.shared.accounts import ReplyAccounts
 from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
 from tollgate.ingress.shared.media import (
     MEDIA_BYTES_MAX,
@@ -175,10 +175,14 @@ class ImageRenderer:
         if not isinstance(call.request, ImageRequest):
             raise TypeError("no request for pictures")
         self._request = call.request
-        self._tells_routing = call.tells_routing
         self._served = served
         self._events = events
-        self._credits_per_usd = credits_per_usd
+        self._accounts = ReplyAccounts(
+            served=served,
+            credits_per_usd=credits_per_usd,
+            tells_routing=call.tells_routing,
+            usage=lambda record: _usage(record.usage),
+        )
         self._pictures: list[ImagePiece] = []
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
@@ -200,14 +204,16 @@ class ImageRenderer:
         nothing: dict[str, JsonValue] = {"usage": _usage(Usage())}
         *before, last = self._pictures
         frames = [self._frame("completed", picture, nothing) for picture in before]
-        return b"".join([*frames, self._frame("completed", last, {}, self._accounts(record))])
+        return b"".join(
+            [*frames, self._frame("completed", last, {}, self._accounts.render(record))]
+        )
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Return the event that ends a stream which failed after its first bytes were sent."""
         broken = to_json(openai_error(error, self._served.generation_id))
         return b'event: error\ndata: {"type":"error","error":%b,%b}\n\n' % (
             broken,
-            self._accounts(record),
+            self._accounts.render(record),
         )
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
@@ -218,7 +224,7 @@ class ImageRenderer:
             "data": [_shown(picture) for picture in pictures],
             **self._stated(pictures[0]),
         }
-        return b"%b,%b}" % (to_json(body)[:-1], self._accounts(record))
+        return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
 
     def _stated(self, picture: ImagePiece) -> dict[str, JsonValue]:
         """Return the properties that OpenAI states once for all pictures, if they are known."""
@@ -252,15 +258,6 @@ class ImageRenderer:
             written = b"%b,%b}" % (written[:-1], accounts)
         return b"event: %b\ndata: %b\n\n" % (kind.encode(), written)
 
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._tells_routing,
-            usage=_usage(record.usage),
-        )
-
 
 def _shown(picture: ImagePiece) -> dict[str, JsonValue]:
     shown = {
@@ -289,13 +286,11 @@ class ImageGenerations(OpenAIFormat):
     field_names: ClassVar[FieldNames] = {"messages": "prompt"}
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
         return parse_generation(body)
 
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ImageRenderer:
-        """Return a new renderer for one reply."""
         return ImageRenderer(
             call, served, events="image_generation", credits_per_usd=credits_per_usd
         )
@@ -315,5 +310,4 @@ class ImageEdits(ImageGenerations):
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ImageRenderer:
-        """Return a new renderer for one reply."""
         return ImageRenderer(call, served, events="image_edit", credits_per_usd=credits_per_usd)

@@ -61,10 +61,6 @@ def _unknown(fields: ModerationBody) -> Iterator[str]:
 class ModerationRenderer(WholeReplyRenderer):
     """Renders judgements, each as the provider's codec wrote it."""
 
-    def __init__(self, call: ParsedWork, served: ServedBy) -> None:
-        self._call = call
-        self._served = served
-
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Return the body, with the judgements in the order of the inputs."""
         head = {"id": f"modr-{self._served.generation_id}", "model": self._served.model}
@@ -79,7 +75,6 @@ class Moderations(OpenAIFormat):
     """The format of POST /v1/moderations."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
         fields = validate_body(ModerationBody, body)
         request = ModerationRequest(
             model=fields.model,

@@ -20,10 +20,6 @@ from tollgate.ingress.work.rerank.models import RerankBody
 class RerankRenderer(WholeReplyRenderer):
     """Renders one reply, with the request's documents if the request wants them repeated."""
 
-    def __init__(self, call: ParsedWork, served: ServedBy) -> None:
-        self._call = call
-        self._served = served
-
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Return the body, with the most relevant document first."""
         reply: dict[str, JsonValue] = {
@@ -49,15 +45,12 @@ class Rerank(OpenAIFormat):
     """The format of POST /v1/rerank."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
         fields = validate_body(RerankBody, body)
-        documents = (each if isinstance(each, str) else each.text for each in fields.documents)
+        texts = (each if isinstance(each, str) else each.text for each in fields.documents)
         request = RerankRequest(
             model=fields.model,
             query=fields.query,
-            documents=tuple(
-                each if isinstance(each, str) else each.text for each in fields.documents
-            ),
+            documents=tuple(texts),
             results_max=fields.top_n,
             shows_documents=bool(fields.return_documents),
             user=fields.user,

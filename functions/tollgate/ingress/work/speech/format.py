@@ -17,7 +17,7 @@ from tollgate.core.response import GenerationResponse
 from tollgate.core.work.speech import SpeechRequest
 from tollgate.ingress.base import NO_HEADERS, ParsedWork, Renderer, ServedBy
 from tollgate.ingress.errors import openai_error
-from tollgate.ingress.shared.accounts import render_accounts
+from tollgate.ingress.shared.accounts import ReplyAccounts
 from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
 from tollgate.ingress.shared.openai_format import OpenAIFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
@@ -50,9 +50,13 @@ class SpeechEventsRenderer:
     """Renders the sound in OpenAI's events; the last event has usage and price."""
 
     def __init__(self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal) -> None:
-        self._call = call
         self._served = served
-        self._credits_per_usd = credits_per_usd
+        self._accounts = ReplyAccounts(
+            served=served,
+            credits_per_usd=credits_per_usd,
+            tells_routing=call.tells_routing,
+            usage=_usage,
+        )
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
         """Return an event for each piece of the sound."""
@@ -60,31 +64,25 @@ class SpeechEventsRenderer:
 
     def close(self, record: GenerationRecord) -> bytes:
         """Return the last event of a complete sound."""
-        return b'data: {"type":"speech.audio.done",%b}\n\n' % self._accounts(record)
+        return b'data: {"type":"speech.audio.done",%b}\n\n' % self._accounts.render(record)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Return the last event of a sound that broke off."""
         broken = to_json(openai_error(error, self._served.generation_id))
-        return b'data: {"type":"error","error":%b,%b}\n\n' % (broken, self._accounts(record))
+        return b'data: {"type":"error","error":%b,%b}\n\n' % (broken, self._accounts.render(record))
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Return all events."""
         return b"".join(map(_delta, responses[0].output)) + self.close(record)
 
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        usage: dict[str, JsonValue] = {
-            "input_tokens": record.usage.input_tokens,
-            "output_tokens": record.usage.output_tokens or 0,
-            "total_tokens": record.usage.total_tokens,
-            "characters": record.usage.characters or 0,
-        }
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._call.tells_routing,
-            usage=usage,
-        )
+
+def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
+    return {
+        "input_tokens": record.usage.input_tokens,
+        "output_tokens": record.usage.output_tokens or 0,
+        "total_tokens": record.usage.total_tokens,
+        "characters": record.usage.characters or 0,
+    }
 
 
 def _delta(piece: bytes) -> bytes:
@@ -95,7 +93,6 @@ class Speech(OpenAIFormat):
     """The format of POST /v1/audio/speech; its replies are sound, or events with sound."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault. No header is read."""
         fields = validate_body(SpeechBody, body)
         sound = fields.response_format or "mp3"
         request = SpeechRequest(
@@ -122,5 +119,5 @@ class Speech(OpenAIFormat):
     def renderer(self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
         """Return a new renderer for one reply, as events if the request wants events."""
         if call.media_type:
-            return SoundRenderer()
+            return SoundRenderer(call, served)
         return SpeechEventsRenderer(call, served, credits_per_usd=credits_per_usd)

@@ -18,7 +18,6 @@ from tollgate.core.files.media_types import is_form
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
-from tollgate.core.usage import Usage
 from tollgate.core.work.recording import RECORDING_BYTES_MAX
 from tollgate.core.work.transcription import (
     Segment,
@@ -31,13 +30,8 @@ from tollgate.core.work.transcription import (
 from tollgate.ingress.base import NO_HEADERS, AwaitedMedia, ErrorReply, ParsedWork, Routed, ServedBy
 from tollgate.ingress.errors import openai_error, openai_reply, tollgate_metadata
 from tollgate.ingress.form_body import Form, parse_form
-from tollgate.ingress.shared.accounts import render_accounts
-from tollgate.ingress.shared.fields import (
-    extra_fields,
-    parse_preferences,
-    printable_names,
-    unknown_preferences,
-)
+from tollgate.ingress.shared.accounts import ReplyAccounts
+from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
 from tollgate.ingress.shared.media import base64_of, decode_content, field_refusal, parse_address
 from tollgate.ingress.shared.openai_format import OpenAIFormat
 from tollgate.ingress.validation import validate_body, validate_texts
@@ -137,11 +131,12 @@ def _with_input(
     response_format = fields.response_format or "json"
     if request.stream and response_format in _OF_SEGMENTS:
         raise field_refusal("stream", f"cannot be true with the response_format {response_format}")
+    unread = form.unread_files("file") if form else ()
     parsed = ParsedTranscription(
         request=request,
         stream=request.stream,
         media_type="" if request.stream else TEXT_TYPES.get(response_format, ""),
-        ignored=printable_names((*_unknown(fields), *(form.unread_files("file") if form else ()))),
+        ignored=printable_names((*unknown_fields(fields), *unread)),
         response_format=response_format,
         described=b"" if form is None else form.described(),
     )
@@ -176,11 +171,6 @@ def _decoded(text: str | None) -> bytes | None:
     return decode_content(base64_of(text), "file", RECORDING_BYTES_MAX)
 
 
-def _unknown(fields: _Fields) -> Iterator[str]:
-    yield from extra_fields(fields)
-    yield from unknown_preferences(fields)
-
-
 class TranscriptRenderer:
     """Renders a transcript in the requested format, whole or in OpenAI's events."""
 
@@ -189,7 +179,12 @@ class TranscriptRenderer:
     ) -> None:
         self._call = call
         self._served = served
-        self._credits_per_usd = credits_per_usd
+        self._accounts = ReplyAccounts(
+            served=served,
+            credits_per_usd=credits_per_usd,
+            tells_routing=call.tells_routing,
+            usage=_usage,
+        )
         self._is_previewed = False
         self._transcript = Transcript(text="")
 
@@ -214,12 +209,18 @@ class TranscriptRenderer:
             "text": self._transcript.text,
             **_logprobs(self._transcript.logprobs),
         }
-        return b"data: %b,%b}\n\n" % (to_json(done)[:-1], self._accounts(record))
+        return b"data: %b,%b}\n\n" % (
+            to_json(done)[:-1],
+            self._accounts.render(record),
+        )
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Return the last event of a transcript that broke off."""
         broken = to_json(openai_error(error, self._served.generation_id))
-        return b'data: {"type":"error","error":%b,%b}\n\n' % (broken, self._accounts(record))
+        return b'data: {"type":"error","error":%b,%b}\n\n' % (
+            broken,
+            self._accounts.render(record),
+        )
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Return the body in the requested format."""
@@ -237,7 +238,7 @@ class TranscriptRenderer:
                 body = self._diarized(transcript, record)
             case _:
                 body = {"text": transcript.text, **_logprobs(transcript.logprobs)}
-        body["usage"] = _usage(record.usage)
+        body["usage"] = _usage(record)
         if self._call.tells_routing:
             body["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
         return to_json(body)
@@ -271,15 +272,6 @@ class TranscriptRenderer:
             "text": transcript.text,
             "segments": [_stretch(each, place) for place, each in segments],
         }
-
-    def _accounts(self, record: GenerationRecord) -> bytes:
-        return render_accounts(
-            record,
-            self._served,
-            credits_per_usd=self._credits_per_usd,
-            tells_routing=self._call.tells_routing,
-            usage=_usage(record.usage),
-        )
 
 
 def _events(preview: TranscriptPreview) -> bytes:
@@ -319,8 +311,9 @@ def _logprobs(logprobs: Sequence[TokenLogprob] | None) -> dict[str, JsonValue]:
     return {} if logprobs is None else {"logprobs": to_builtins(logprobs)}
 
 
-def _usage(usage: Usage) -> dict[str, JsonValue]:
+def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
     """Return the usage in the charged unit: seconds of sound, else tokens."""
+    usage = record.usage
     if usage.audio_seconds is not None:
         return {"type": "duration", "seconds": usage.audio_seconds}
     audio = usage.audio_input_tokens or 0
@@ -346,7 +339,6 @@ class _Transcripts(OpenAIFormat):
     def renderer(
         self, call: ParsedTranscription, served: ServedBy, *, credits_per_usd: Decimal
     ) -> TranscriptRenderer:
-        """Return a new renderer for one reply."""
         return TranscriptRenderer(call, served, credits_per_usd=credits_per_usd)
 
     @override
