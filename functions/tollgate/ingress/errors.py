@@ -1,4 +1,4 @@
-"""The mapping of errors to HTTP statuses, headers and bodies in OpenAI's format."""
+"""HTTP statuses, headers and bodies for errors, in OpenAI's format."""
 
 import math
 import re
@@ -54,7 +54,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.PROVIDER_OVERLOADED: 529,
 }
 
-# OpenAI's types of errors: https://platform.openai.com/docs/guides/error-codes (2026-08-21)
+# OpenAI's error types: https://platform.openai.com/docs/guides/error-codes (2026-08-21)
 _TYPES: Final[Mapping[int, str]] = {
     401: "authentication_error",
     402: "insufficient_quota",
@@ -64,15 +64,15 @@ _TYPES: Final[Mapping[int, str]] = {
 }
 
 _RETRY_STATUSES: Final = frozenset({429, 503, 529})
-# Statuses with which a retry of the same request would be refused again.
-_LASTING: Final = frozenset({401, 402, 403})
-# Beyond this wait, a header asks SDKs not to retry by themselves.
+# Statuses after which a retry of the same request would fail again.
+_PERMANENT: Final = frozenset({401, 402, 403})
+# If a retry makes sense only after a longer wait, a header tells SDKs not to retry.
 _REPEATED_WITHIN_S: Final = 60
 _RETRY_AFTER_DEFAULT_S: Final = 5
 _RETRY_AFTER_MAX_S: Final = 86_400
 
-# A format's own names of fields, by the field names of chat completions, which errors of planning
-# and attempts use.
+# Errors from planning and attempts name fields as chat completions does. This maps these names to
+# the names in another format.
 FieldNames = Mapping[str, str]
 NO_OTHER_NAMES: Final[FieldNames] = {}
 
@@ -83,7 +83,7 @@ _UPLOAD_HINT: Final = (
 
 
 def _retry_after_s(error: GatewayError) -> int | None:
-    """Return the seconds of `Retry-After`, at least 1; None if the error has no such header."""
+    """Return the value of `Retry-After`, at least 1; None if the error gets no such header."""
     if STATUS[error.code] not in _RETRY_STATUSES or not error.may_repeat:
         return None
     if error.retry_after_s is None:
@@ -92,13 +92,13 @@ def _retry_after_s(error: GatewayError) -> int | None:
 
 
 def public_code(code: ErrorCode) -> str:
-    """Return the error code that callers see: both idempotency errors share one code."""
+    """Return the error code that callers see; both idempotency errors have the same code."""
     is_mismatch = code is ErrorCode.IDEMPOTENCY_MISMATCH
     return (ErrorCode.IDEMPOTENCY_CONFLICT if is_mismatch else code).value
 
 
 def field_at_fault(error: GatewayError, names: FieldNames) -> tuple[str | None, str]:
-    """Return the field at fault and the message, both with the format's own name of that field."""
+    """Return the field at fault and the message, with the field renamed as in `names`."""
     own = names.get(error.param or "")
     if error.param is None or own is None:
         return error.param, error.message
@@ -113,7 +113,7 @@ def openai_error(
     *,
     upload_hint: str = _UPLOAD_HINT,
 ) -> dict[str, JsonValue]:
-    """Return the `error` object of the OpenAI envelope."""
+    """Return the `error` object of OpenAI's envelope."""
     param, message = field_at_fault(error, names)
     if error.code is ErrorCode.PAYLOAD_TOO_LARGE:
         message = f"{message} {upload_hint}"
@@ -130,9 +130,9 @@ def openai_error(
 
 
 def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:
-    """Return the field `limit` of an error, or nothing if no limit caused the error.
+    """Return the field `limit` for an error object; empty if no limit caused the error.
 
-    Limits of a period are amounts in USD; other limits count requests or tokens.
+    Limits for a period are in USD; other limits count requests or tokens.
     """
     if limit is None:
         return {}
@@ -151,14 +151,14 @@ def reached_limit(limit: ReachedLimit | None) -> dict[str, JsonValue]:
 
 
 def error_headers(error: GatewayError) -> dict[str, str]:
-    """Return the headers that belong to an error, whatever its envelope."""
+    """Return the headers of an error reply, which are the same in all formats."""
     status = STATUS[error.code]
     headers = {"content-type": "application/json"}
     retry = _retry_after_s(error)
     if retry is not None:
         headers["retry-after"] = str(retry)
-    if not error.may_repeat or status in _LASTING or (retry or 0) > _REPEATED_WITHIN_S:
-        # Without this header the SDKs of OpenAI and Anthropic, and Claude Code, retry.
+    if not error.may_repeat or status in _PERMANENT or (retry or 0) > _REPEATED_WITHIN_S:
+        # Without this header, Claude Code and the SDKs of OpenAI and Anthropic retry.
         headers["x-should-retry"] = "false"
     if status == 401:
         headers["www-authenticate"] = "Bearer"
@@ -188,10 +188,9 @@ def openai_reply(
 def openai_limit_headers(
     requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
 ) -> dict[str, str]:
-    """Return OpenAI's `x-ratelimit-…` headers of the limits that a key has.
+    """Return OpenAI's `x-ratelimit-…` headers for the limits of a key.
 
-    OpenAI's reset headers are durations, so the time in `request_id` is not read.
-
+    OpenAI's reset headers are durations, so `request_id` is not used.
     https://platform.openai.com/docs/guides/rate-limits (2026-11-22)
     """
     del request_id
@@ -205,7 +204,7 @@ def openai_limit_headers(
 
 
 def tollgate_metadata(routed: Routed) -> JsonValue:
-    """Return the routing of a request as all formats show it; the attempt that served has 200."""
+    """Return the routing in the form of all formats; a successful attempt has status 200."""
     return {
         "requested": routed.requested,
         "route": routed.route,

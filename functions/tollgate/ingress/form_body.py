@@ -1,7 +1,7 @@
-"""Parses multipart/form-data, as sent by browsers, curl and OpenAI's SDKs.
+"""A parser for multipart/form-data, as sent by browsers, curl and OpenAI's SDKs.
 
-https://www.rfc-editor.org/rfc/rfc7578. OpenAI's SDKs mark lists and objects by brackets (`name[]`,
-`name[key]`: openai-python `_qs.py`, openai-node `internal/uploads.ts`, 2026-11-22).
+https://www.rfc-editor.org/rfc/rfc7578. OpenAI's SDKs write lists and objects with brackets
+(`name[]`, `name[key]`: openai-python `_qs.py`, openai-node `internal/uploads.ts`, 2026-11-22).
 """
 
 import re
@@ -27,37 +27,37 @@ NAME_LENGTH_MAX: Final = 256
 TEXT_BYTES_MAX: Final = 256 * 1024
 # The limit of RFC 2046, 5.1.1.
 _BOUNDARY_LENGTH_MAX: Final = 70
-# Requests nest fields in forms at most this deep.
+# The deepest nesting that a field in a form may have.
 _KEYS_MAX: Final = 3
 
 _NAME: Final = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
 _KEY: Final = re.compile(r"\[([^\[\]]*)\]")
-# A part of one of these types is a file even without a file name.
+# A part with one of these media types is a file even without a file name.
 _FILE_TYPES: Final = ("application/octet-stream", "audio/", "image/", "video/")
 _PLAIN_ENCODINGS: Final = frozenset({"", "7bit", "8bit", "binary"})
 
 
 class FileLabel(Struct, frozen=True, kw_only=True):
-    """The name and the type that a client states for a file."""
+    """The name and media type that a client sends with a file."""
 
     filename: str
-    """The name as sent, including folders; empty if none is stated."""
+    """The file name as sent, including folders; empty if missing."""
     media_type: str
-    """The media type; empty if none is stated."""
+    """The media type as sent; empty if missing."""
 
 
 class Form(Struct, frozen=True, kw_only=True):
-    """The parts of a form by name, in the order of the body."""
+    """The parts of a form by field name, in the order of the body."""
 
     texts: Mapping[str, tuple[str, ...]]
-    """The texts by the field's name as sent, including brackets."""
+    """The text values by field name as sent, including brackets."""
     files: Mapping[str, tuple[bytes, ...]]
-    """The contents of files by the field's name; a trailing `[]` is removed from the name."""
+    """The file contents by field name; a trailing `[]` is removed from the name."""
     labels: Mapping[str, tuple[FileLabel, ...]] = field(default_factory=dict)
-    """The labels of files by the field's name, in the order of `files`."""
+    """The labels of the files by field name, in the order of `files`."""
 
     def file(self, name: str) -> bytes | None:
-        """Return the field's file or None; raise RequestError for a text or for several files."""
+        """Return the field's file or None; raise RequestError if it is text or several files."""
         if name in self.texts:
             raise field_refusal(name, "must be a file")
         several = self.files.get(name, ())
@@ -66,11 +66,11 @@ class Form(Struct, frozen=True, kw_only=True):
         return several[0] if several else None
 
     def unread_files(self, *read: str) -> tuple[str, ...]:
-        """Return the fields with files whose names are not in `read`."""
+        """Return the names of file fields that are not in `read`."""
         return tuple(name for name in self.files if name not in read)
 
     def described(self) -> bytes:
-        """Return the form as JSON that does not depend on the boundary and the order of fields."""
+        """Return the form as JSON that is independent of the boundary and the field order."""
         files: dict[str, list[JsonValue]] = {
             name: [
                 {"bytes": len(content), "sha256": sha256(content).hexdigest()}
@@ -85,9 +85,9 @@ class Form(Struct, frozen=True, kw_only=True):
     def values(
         self, *, lists: frozenset[str] = frozenset(), objects: frozenset[str] = frozenset()
     ) -> dict[str, JsonValue]:
-        """Return the texts as the fields of an object; empty texts are left out.
+        """Return the text fields as an object; empty texts are omitted.
 
-        A field in `lists` may be repeated without brackets. A field in `objects` may be JSON.
+        A field in `lists` may be repeated without brackets. A field in `objects` may contain JSON.
         """
         values: dict[str, JsonValue] = {}
         for name, texts in self.texts.items():
@@ -109,7 +109,7 @@ class Form(Struct, frozen=True, kw_only=True):
 
 
 def parse_form(body: bytes, content_type: str) -> Form:
-    """Parse a form; raise RequestError, with the field at fault if one is known."""
+    """Parse a form; raise RequestError, with the field at fault if known."""
     reader = _PartReader()
     try:
         parser = MultipartParser(
@@ -140,7 +140,7 @@ def parse_form(body: bytes, content_type: str) -> Form:
 
 
 class _PartReader:
-    """The callbacks of the parser; holds the finished parts and the part that is being read."""
+    """The parser's callbacks, which collect the complete parts and the current part."""
 
     def __init__(self) -> None:
         self.texts: dict[str, list[str]] = {}
@@ -157,7 +157,7 @@ class _PartReader:
         self._size = 0
 
     def refusal(self, what: str) -> RequestError:
-        """Return an error about the form, with the name of the part that is being read."""
+        """Return an error about the form, with the name of the current part if known."""
         if self._name is None:
             return RequestError(ErrorCode.INVALID_REQUEST, f"The form {what}.")
         return RequestError(
@@ -199,7 +199,7 @@ class _PartReader:
             _FILE_TYPES
         )
         self._name = name.removesuffix("[]") if self._is_file else name
-        # Browsers and OpenAI's SDK for Python write a quotation mark in a name as %22.
+        # Browsers and OpenAI's SDK for Python encode a quotation mark in a file name as %22.
         filename = options.get(b"filename", b"").decode(errors="replace").replace("%22", '"')
         self._label = FileLabel(filename=filename, media_type=media_type.decode("latin-1"))
         encoding = self._headers.get("content-transfer-encoding", b"")
@@ -245,7 +245,7 @@ def _boundary(content_type: str) -> bytes:
 
 
 def _steps(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return a field and the keys in brackets; an empty last key means a list."""
+    """Return the field and the keys in brackets of a form name; an empty last key means a list."""
     match = _NAME.fullmatch(name)
     keys = tuple(_KEY.findall(match[2])) if match else ()
     if match is None or "" in keys[:-1] or len(keys) > _KEYS_MAX:
@@ -263,7 +263,7 @@ def _decoded(field: str, text: str) -> JsonValue:
 def _place(
     values: dict[str, JsonValue], field: str, keys: tuple[str, ...], value: JsonValue
 ) -> None:
-    """Put a value into the nested objects in `values`, and merge lists."""
+    """Set a value in the nested objects in `values`; extend a list that is already there."""
     *outer, last = (field, *keys)
     place = values
     for key in outer:

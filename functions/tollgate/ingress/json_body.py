@@ -1,4 +1,4 @@
-"""Decodes a body that is a JSON object, with a limit on nesting."""
+"""A decoder for request bodies that are JSON objects, with a limit on nesting."""
 
 from typing import Final
 
@@ -14,9 +14,9 @@ _CONTAINERS: Final = (dict, list)
 
 
 def decode_object(body: bytes) -> dict[str, JsonValue]:
-    """Decode the JSON object in `body`; raise RequestError if the body is not a JSON object.
+    """Return the JSON object in `body`; raise RequestError if the body is not a JSON object.
 
-    If a key occurs twice, its last value counts. Strings with half a surrogate pair, NaN and
+    If a key occurs twice, the last value is used. Strings with half a surrogate pair, NaN and
     Infinity are refused as invalid JSON.
     """
     try:
@@ -28,7 +28,7 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
         raise RequestError(
             ErrorCode.INVALID_REQUEST, f"The body is not valid JSON: {reason}."
         ) from error
-    # The limits of both decoders differ from NESTING_MAX.
+    # NESTING_MAX is checked here, because each decoder has a different limit.
     if body.count(b"[") + body.count(b"{") > NESTING_MAX and _is_too_deep(value):
         raise _too_deep()
     if not isinstance(value, dict):
@@ -37,10 +37,10 @@ def decode_object(body: bytes) -> dict[str, JsonValue]:
 
 
 def _decode(body: bytes) -> JsonValue:
-    """Decode JSON with msgspec; after a failure, raise pydantic's ValueError, which says where.
+    """Decode JSON with msgspec; if that fails, raise pydantic's ValueError.
 
-    msgspec takes half the time for a long prompt. Except for deep nesting, msgspec accepts nothing
-    that pydantic refuses, and only pydantic names the line and the column of the mistake.
+    msgspec takes half the time for a long prompt, but only pydantic names the line and column of a
+    mistake. Except for deep nesting, msgspec accepts nothing that pydantic refuses.
     """
     try:
         value: JsonValue = msgspec.json.decode(body)

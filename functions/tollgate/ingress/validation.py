@@ -1,4 +1,4 @@
-"""Validates bodies against wire models; a failure becomes an error that names the field."""
+"""Validation of request bodies against wire models, with errors that name the field."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
@@ -11,15 +11,15 @@ from tollgate.core.json_value import JsonValue
 from tollgate.ingress.json_body import decode_object
 
 _Model = TypeVar("_Model", bound=BaseModel)
-# Further sentences for error messages, by the name of the field at fault.
+# Sentences to append to an error message, by the name of the field at fault.
 _Hints = Mapping[str, str]
 _NO_HINTS: Final[_Hints] = {}
 
 _QUOTED_MAX: Final = 64
 
-_MOMENT: Final = "must be a moment such as 2026-11-21T00:00:00Z"
+_TIME: Final = "must be a time such as 2026-11-21T00:00:00Z"
 
-# Messages by pydantic's error type; other types keep pydantic's message.
+# Messages by pydantic's error type; for other types pydantic's message is used.
 # https://docs.pydantic.dev/latest/errors/validation_errors/ (2.13)
 _MESSAGES: Final[Mapping[str, str]] = {
     "missing": "is required",
@@ -46,19 +46,19 @@ _MESSAGES: Final[Mapping[str, str]] = {
     "string_too_short": "must not be empty",
     "string_pattern_mismatch": "must match {pattern}",
     "literal_error": "must be {expected}",
-    "datetime_type": _MOMENT,
-    "datetime_parsing": _MOMENT,
-    "datetime_from_date_parsing": _MOMENT,
-    "datetime_object_invalid": _MOMENT,
-    "timezone_aware": _MOMENT,
+    "datetime_type": _TIME,
+    "datetime_parsing": _TIME,
+    "datetime_from_date_parsing": _TIME,
+    "datetime_object_invalid": _TIME,
+    "timezone_aware": _TIME,
 }
 
-# The field to blame for an error that pydantic reports about a whole union, by error type.
+# For some errors pydantic reports only the union; this maps the error type to the field at fault.
 _FIELD_AT_FAULT: Final[Mapping[str, str]] = {"unknown_role": "role", "unknown_type": "type"}
 
 
 def validate_body(model: type[_Model], body: bytes, hints: _Hints = _NO_HINTS) -> _Model:
-    """Validate a body; raise RequestError with the first field at fault and that field's hint."""
+    """Validate a JSON body; raise RequestError with the first field at fault and its hint."""
     return validate_object(model, decode_object(body), hints)
 
 
@@ -72,7 +72,7 @@ def validate_object(
 def validate_texts(
     model: type[_Model], content: Mapping[str, JsonValue], hints: _Hints = _NO_HINTS
 ) -> _Model:
-    """Validate the fields of a form, in which numbers and booleans are texts."""
+    """Validate form fields, whose numbers and booleans are sent as text."""
     return _validate(model, content, hints, strict=False)
 
 
@@ -89,7 +89,7 @@ def _validate(
 def field_error(
     first: ErrorDetails, place: Iterable[int | str], hints: _Hints = _NO_HINTS
 ) -> RequestError:
-    """Return the error of the field at `place`, from pydantic's first error."""
+    """Return an error about the field at `place`, from pydantic's first error."""
     at_fault = _FIELD_AT_FAULT.get(first["type"])
     param = field_path((*place, at_fault) if at_fault else place)
     message = f"{param} {_message(first)}."
@@ -100,7 +100,7 @@ def field_error(
 
 
 def field_path(steps: Iterable[int | str]) -> str:
-    """Return a place as `messages[0].content[1].type`, without the tags of unions and keys."""
+    """Return a field path such as `messages[0].content[1].type`, without the tags of unions."""
     path = ""
     for step in steps:
         if isinstance(step, int):

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions as a client format."""
+"""The client format of OpenAI's chat completions API."""
 
 from collections.abc import Mapping
 from decimal import Decimal

@@ -1,6 +1,6 @@
-"""Annotations of chat completions that contain the documents that were read, as at OpenRouter.
+"""Annotations that contain the documents read for an answer, in OpenRouter's form.
 
-A client sends the annotations back with its next request, so that no file is read twice:
+Clients send annotations back with the next request, so that no file is read twice:
 https://openrouter.ai/docs/features/multimodal/pdfs (2026-11-22).
 """
 
@@ -16,7 +16,7 @@ from tollgate.ingress.shared.media import field_refusal
 
 
 def render_files(files: Iterable[KnownFile]) -> Iterator[dict[str, JsonValue]]:
-    """Yield an entry of `annotations` for each document."""
+    """Yield an entry for `annotations` for each document."""
     for file in files:
         content: list[JsonValue] = [_render_part(part) for part in show_pages(file.pages)]
         yield {
@@ -41,9 +41,9 @@ def _render_part(part: Text | Image) -> JsonValue:
 
 
 def parse_known_files(messages: Sequence[wire.Message]) -> tuple[tuple[KnownFile, ...], int]:
-    """Return the documents in annotations of earlier answers, and their bytes in the body.
+    """Return the documents in annotations of earlier answers, and their size in the body.
 
-    The bytes are not sent to providers. Raises RequestError for a bad picture.
+    Raises RequestError for an invalid image.
     """
     known: dict[str, KnownFile] = {}
     size_bytes = 0

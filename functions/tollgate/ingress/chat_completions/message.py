@@ -1,4 +1,4 @@
-"""Renders one choice of a whole answer."""
+"""Rendering of one choice in a non-streamed answer."""
 
 from collections.abc import Sequence
 from typing import assert_never
@@ -21,7 +21,7 @@ def render_choice(
     excludes_reasoning: bool,
     files: Sequence[KnownFile] = (),
 ) -> dict[str, JsonValue]:
-    """Render an entry of `choices`; `files` are the documents that were read for the answer."""
+    """Render an entry for `choices`; `files` are the documents read for the answer."""
     message = _message(response, model, excludes_reasoning=excludes_reasoning)
     if files:
         cited = message.get("annotations")
@@ -114,7 +114,7 @@ def _reasoning(thoughts: list[Reasoning], details: list[JsonValue]) -> dict[str,
 
 
 def _call(call: ToolCall) -> dict[str, JsonValue]:
-    # Arguments must be valid JSON, so a call without arguments gets an empty object.
+    # Arguments must be valid JSON, so missing arguments become an empty object.
     blank = not call.is_text and not call.arguments.strip()
     whole = answer_fields.render_call(call, call.arguments + "{}" if blank else call.arguments)
     return whole | answer_fields.render_extra_content(call.provenance)

@@ -1,4 +1,4 @@
-"""Parses the messages of a chat completion request into core messages."""
+"""Parsing of the messages in a chat completion request into core messages."""
 
 from collections.abc import Iterator
 from typing import assert_never
@@ -89,7 +89,7 @@ def _result(message: wire.ToolMessage, path: str, count: MediaCount) -> ToolMess
 
 
 def _answer(message: wire.AssistantMessage, path: str, count: MediaCount) -> Iterator[Message]:
-    """Yield an answer; an answer during which the gateway ran tools is a message a round."""
+    """Yield an earlier answer; an answer with server tool runs becomes one message per round."""
     thoughts = read_thoughts(message)
     visible, calls = [*_visible(message)], [*_calls(message)]
     images = [*_made_images(message, path, count)]
@@ -121,7 +121,7 @@ def _made_images(
 def _visible(message: wire.AssistantMessage) -> Iterator[Text | Refusal]:
     content = message.content
     if isinstance(content, str):
-        # Next to calls an empty string means null; providers refuse an empty text.
+        # Next to calls, an empty string means null, and providers refuse empty texts.
         if content or not (message.tool_calls or message.server_tool_calls):
             yield Text(text=content)
     else:

@@ -1,4 +1,4 @@
-"""Parses the options of a chat completion request: output format, reasoning, log probabilities."""
+"""Parsing of output format, reasoning and log probabilities in a chat completion request."""
 
 from typing import Final, assert_never
 
@@ -18,7 +18,7 @@ _SCHEMA: Final = "response_format.json_schema"
 
 
 def parse_output_format(format_: option_models.ResponseFormat | None) -> OutputFormat | None:
-    """Return the required output format; None for plain text."""
+    """Return the requested output format; None for plain text."""
     match format_:
         case None | option_models.TextFormat():
             return None
@@ -45,14 +45,14 @@ def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
             strict=stated.strict,
         )
     if is_bare(stated):
-        # The caller sent the schema in place of the object that should contain the schema.
+        # The caller sent the schema itself instead of an object with the field `schema`.
         schema = stated.model_dump(exclude_unset=True, by_alias=True, exclude={"strict", "name"})
         return SchemaOutput(name=stated.name or _NAME_DEFAULT, schema=schema, strict=stated.strict)
     raise field_refusal(f"{_SCHEMA}.schema", "is required")
 
 
 def is_bare(stated: option_models.JsonSchema) -> bool:
-    """Return True if the caller sent the schema's fields directly instead of in `schema`."""
+    """Return True if the object is itself a schema, without the field `schema`."""
     known = {"$ref", "$schema", "anyOf", "enum", "oneOf", "properties", "type"}
     return stated.json_schema is None and not known.isdisjoint(stated.model_extra or ())
 
@@ -63,9 +63,9 @@ def parse_reasoning(
     *,
     included: bool | None = None,
 ) -> ReasoningOptions | None:
-    """Merge OpenAI's `reasoning_effort` and OpenRouter's `reasoning`; raise if they conflict.
+    """Return the options from `reasoning_effort` and `reasoning`; raise RequestError on a conflict.
 
-    `included` is `include_reasoning`, OpenRouter's older counterpart of `reasoning.exclude`.
+    `included` is `include_reasoning`, OpenRouter's older form of `reasoning.exclude`.
     """
     if options is None:
         if effort is None and included is not False:
@@ -98,8 +98,8 @@ def parse_reasoning(
 
 
 def parse_log_probs(chat: wire.ChatFields) -> tuple[bool | None, int | None]:
-    """Return whether log probabilities are requested, and the number of alternative tokens."""
+    """Return True or None for log probabilities, and the number of alternative tokens or None."""
     if chat.top_logprobs and not chat.logprobs:
         raise field_refusal("top_logprobs", "needs logprobs: true")
-    # False and 0 mean the same as a missing field, but some providers refuse them.
+    # False and 0 become None, because some providers refuse them.
     return chat.logprobs or None, chat.top_logprobs or None

@@ -1,4 +1,4 @@
-"""Parses a chat completion request from bytes to a `GenerationRequest`."""
+"""Parsing of chat completion requests from bytes to a `GenerationRequest`."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -56,7 +56,7 @@ def parse(body: bytes) -> ParsedCall:
         messages=parse_messages(chat.messages),
         tools=tools,
         tool_choice=tool_choice,
-        # Some providers refuse `parallel_tool_calls` in a request without tools.
+        # Some providers refuse `parallel_tool_calls` without tools.
         parallel_tool_calls=chat.parallel_tool_calls if tools or server_tools else None,
         output_tokens_max=_smaller(chat.max_tokens, chat.max_completion_tokens),
         sampling=parse_sampling(chat, logprobs=logprobs, top_logprobs=top_logprobs),
@@ -87,7 +87,7 @@ def parse(body: bytes) -> ParsedCall:
 
 
 class _SwitchedOn(Struct, frozen=True, kw_only=True):
-    """The tools that plugins switch on, and the names of options that have no effect."""
+    """The server tools that a request enables, and the names of options without effect."""
 
     tools: tuple[ServerTool, ...] = ()
     documents: DocumentOptions | None = None
@@ -97,7 +97,7 @@ class _SwitchedOn(Struct, frozen=True, kw_only=True):
 def _switched_on(chat: wire.ChatFields) -> _SwitchedOn:
     if not chat.plugins and chat.web_search_options is None:
         return _SwitchedOn()
-    # Imported with the first request that switches a tool on, which keeps cold starts short.
+    # Imported on the first request that enables a server tool, to keep cold starts short.
     from tollgate.ingress.chat_completions import plugins
 
     fields = plugins.read_plugins(chat)

@@ -1,4 +1,4 @@
-"""Parses the gateway's tools that a chat completion request switches on."""
+"""Parsing of the server tools that a chat completion request enables."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -24,7 +24,7 @@ from tollgate.ingress.validation import validate_object
 
 _IDS: Final[Mapping[str, tuple[ServerToolId, ...]]] = {
     **{tool: (tool,) for tool in SERVER_TOOLS},
-    # OpenRouter's older name of a plugin that searches and fetches.
+    # OpenRouter's older name for a plugin that searches and fetches.
     "web": ("web_search", "web_fetch"),
 }
 
@@ -33,13 +33,13 @@ _PDF: Final = "pdf"
 
 
 def read_plugins(chat: ChatFields) -> wire.PluginFields:
-    """Return the validated fields that switch tools on; raise RequestError if they are invalid."""
+    """Return the fields that enable tools; raise RequestError if they are invalid."""
     stated = {"plugins": chat.plugins, "web_search_options": chat.web_search_options}
     return validate_object(wire.PluginFields, stated)
 
 
 def parse_reading(fields: wire.PluginFields) -> DocumentOptions | None:
-    """Return the options of reading documents; raise RequestError with the field at fault."""
+    """Return the options for reading documents; raise RequestError with the field at fault."""
     return require_one_reading(
         [
             DocumentOptions(
@@ -68,7 +68,7 @@ def _engine(stated: str | None, path: str) -> PdfEngine | None:
 
 
 def parse_plugins(fields: wire.PluginFields, *, all_events: bool) -> tuple[ServerTool, ...]:
-    """Return the tools that are switched on; raise RequestError with the field at fault."""
+    """Return the enabled tools; raise RequestError with the field at fault."""
     search = fields.web_search_options
     tools = [
         tool
@@ -114,11 +114,11 @@ def _tools(plugin: wire.Plugin, path: str, *, all_events: bool) -> Iterator[Serv
 
 
 def unknown_plugin_fields(fields: wire.PluginFields) -> Iterator[str]:
-    """Yield the names of options that have no effect."""
+    """Yield the names of options without effect."""
     for plugin in fields.plugins or ():
         yield from extra_fields(plugin, "plugins[].")
         if plugin.engine is not None and plugin.id != _PDF:
-            # At OpenRouter this names a search engine; here routing.yaml selects the engine.
+            # For OpenRouter this is a search engine, which here routing.yaml selects.
             yield "plugins[].engine"
         yield from extra_fields(plugin.user_location, "plugins[].user_location.")
     yield from extra_fields(fields.web_search_options, "web_search_options.")

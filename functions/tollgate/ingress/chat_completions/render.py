@@ -1,7 +1,7 @@
-"""Renders an answer in OpenAI's format: a stream of frames, or one whole body.
+"""Rendering of chat completions, as a stream of frames or as one body.
 
-A stream consists of a role frame, deltas, a finish frame, a frame with usage and accounts, and
-`[DONE]`. In a stream that fails, an error frame replaces the finish and usage frames.
+A stream consists of a role frame, deltas, a finish frame, a frame with the accounts, and `[DONE]`.
+In a failed stream, an error frame replaces the finish frame and the accounts.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,12 +31,12 @@ from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
 from tollgate.ingress.chat_completions.message import render_choice
 from tollgate.ingress.shared.accounts import CompletionFrames
 
-# OpenAI's values. Clients validate this field, so other providers' tiers are left out.
+# OpenAI's values. Other providers' tiers are omitted, because clients validate this field.
 _SERVICE_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
 
 
 class ChatRenderer(CompletionFrames):
-    """Renders one reply as chat completion chunks, or as one chat completion."""
+    """Renders one reply as chat completion chunks or as one chat completion."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class ChatRenderer(CompletionFrames):
             "model": self._served.model,
         }
         if self._served.provider is not None:
-            # OpenRouter's clients require the provider in each frame.
+            # OpenRouter's clients require the provider in every frame.
             envelope["provider"] = self._served.provider_name or self._served.provider
         if started.system_fingerprint is not None:
             envelope["system_fingerprint"] = started.system_fingerprint

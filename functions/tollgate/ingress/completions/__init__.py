@@ -1,4 +1,4 @@
-"""OpenAI's legacy completions as a client format."""
+"""The client format of OpenAI's legacy completions API."""
 
 from collections.abc import Mapping
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Parses a legacy completion request; each prompt becomes a conversation of one user message."""
+"""Parsing of legacy completion requests; each prompt becomes a conversation with one message."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def parse_completion(body: bytes) -> ParsedCall:
     params = validate_body(CompletionRequest, body)
     _check(params)
     prompts = [params.prompt] if isinstance(params.prompt, str) else params.prompt
-    # Only the provider has the log probabilities of a prompt; the renderer can write a plain echo.
+    # Log probabilities of the prompt must come from the provider; a plain echo is rendered here.
     probed = bool(params.echo) and params.logprobs is not None
     first, *further = ((UserMessage(content=(Text(text=prompt),)),) for prompt in prompts)
     request = GenerationRequest(
@@ -60,14 +60,14 @@ def parse_completion(body: bytes) -> ParsedCall:
 
 
 def _check(params: CompletionRequest) -> None:
-    """Raise RequestError if fields contradict each other, or request too many answers."""
+    """Raise RequestError if fields contradict each other or request too many answers."""
     choices = params.n or 1
     if params.best_of is not None and params.best_of != choices:
-        raise field_refusal("best_of", f"must be {choices}, the value of n, or be left out")
+        raise field_refusal("best_of", f"must be {choices}, the value of n, or be omitted")
     prompts = 1 if isinstance(params.prompt, str) else len(params.prompt)
     if prompts * choices > ANSWERS_MAX:
         raise field_refusal(
-            "prompt", f"may have at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
+            "prompt", f"must need at most {ANSWERS_MAX} answers, not {prompts} times {choices}"
         )
 
 

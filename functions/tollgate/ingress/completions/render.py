@@ -1,7 +1,7 @@
-"""Renders a legacy completion: a stream of frames, or one whole body.
+"""Rendering of legacy completions, as a stream of frames or as one body.
 
-A stream consists of deltas, a finish frame, a frame with usage and accounts, and `[DONE]`. In a
-stream that fails, a frame with `error` and without `choices` replaces the frame with usage.
+A stream consists of deltas, a finish frame, a frame with the accounts, and `[DONE]`. In a failed
+stream, a frame with `error` and without `choices` replaces the frame with the accounts.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from tollgate.ingress.shared.accounts import CompletionFrames
 
 
 class CompletionRenderer(CompletionFrames):
-    """Renders one reply as legacy completions, streamed or whole."""
+    """Renders one reply as a legacy completion, streamed or not."""
 
     def __init__(
         self, call: ParsedCall, served: ServedBy, *, episode_id: str, credits_per_usd: Decimal
@@ -91,5 +91,5 @@ class CompletionRenderer(CompletionFrames):
 
 
 def _echoed(request: GenerationRequest) -> list[str]:
-    """Return the prompt of each choice, in the order of the choices."""
+    """Return the prompts, each repeated for all of its choices."""
     return [prompt for prompt in request.prompts for _ in range(request.choices)]

@@ -1,7 +1,7 @@
-"""Renders one choice of a legacy completion, whose only content is text.
+"""Rendering of one choice in a legacy completion, whose only content is text.
 
-Answers and refusals are text, and a picture becomes a link in Markdown. Reasoning is left out,
-although usage counts it. Tool calls cannot occur, because requests of this format have no tools.
+Answers and refusals are text, and an image becomes a Markdown link. Reasoning is omitted, although
+usage counts it. Tool calls cannot occur, because requests in this format have no tools.
 """
 
 from collections.abc import Iterable
@@ -32,10 +32,10 @@ _PartEvent = PartStart | PartDelta | PartNote | PartEnd
 
 
 class TextRenderer:
-    """Renders the frames of one choice; `head` is the beginning of every frame of the reply.
+    """Renders the frames of one choice; `head` is the start of every frame in the reply.
 
-    `prompt` is the text to begin with, empty unless the caller wants the prompt repeated. With
-    `notes`, a text waits for the log probabilities that follow, so that one frame has both.
+    `prompt` is the text that the answer repeats first. With `notes`, each text waits for its log
+    probabilities, so that one frame contains both.
     """
 
     def __init__(self, choice: int, head: bytes, *, prompt: str, notes: bool) -> None:
@@ -43,26 +43,27 @@ class TextRenderer:
         self._prompt = prompt
         self._notes = notes
         self._turns: dict[int, list[PartDelta | PartNote | PartEnd]] = {}
-        """Open parts with text, in order, and the events that wait until earlier parts end.
+        """The queued events of each open part, by the index of the part.
 
-        A text and a refusal may arrive interleaved, but the format has one string for both.
+        A text and a refusal may arrive interleaved, but the format has one string for both, so
+        the events of later parts wait until the first part ends.
         """
         self._waiting = ""
         self._offset = len(prompt)
-        """Characters before the next token with a log probability."""
+        """The number of characters before the next token."""
         self.set_head(head)
 
     def set_head(self, head: bytes) -> None:
-        """Set the beginning of all frames from now on."""
+        """Set the start of all later frames."""
         self._choice_head = head + b',"choices":[{"index":%d,"text":' % self._choice
 
     def begin(self, head: bytes) -> bytes:
-        """Render the prompt if the reply repeats it."""
+        """Render the prompt if the answer repeats it."""
         self.set_head(head)
         return self._frame(self._prompt) if self._prompt else b""
 
     def feed(self, event: _PartEvent) -> bytes:
-        """Render one event; return no bytes for an event without frames."""
+        """Render one event; return no bytes if nothing has to be sent."""
         match event:
             case PartStart(index=index, part=part):
                 if not isinstance(part, Text | Refusal | MadeImage):
@@ -82,7 +83,7 @@ class TextRenderer:
                 assert_never(event)
 
     def finish(self, event: Ended) -> bytes:
-        """Render the last frame up to the end of `choices`; the caller may append fields."""
+        """Render the finish frame up to the end of `choices`, so that fields can be appended."""
         reasons = to_json(_reasons(event.finish, event.raw_finish))
         return b'%b"","logprobs":null,%b]' % (self._choice_head, reasons[1:])
 
@@ -97,7 +98,7 @@ class TextRenderer:
                 del self._turns[index]
                 waiting = next(iter(self._turns.values()), [])
                 events, waiting[:] = [*waiting], []
-                # A PartEnd among these events passes the turn to the part after that.
+                # If these events include a PartEnd, the recursion goes on to the next part.
                 return frames + b"".join(map(self._in_turn, events))
             case _:
                 assert_never(event)
@@ -136,7 +137,7 @@ class TextRenderer:
 def render_text_choice(
     index: int, response: GenerationResponse, *, prompt: str
 ) -> dict[str, JsonValue]:
-    """Render an entry of `choices` of a whole reply, whose text begins with `prompt`."""
+    """Render an entry for `choices` in a non-streamed reply; its text starts with `prompt`."""
     texts = [
         image_markdown(part) if isinstance(part, MadeImage) else part.text
         for part in response.parts
@@ -158,7 +159,7 @@ def render_text_choice(
 
 
 def _log_probs(notes: Iterable[LogProbs], offset: int) -> dict[str, JsonValue]:
-    """Render `logprobs` of a text; `offset` is the number of characters before the first token."""
+    """Render `logprobs`; `offset` is the number of characters before the first token."""
     tokens: list[JsonValue] = []
     values: list[JsonValue] = []
     alternatives: list[JsonValue] = []
@@ -195,6 +196,6 @@ def _tokens(rendered: dict[str, JsonValue]) -> list[str]:
 
 
 def _reasons(finish: Finish, raw_finish: str | None) -> dict[str, JsonValue]:
-    # OpenAI's schema of this format does not have `tool_calls`.
+    # OpenAI's schema for this format does not have the finish reason `tool_calls`.
     known = "stop" if finish == "tool_calls" else finish
     return {"finish_reason": known, "native_finish_reason": raw_finish}

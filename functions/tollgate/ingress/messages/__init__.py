@@ -1,4 +1,4 @@
-"""Anthropic's Messages as a client format."""
+"""The client format of Anthropic's Messages API."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""Parses an earlier answer in a Messages request into a message, or several if tools were run."""
+"""Parsing of earlier answers in a Messages request; an answer with server tool runs is split."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -16,19 +16,19 @@ from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
 from tollgate.ingress.shared.signatures import Packed, is_packed, unpack
 from tollgate.ingress.shared.tool_runs import FinishedRun, is_packed_run, unpack_run
 
-_SHOWN: Final[Mapping[object, ServerToolId]] = {
+_TOOLS: Final[Mapping[object, ServerToolId]] = {
     "web_search": "web_search",
     "web_fetch": "web_fetch",
 }
 
 
 class AnswerRounds:
-    """The rounds of one answer; every round but the last ends with runs of the gateway's tools."""
+    """The rounds of an answer; every round except the last ends with server tool runs."""
 
     def __init__(self, content: list[blocks.AssistantBlock]) -> None:
         self._blocks = content
         self._proofs = dict(_proofs_of_calls(content))
-        self._said: list[AssistantContent] = []
+        self._content: list[AssistantContent] = []
         self._runs: dict[str, FinishedRun] = {}
         self._has_call = False
         self.messages: list[Message] = []
@@ -66,22 +66,22 @@ class AnswerRounds:
         self._runs[ended] = _with_result(self._runs[ended], block)
 
     def _say(self, parts: Iterable[AssistantContent]) -> None:
-        """Add content of the model; content after runs begins the next round."""
+        """Add content from the model; content after runs starts the next round."""
         for part in parts:
             is_call = isinstance(part, ToolCall)
-            # The result of a caller's call must directly follow the answer with the call, so such
-            # an answer is not split.
+            # Answers with a call of the caller's tools are not split, because the result of the
+            # call must directly follow.
             if self._runs and not (is_call or self._has_call):
                 self._end()
-            self._said.append(part)
+            self._content.append(part)
             self._has_call = self._has_call or is_call
 
     def _end(self) -> None:
-        content = (*self._said, *(run.call for run in self._runs.values()))
+        content = (*self._content, *(run.call for run in self._runs.values()))
         if content:
             self.messages.append(AssistantMessage(content=content))
         self.messages += [run.result for run in self._runs.values()]
-        self._said, self._runs, self._has_call = [], {}, False
+        self._content, self._runs, self._has_call = [], {}, False
 
 
 def _parts(
@@ -89,7 +89,7 @@ def _parts(
 ) -> Iterator[AssistantContent]:
     match block:
         case blocks.TextBlock():
-            # Anthropic's own clients send back empty texts, which providers refuse.
+            # Anthropic's clients send back empty texts, which providers refuse.
             if block.text:
                 yield Text(text=block.text, cache=parse_cache_mark(block.cache_control))
         case blocks.ThinkingBlock():
@@ -122,7 +122,7 @@ def _thought(block: blocks.ThinkingBlock) -> Iterator[Reasoning]:
 def _proofs_of_calls(
     content: list[blocks.AssistantBlock],
 ) -> Iterator[tuple[str, Provenance]]:
-    """Yield the ids of calls with the provenance that thinking blocks contain."""
+    """Yield the ids of signed calls, each with the signer's data from a thinking block."""
     for block in content:
         if isinstance(block, blocks.ThinkingBlock) and block.signature:
             packed = _read_signature(block.signature)
@@ -131,19 +131,19 @@ def _proofs_of_calls(
 
 
 def _read_signature(signature: str) -> Packed | None:
-    """Return the content of a signature; None if a client has damaged a packed signature."""
+    """Return the signer's data in a signature; None if a client damaged a packed signature."""
     if is_packed(signature):
         return unpack(signature)
     return Packed(provenance=Provenance(signer=CLAUDE, signature=signature))
 
 
 def _read_use(block: blocks.OwnBlock, path: str) -> FinishedRun | None:
-    """Return the run that a block begins, as failed until its result; None for Anthropic's own."""
+    """Return the run that a block starts, marked as failed; None for a tool that Anthropic ran."""
     stated = block.model_extra or {}
     id_ = stated.get("id")
     if block.type != "server_tool_use" or not isinstance(id_, str) or not id_.startswith(OWN_ID):
         return None
-    tool, arguments = _SHOWN.get(stated.get("name")), stated.get("input")
+    tool, arguments = _TOOLS.get(stated.get("name")), stated.get("input")
     if tool is None:
         raise field_refusal(f"{path}.name", "must be 'web_search' or 'web_fetch'")
     if not isinstance(arguments, dict):
@@ -154,7 +154,7 @@ def _read_use(block: blocks.OwnBlock, path: str) -> FinishedRun | None:
 
 
 def _run_of_result(block: blocks.OwnBlock) -> str | None:
-    """Return the id of the run whose result a block has; None for Anthropic's own blocks."""
+    """Return the id of the run whose result is in a block; None for a tool that Anthropic ran."""
     id_ = (block.model_extra or {}).get("tool_use_id")
     if block.type.endswith("_tool_result") and isinstance(id_, str) and id_.startswith(OWN_ID):
         return id_
@@ -162,7 +162,7 @@ def _run_of_result(block: blocks.OwnBlock) -> str | None:
 
 
 def _with_result(run: FinishedRun, block: blocks.OwnBlock) -> FinishedRun:
-    """Return a run with the result from a block."""
+    """Return the run with the result in a block."""
     content = (block.model_extra or {}).get("content")
     match content:
         case {"error_code": str(error)}:
@@ -178,7 +178,7 @@ def _with_result(run: FinishedRun, block: blocks.OwnBlock) -> FinishedRun:
 
 
 def _listed(results: list[Any]) -> str:
-    """Return titles and URLs of search results, for a client that kept nothing else."""
+    """Return the titles and URLs of search results, for clients that kept nothing else."""
     lines = [
         f"{entry.get('title') or ''} {entry['url']}".strip()
         for entry in results

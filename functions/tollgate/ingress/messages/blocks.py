@@ -1,7 +1,7 @@
-"""Renders the parts of an answer as content blocks, whole or as events of a stream.
+"""Rendering of an answer's parts as content blocks, for whole messages and for streams.
 
-Clients of this format allow only one open block in a stream, so the events of any other part wait
-until the open block has ended.
+Clients of this format allow only one open block in a stream, so events of other parts are queued
+until the open block ends.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ from tollgate.ingress.shared.signatures import Packed, pack
 def render_blocks(
     response: GenerationResponse, served: ServedBy, *, hides_thinking: bool
 ) -> Iterator[RenderedBlock]:
-    """Yield the blocks of a whole answer."""
+    """Yield the content blocks of a complete answer."""
     runs = 0
     for place, part in enumerate(response.parts):
         noted = response.notes.get(place, ())
@@ -80,7 +80,7 @@ def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
 
 
 def _thought(part: Reasoning) -> RenderedBlock:
-    """Return the block of reasoning; a block of Anthropic's own tools is returned unchanged."""
+    """Return the block for reasoning; a stored block of Anthropic's own tools is left unchanged."""
     provenance = part.provenance
     if provenance is not None and provenance.data:
         if provenance.signer == ANTHROPIC_BLOCKS:
@@ -92,7 +92,10 @@ def _thought(part: Reasoning) -> RenderedBlock:
 
 
 def _signature(reasoning: Reasoning) -> str:
-    """Return the signature of a thinking block; empty if the reasoning is unsigned."""
+    """Return the signature of a thinking block; empty if the reasoning is unsigned.
+
+    A signature from Claude is unchanged; data from another signer is packed.
+    """
     provenance = reasoning.provenance
     if provenance is None:
         return ""
@@ -103,13 +106,13 @@ def _signature(reasoning: Reasoning) -> str:
 
 
 def _proof(call_id: str, provenance: Provenance) -> RenderedBlock:
-    """Return a thinking block without text that contains the signer's data on a call."""
+    """Return a thinking block without text; its signature has the signer's data for a call."""
     signature = pack(Packed(provenance=provenance, call_id=call_id))
     return {"type": "thinking", "thinking": "", "signature": signature}
 
 
 def _input(arguments: str) -> JsonValue:
-    """Return the arguments as an object; text that is not one becomes `raw_arguments`."""
+    """Return the arguments as an object; any other text becomes the field `raw_arguments`."""
     try:
         value: JsonValue = from_json(arguments or "{}")
     except ValueError:
@@ -118,13 +121,13 @@ def _input(arguments: str) -> JsonValue:
 
 
 def render_citation(note: Citation, text: str) -> RenderedBlock:
-    """Return a source as an entry of `citations`."""
+    """Return an entry for `citations`."""
     cited = text[note.start or 0 : note.end]
     if note.url is not None:
         return {
             "type": "web_search_result_location",
             "url": note.url,
-            # The AI SDK refuses null here.
+            # The AI SDK refuses a null title.
             "title": note.title or note.url,
             "cited_text": cited,
             "encrypted_index": "",
@@ -141,9 +144,9 @@ def render_citation(note: Citation, text: str) -> RenderedBlock:
 
 
 class BlockWriter:
-    """Writes the parts of one stream as blocks, one after the other.
+    """Renders the parts of a stream as content blocks, one after the other.
 
-    With `hides_thinking`, thinking blocks have a signature and no text (`display: omitted`).
+    With `hides_thinking`, thinking blocks have a signature but no text (`display: omitted`).
     """
 
     def __init__(self, served: ServedBy, *, hides_thinking: bool) -> None:
@@ -155,7 +158,7 @@ class BlockWriter:
         self._by_index: dict[int, _Open | OpenRun] = {}
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
-        """Return the frames of an event; no bytes while the block of another part is open."""
+        """Return the frames for an event; empty while the block of another part is open."""
         if isinstance(event, PartStart):
             opened = self._by_index[event.index] = self._open(event.part)
             self._queue.append(opened)
@@ -183,12 +186,12 @@ class BlockWriter:
 
 
 class _Open:
-    """The block of one part, with the events that are still to be sent."""
+    """The block for one part, and its unsent events."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
         self._text = [image_markdown(part)] if isinstance(part, MadeImage) else []
-        self._said = 0
+        self._sent = 0
         self._notes: list[Citation] = []
         self._has_begun = False
         self._provenance: Provenance | None = None
@@ -206,7 +209,7 @@ class _Open:
             case PartNote(note=Citation() as note):
                 self._notes.append(note)
             case PartNote():
-                # The format has no field for log probabilities.
+                # Other notes are dropped: the format has no field for log probabilities.
                 pass
             case PartEnd(provenance=provenance):
                 self.has_ended = True
@@ -215,7 +218,7 @@ class _Open:
                 assert_never(event)
 
     def frames(self, index: int) -> Iterator[bytes]:
-        """Yield the frames that can be sent now; `index` is the index of the block."""
+        """Yield the unsent frames; `index` is the position of the block in the answer."""
         match self.part:
             case Text() | Refusal() | MadeImage():
                 yield from self._start(index, {"type": "text", "text": ""})
@@ -252,10 +255,10 @@ class _Open:
             yield block_start(index, block)
 
     def _deltas(self, index: int, kind: bytes, field: bytes) -> Iterator[bytes]:
-        for text in self._text[self._said :]:
+        for text in self._text[self._sent :]:
             if text:
                 yield block_delta(index, kind, field, text)
-        self._said = len(self._text)
+        self._sent = len(self._text)
 
     def _citations(self, index: int) -> Iterator[bytes]:
         for note in self._notes:

@@ -1,7 +1,7 @@
-"""The mapping of errors to Anthropic's envelope.
+"""Errors in Anthropic's envelope.
 
-https://platform.claude.com/docs/en/api/errors (2026-11-22). A table in docs/coding-agents.md shows
-how Claude Code reacts to each error.
+https://platform.claude.com/docs/en/api/errors (2026-11-22). docs/coding-agents.md shows how
+Claude Code reacts to each error.
 """
 
 import math
@@ -43,17 +43,17 @@ _FIELDS: Final = {
     "stop": "stop_sequences",
     "user": "metadata.user_id",
 }
-# Claude Code compacts its conversation, instead of giving up, if the message has these words.
+# If the message contains these words, Claude Code compacts the conversation and goes on.
 _TOO_LONG: Final = "prompt is too long"
-# `details` of an error, by the refused field. After this error the tool runner of Anthropic's SDKs
-# retries without `thread`, and from then on sends the whole conversation.
+# `details` by refused field. After this error, the tool runner in Anthropic's SDKs retries without
+# `thread`, and sends the whole conversation from then on.
 _DETAILS: Final[Mapping[str, dict[str, JsonValue]]] = {
     "thread": {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
 }
 
 
 def anthropic_error(error: GatewayError) -> dict[str, JsonValue]:
-    """Return the `error` object, with Tollgate's code next to Anthropic's type."""
+    """Return the `error` object, with both Anthropic's type and Tollgate's code."""
     status = STATUS[error.code]
     param, message = field_at_fault(error, _FIELDS)
     if error.code is ErrorCode.CONTEXT_LENGTH_EXCEEDED:
@@ -77,7 +77,7 @@ def _lengths(over: Overlength | None) -> str:
 def anthropic_limit_headers(
     requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str
 ) -> dict[str, str]:
-    """Return Anthropic's `anthropic-ratelimit-…` headers, and the headers of all formats.
+    """Return the `anthropic-ratelimit-…` headers, and OpenAI's headers.
 
     https://platform.claude.com/docs/en/api/rate-limits (2026-11-22)
     """

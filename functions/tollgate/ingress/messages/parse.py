@@ -1,4 +1,4 @@
-"""Parses a Messages request from bytes to a `GenerationRequest`."""
+"""Parsing of Messages requests from bytes to a `GenerationRequest`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, assert_never
@@ -31,11 +31,11 @@ from tollgate.ingress.validation import validate_body
 _WIRE_FORMAT: Final = "anthropic"
 _BETAS: Final = "anthropic-beta"
 _BETAS_MAX: Final = 64
-# Claude Code sends an id for each session, which keeps the session on one endpoint and its cache.
+# Claude Code sends a session id, which keeps the session on one endpoint and its prompt cache.
 _SESSION: Final = "x-claude-code-session-id"
 _OUTPUT_NAME: Final = "answer"
 _HINTS: Final = {"thread": "Conversations are not stored: send all messages of each turn."}
-# Fields of tools that only Anthropic's format has.
+# Tool fields that only Anthropic's format has.
 _TOOL_FIELDS: Final = {
     "allowed_callers",
     "defer_loading",
@@ -54,7 +54,7 @@ def parse_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> Parse
 
 
 def parse_count_request(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
-    """Parse a request to count tokens; raise RequestError with the field at fault."""
+    """Parse a token-counting request; raise RequestError with the field at fault."""
     params = validate_body(wire.CountTokensRequest, body, _HINTS)
     return _request(params, params.max_tokens, headers, size_bytes=len(body))
 
@@ -148,9 +148,9 @@ def _output_format(config: wire.OutputConfig | None) -> OutputFormat | None:
 
 
 def _reasoning(params: wire.PromptFields) -> ReasoningOptions | None:
-    """Return the reasoning options that `thinking` and `output_config.effort` request.
+    """Return the reasoning options from `thinking` and `output_config.effort`.
 
-    Without `thinking`, an effort applies to the whole answer and does not switch on thinking:
+    Without `thinking`, an effort applies to the whole answer and does not enable thinking:
     https://platform.claude.com/docs/en/build-with-claude/effort (seen 2026-11-22).
     """
     effort = params.output_config.effort if params.output_config else None
@@ -186,7 +186,7 @@ def _service_tier(params: wire.PromptFields) -> str | None:
 
 
 def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOptions | None:
-    """Return the options that only Anthropic's format has; None if the request has none."""
+    """Return the options that only Anthropic's format has; None if the request uses none."""
     fields: dict[str, Any] = {}
     if params.context_management is not None:
         fields["context_management"] = params.context_management
@@ -235,7 +235,7 @@ def _unknown_of_block(block: blocks.UserBlock | blocks.AssistantBlock) -> Iterat
     path = "messages[].content[]."
     match block:
         case blocks.OwnBlock():
-            # Blocks of Anthropic's own tools are sent back whole, so no field is ignored.
+            # Blocks from Anthropic's own tools are passed on unchanged, so no field is ignored.
             return
         case blocks.DocumentBlock() | blocks.SearchResultBlock() if block.citations:
             yield f"{path}citations"

@@ -1,4 +1,4 @@
-"""Renders an answer in Anthropic's format: a stream of events, or one whole message.
+"""Rendering of answers in Anthropic's format, as a stream of events or as one message.
 
 A stream consists of `message_start`, blocks, `message_delta` with stop reason and usage, and
 `message_stop`. https://platform.claude.com/docs/en/build-with-claude/streaming (2026-11-22)
@@ -42,13 +42,13 @@ _STOP_REASONS: Final[Mapping[Finish, str]] = {
     "tool_calls": "tool_use",
     "content_filter": "refusal",
 }
-# Anthropic's stop reasons that are more precise than the core's finish.
+# Stop reasons of Anthropic that say more than the core's `Finish`.
 _OWN_REASONS: Final[Mapping[str, Finish]] = {
     "model_context_window_exceeded": "length",
     "pause_turn": "stop",
     "stop_sequence": "stop",
 }
-# Anthropic's names of service tiers; tiers with other names are left out.
+# Anthropic's names for service tiers; other names are omitted from replies.
 _TIERS: Final = frozenset({"standard", "priority", "batch"})
 
 
@@ -56,7 +56,7 @@ _DELTA: Final = b'event: message_delta\ndata: {"type":"message_delta","delta":%b
 
 
 class MessageRenderer:
-    """Renders one reply as a stream of events, or as one message."""
+    """Renders one reply as a stream of events or as one message."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class MessageRenderer:
                 assert_never(event)
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Render the last events of a finished stream: usage, then `message_stop`."""
+        """Render the last events of a complete stream: usage, then `message_stop`."""
         stop = to_json(_stop(self._ended.finish, self._ended))
         last = _DELTA % (stop, self._accounts.render(record))
         return self._begin() + last + frame("message_stop", {})
@@ -126,7 +126,7 @@ class MessageRenderer:
         return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
 
     def _count(self, event: PartStart | PartDelta | PartNote | PartEnd) -> None:
-        """Add the tool of each successful run to the uses that usage reports."""
+        """Count the successful server tool runs, which usage reports by tool."""
         match event:
             case PartStart(index=index, part=ServerToolRun() as run):
                 self._runs[index] = run
@@ -136,7 +136,7 @@ class MessageRenderer:
                 pass
 
     def _begin(self) -> bytes:
-        """Return `message_start` with the usage so far at the first call, then no bytes."""
+        """Return `message_start` with the usage so far; return no bytes after the first call."""
         if self._has_begun:
             return b""
         self._has_begun = True
@@ -161,7 +161,7 @@ class MessageRenderer:
 
 
 def _stop(finish: Finish, ended: Ended | GenerationResponse) -> RenderedBlock:
-    """Return the stop reason, which is Anthropic's own if the provider reported one."""
+    """Return the stop reason; a more precise reason from the provider takes precedence."""
     reason = _STOP_REASONS[finish]
     if ended.raw_finish is not None and _OWN_REASONS.get(ended.raw_finish) == finish:
         reason = ended.raw_finish
@@ -171,7 +171,10 @@ def _stop(finish: Finish, ended: Ended | GenerationResponse) -> RenderedBlock:
 
 
 def _usage(usage: Usage, uses: Sequence[str]) -> RenderedBlock:
-    """Return usage in Anthropic's classes, which do not overlap; `uses` are tools that ran here."""
+    """Return usage with Anthropic's token counts, which do not overlap.
+
+    `uses` has the name of the tool for each successful server tool run.
+    """
     counted: RenderedBlock = {
         "input_tokens": usage.uncached_input_tokens or 0,
         "cache_creation_input_tokens": usage.cache_write_input_tokens,

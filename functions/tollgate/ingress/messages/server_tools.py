@@ -1,4 +1,4 @@
-"""Parses the tools in a Messages request that the gateway can run."""
+"""Parsing of server tools in a Messages request."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ from tollgate.ingress.shared.server_tool_options import (
 
 
 def parse_message_tools(tools: Iterable[object]) -> tuple[ServerTool, ...]:
-    """Return the declared tools that the gateway runs; RequestError with the field at fault."""
+    """Return the server tools; raise RequestError with the field at fault."""
     return require_each_once(
         _tool(tool, id_, f"tools[{number}]")
         for number, tool in enumerate(tools)
@@ -25,7 +25,7 @@ def parse_message_tools(tools: Iterable[object]) -> tuple[ServerTool, ...]:
 
 
 def parse_message_reading(tools: Iterable[object]) -> DocumentOptions | None:
-    """Return the options of reading documents; raise RequestError if there are several."""
+    """Return the options for reading documents; raise RequestError if there are several."""
     return require_one_reading(
         [
             DocumentOptions(

@@ -214,7 +214,7 @@ class CallItem(OutputItem):
         return {"name": self._name}
 
     def _complete(self) -> Iterator[Event]:
-        # Arguments must be valid JSON, so a call without arguments gets an empty object.
+        # Arguments must be valid JSON, so missing arguments become an empty object.
         if not "".join(self._texts).strip():
             yield from self.grow(0, "{}")
 

@@ -1,7 +1,4 @@
-"""Renders the accounts of a reply: usage, price and routing, in the fields of all formats.
-
-`CompletionFrames` is the base that chat completions and legacy completions share.
-"""
+"""Rendering of a reply's accounts (usage, cost, model, provider and routing) in all formats."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -23,16 +20,16 @@ _DONE: Final = b"data: [DONE]\n\n"
 
 
 class ReplyAccounts(Struct, frozen=True, kw_only=True):
-    """Renders the accounts of one reply."""
+    """Renders the accounts of one reply, which are known only at its end."""
 
     served: ServedBy
     credits_per_usd: Decimal
     tells_routing: bool
     usage: Callable[[GenerationRecord], dict[str, JsonValue]]
-    """Return the usage object in the format of the reply."""
+    """The function that returns the usage object in the format of the reply."""
 
     def render(self, record: GenerationRecord) -> bytes:
-        """Render usage, price and routing as fields of a JSON object, without outer braces."""
+        """Render the accounts as fields of a JSON object, without the outer braces."""
         facts: dict[str, JsonValue] = {
             "model_used": record.model,
             "provider_used": record.provider,
@@ -44,7 +41,7 @@ class ReplyAccounts(Struct, frozen=True, kw_only=True):
             facts["adapted"] = list(record.adapted)
         if self.tells_routing:
             facts["tollgate_metadata"] = tollgate_metadata(Routed.of(record))
-        # Amounts are written as exact decimals, because a float cannot hold every nano-dollar.
+        # Amounts are written as decimals, because a float cannot represent all nano-dollar amounts.
         cost = record.cost_nano_usd
         return b'"usage":%b,"cost":%b},"credits_used":%b,%b' % (
             to_json(self.usage(record))[:-1],
@@ -55,7 +52,7 @@ class ReplyAccounts(Struct, frozen=True, kw_only=True):
 
 
 class CompletionFrames(ABC):
-    """The base of the renderers of completions: the head of each frame, and the end of a reply."""
+    """The base class of the renderers for chat completions and legacy completions."""
 
     def __init__(
         self,
@@ -85,8 +82,8 @@ class CompletionFrames(ABC):
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last frames of a stream that failed after the commit point.
 
-        The frame has no `choices`, because some clients would then ignore its error and show the
-        fragment as a complete answer (C33).
+        The frame has no `choices`, because some clients ignore an error next to `choices` and show
+        the partial answer as complete (C33).
         """
         broken = to_json(openai_error(error, self._served.generation_id))
         accounts = self._accounts.render(record)
@@ -94,23 +91,23 @@ class CompletionFrames(ABC):
 
     @abstractmethod
     def _envelope(self, started: Started, *, streamed: bool) -> dict[str, JsonValue]:
-        """Return the first fields of a frame (`streamed`) or of a whole reply."""
+        """Return the first fields of a stream frame (`streamed`) or of a non-streamed reply."""
 
     def _frame_head(self, started: Started) -> bytes:
         return b"data: " + to_json(self._envelope(started, streamed=True))[:-1]
 
     def _finish_frame(self, frame: bytes) -> bytes:
-        """Complete the finish frame of a choice and return it.
+        """Return the finish frame of a choice.
 
-        With `usage_on_finish`, hold this frame back and return the finish frame of the previous
-        choice; `close` adds the usage to the last one.
+        With `usage_on_finish`, `close` must add the usage to the last finish frame. So each frame
+        is held back, and the finish frame of the previous choice is returned.
         """
         if self._usage_on_finish:
             frame, self._finish = self._finish, frame
         return frame and frame + b"}\n\n"
 
     def _whole(self, started: Started, choices: list[JsonValue], record: GenerationRecord) -> bytes:
-        """Render the body of a reply that is not streamed."""
+        """Render the body of a non-streamed reply."""
         body = self._envelope(started, streamed=False) | {"choices": choices}
         return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
 

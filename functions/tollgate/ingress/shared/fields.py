@@ -1,4 +1,4 @@
-"""Parses the fields that requests share, and names the fields that have no effect."""
+"""Parsing of the fields that several formats share, and names of fields without effect."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ _GUIDED: Final = tuple(get_annotations(GuidedDecoding))
 def parse_sampling(
     fields: SamplingFields, *, logprobs: bool | None, top_logprobs: int | None
 ) -> Sampling:
-    """Return the sampling parameters; only log probabilities are named differently by format."""
+    """Return the sampling parameters; formats name only the log probability fields differently."""
     stop = fields.stop or ()
     stated = {
         name: value
@@ -34,13 +34,13 @@ def parse_sampling(
 
 
 def parse_guided(fields: GuidedDecoding) -> JsonObject:
-    """Return the stated fields that only servers like vLLM know, by their names on the wire."""
+    """Return the fields for servers like vLLM that are not null, by name."""
     stated: dict[str, Any] = {name: getattr(fields, name) for name in _GUIDED}
     return {name: value for name, value in stated.items() if value is not None}
 
 
 def parse_preferences(fields: RoutingFields, *, session: str = "") -> RoutingPreferences:
-    """Return the preferences in a request; `session` is the session id if no field states one."""
+    """Return the routing preferences; `session` is the session id if the request has none."""
     provider = fields.provider or ProviderPreferences()
     return RoutingPreferences(
         models=tuple(fields.models or ()),
@@ -56,13 +56,13 @@ def parse_preferences(fields: RoutingFields, *, session: str = "") -> RoutingPre
 
 
 def unknown_fields(fields: RoutingFields) -> Iterator[str]:
-    """Yield the names of undeclared fields of the request and of its preferences."""
+    """Yield the names of unknown fields in the request and in its preferences."""
     yield from extra_fields(fields)
     yield from unknown_preferences(fields)
 
 
 def unknown_preferences(fields: RoutingFields) -> Iterator[str]:
-    """Yield the names of undeclared preferences."""
+    """Yield the names of unknown fields in the preferences."""
     if fields.provider is None:
         return
     yield from extra_fields(fields.provider, "provider.")
@@ -82,14 +82,14 @@ def _ceiling(provider: ProviderPreferences) -> PriceCeiling | None:
     return PriceCeiling(input=stated.prompt, output=stated.completion, request=stated.request)
 
 
-# Names are sent in a header, so they are limited in number and length.
+# Ignored fields are reported in a header, so their names are limited in number and length.
 _IGNORED_MAX: Final = 32
 _IGNORED_LENGTH_MAX: Final = 64
 _UNPRINTABLE: Final = re.compile(r"[^\w.:\[\]-]", re.ASCII)
 
 
 def extra_fields(model: Wire | None, path: str = "") -> Iterator[str]:
-    """Yield `path` and name of each undeclared field of a request model that is not null."""
+    """Yield the names of unknown fields that are not null, each preceded by `path`."""
     extra = model.model_extra if model else None
     for name, value in (extra or {}).items():
         if value is not None:
@@ -97,7 +97,7 @@ def extra_fields(model: Wire | None, path: str = "") -> Iterator[str]:
 
 
 def printable_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names, each once, with only characters that a header can carry."""
+    """Return the names without duplicates, with only characters that a header may contain."""
     printable = (_UNPRINTABLE.sub("_", name)[:_IGNORED_LENGTH_MAX] for name in names)
     shown = list(dict.fromkeys(printable))
     if len(shown) > _IGNORED_MAX:

@@ -11,7 +11,7 @@ from tollgate.ingress.errors import NO_OTHER_NAMES, FieldNames, openai_limit_hea
 
 
 class OpenAIFormat:
-    """The base of client formats that have OpenAI's headers and error envelope."""
+    """The base class of client formats with OpenAI's headers and error envelope."""
 
     keep_alive = early_keep_alive = KEEP_ALIVE_COMMENT
     limit_headers = staticmethod(openai_limit_headers)
@@ -27,7 +27,7 @@ class OpenAIFormat:
 
 
 class WholeReplyRenderer:
-    """The base of renderers that send nothing before the end; failures are error replies."""
+    """The base class of renderers that never stream."""
 
     def __init__(self, call: ParsedWork, served: ServedBy) -> None:
         self._call = call

@@ -1,4 +1,4 @@
-"""The options of a chat completion request: output format and reasoning.
+"""Models for output format and reasoning options in a chat completion request.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), OpenRouter's `reasoning`
 (https://openrouter.ai/docs/use-cases/reasoning-tokens, 2026-11-21).
@@ -14,20 +14,20 @@ from tollgate.ingress.shared.wire.request_model import Json, Name, Wire, by_fiel
 
 
 class TextFormat(Wire):
-    """An answer in plain text."""
+    """A plain text answer."""
 
     type: Literal["text"]
 
 
 class JsonObjectFormat(Wire):
-    """An answer that is a JSON object; Together and Fireworks accept a schema here, too."""
+    """A JSON object as the answer; Together and Fireworks also accept a schema here."""
 
     type: Literal["json_object"]
     json_schema: Json | None = Field(default=None, alias="schema")
 
 
 class JsonSchema(Wire):
-    """A JSON Schema, and whether the answer must follow the schema strictly."""
+    """A JSON Schema, and whether the answer must match it strictly."""
 
     name: Name | None = None
     description: str | None = None
@@ -36,7 +36,7 @@ class JsonSchema(Wire):
 
 
 class JsonSchemaFormat(Wire):
-    """An answer that follows a JSON Schema, sent as `json_schema.schema` or as `schema`."""
+    """An answer that matches a JSON Schema, sent as `json_schema.schema` or as `schema`."""
 
     type: Literal["json_schema"]
     json_schema: JsonSchema | None = None
@@ -52,7 +52,7 @@ ResponseFormat = Annotated[
 
 
 class Reasoning(Wire):
-    """The amount of reasoning, by effort or by tokens, and whether the answer shows it."""
+    """How much the model reasons, by effort or tokens, and whether the answer shows it."""
 
     effort: Effort | None = None
     max_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] | None = None

@@ -1,9 +1,8 @@
-"""The model of an OpenAI chat completion request.
+"""The model for an OpenAI chat completion request.
 
-Declared fields are checked; a field that is not declared has no effect and is reported as ignored.
-`Unserved` declares the unsupported fields that must not be ignored, because they would change the
-answer: each accepts only null. To support such a field, declare it with its real type in
-`ChatFields` and read it in the parser.
+Declared fields are validated; other fields have no effect and are reported as ignored. `Unserved`
+declares unsupported fields that would change the answer; they accept only null. To support one,
+declare it with its real type in `ChatFields` and read it in the parser.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21)
 """
@@ -34,7 +33,7 @@ _NOTHING: Final = Field(default=None, description="Not supported.")
 
 
 class Unserved(Wire):
-    """Unsupported fields that would change the answer; any value but null is an error."""
+    """Unsupported fields that would change the answer; any value except null is refused."""
 
     audio: None = _NOTHING
     functions: None = Field(default=None, description="Not supported: use `tools`.")
@@ -47,7 +46,7 @@ class ChatFields(GuidedDecoding, Unserved, ReplyFields, SamplingFields, RoutingF
 
     messages: Annotated[list[Message], Field(min_length=1, max_length=MESSAGES_MAX, fail_fast=True)]
     modalities: Annotated[list[Literal["text", "image"]], Field(max_length=8)] | None = Field(
-        default=None, description="Content that the answer may have; text alone by default."
+        default=None, description="Content types that the answer may have; only text by default."
     )
     tools: Annotated[list[ToolDefinition], Field(max_length=TOOLS_MAX, fail_fast=True)] | None = (
         None
@@ -62,8 +61,8 @@ class ChatFields(GuidedDecoding, Unserved, ReplyFields, SamplingFields, RoutingF
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = Field(
         default=None, description="Needs `logprobs`."
     )
-    # The models of these two fields, in `wire.plugins`, are imported with the first request that
-    # has one of the fields.
+    # The models for these two fields are in `wire.plugins`, which is imported on the first request
+    # with one of the fields.
     plugins: Annotated[list[Any], Field(max_length=PLUGINS_MAX)] | None = None
     web_search_options: Any = None
     hi_tool_events: bool | None = Field(

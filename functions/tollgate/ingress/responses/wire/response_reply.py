@@ -201,7 +201,7 @@ class ResponseFailure(Answer):
     message: str
     tollgate_code: str
     limit: LimitObject | None = Field(
-        default=None, description="The limit of a key, a member or a team that was reached."
+        default=None, description="The key, member or team limit that was reached."
     )
 
 
@@ -246,7 +246,7 @@ class ResponseObject(RepeatedFields, PartialAccounts):
     background: Literal[False]
     error: ResponseFailure | None
     incomplete_details: IncompleteReason | None
-    model: str = Field(description="The slug of the model that served.")
+    model: str = Field(description="The slug of the model that answered.")
     output: list[OutputItemModel]
     service_tier: str | None = None
     usage: ResponseUsage | None = None

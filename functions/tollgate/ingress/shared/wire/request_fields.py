@@ -1,4 +1,4 @@
-"""Models of fields that requests of OpenAI's formats share, and of the gateway's own fields.
+"""Models for fields that requests in OpenAI's formats share, and for the gateway's own fields.
 
 https://platform.openai.com/docs/api-reference/chat/create (2026-08-21), vLLM's extra parameters
 (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html, 2026-11-21).
@@ -43,20 +43,20 @@ Stop = Annotated[
 
 
 class AnyText(Wire):
-    """Any text, as the input of a custom tool."""
+    """Unrestricted text as the input of a custom tool."""
 
     type: Literal["text"]
 
 
 class Grammar(Wire):
-    """The grammar that the input of a custom tool follows."""
+    """The grammar for the input of a custom tool."""
 
     syntax: Literal["lark", "regex"]
     definition: GuidedText
 
 
 class GuidedDecoding(Wire):
-    """Fields that only servers like vLLM know, and that such servers get unchanged."""
+    """Fields that are passed unchanged to servers like vLLM, which alone support them."""
 
     chat_template: GuidedText | None = None
     chat_template_kwargs: Json | None = None
@@ -73,7 +73,7 @@ class GuidedDecoding(Wire):
 
 
 class SamplingFields(Wire):
-    """Sampling parameters, with the names of `core.request.Sampling`."""
+    """Sampling parameters, with the names in `core.request.Sampling`."""
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -97,7 +97,7 @@ class SamplingFields(Wire):
 
 
 class StreamOptions(Wire):
-    """Options of a stream; usage is always sent, even if `include_usage` is false."""
+    """Stream options; usage is always sent, even if `include_usage` is false."""
 
     include_usage: bool | None = None
 
@@ -113,12 +113,12 @@ def _uuid7(value: str) -> str:
 
 
 def _exact(value: object) -> object:
-    """Convert a price, given as text or number, to the exact decimal that the caller wrote."""
+    """Convert a price in a string or a number to the exact decimal that the caller wrote."""
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         written = str(value)
         if len(written) <= _DIGITS_MAX and _PRICE.fullmatch(written):
             return Decimal(written)
-    raise PydanticCustomError("price", "must be dollars, as a number or as text")
+    raise PydanticCustomError("price", "must be an amount in dollars, as a number or a string")
 
 
 Dollars = Annotated[
@@ -130,7 +130,7 @@ Dollars = Annotated[
 
 
 class PriceCeiling(Wire):
-    """The highest acceptable prices: dollars per million tokens, and per request."""
+    """The highest acceptable prices, in dollars per million tokens and per request."""
 
     prompt: Dollars | None = None
     completion: Dollars | None = None
@@ -138,7 +138,7 @@ class PriceCeiling(Wire):
 
 
 class ProviderPreferences(Wire):
-    """Preferences about which providers serve a request, and in which order they are tried.
+    """Preferences for the providers of a request and for the order in which they are tried.
 
     The fields are OpenRouter's: https://openrouter.ai/docs/features/provider-routing (2026-11-21).
     A preference that the gateway cannot guarantee (where data goes, which weights are served) is
@@ -153,7 +153,7 @@ class ProviderPreferences(Wire):
     sort: ProviderSort | None = Field(
         default=None,
         description="`throughput` and `latency` use the gateway's own measurements; endpoints "
-        "without a measurement come last.",
+        "that were not measured come last.",
     )
     max_price: PriceCeiling | None = None
     data_collection: Literal["allow"] | None = None
@@ -162,11 +162,11 @@ class ProviderPreferences(Wire):
 
 
 class RoutingFields(Wire):
-    """The requested model, and the caller's preferences about models and providers."""
+    """The requested model, and preferences for models and providers."""
 
     model: Name
     models: Names | None = Field(
-        default=None, description="Names to try, in order, when `model` cannot serve."
+        default=None, description="Models to try in this order if `model` fails."
     )
     provider: ProviderPreferences | None = None
     session_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
@@ -175,7 +175,7 @@ class RoutingFields(Wire):
 
 
 class EndUser(Wire):
-    """The caller's end user, and the caller's own labels."""
+    """The id of the caller's end user, and labels."""
 
     user: Annotated[str, Field(max_length=512)] | None = None
     metadata: (
@@ -188,7 +188,7 @@ class EndUser(Wire):
 
 
 class ReplyFields(EndUser):
-    """The form of the reply, the number of answers, and the end user."""
+    """The number of answers, and how the reply is sent."""
 
     n: Annotated[int, Field(ge=1, le=CHOICES_MAX)] | None = Field(
         default=None, description="The number of answers; each is billed."
@@ -197,7 +197,7 @@ class ReplyFields(EndUser):
     stream_options: StreamOptions | None = None
     usage_on: Literal["finish"] | None = Field(
         default=None,
-        description="`finish` puts usage on the finish frame, for clients that cannot read a "
+        description="`finish` sends usage in the finish frame, for clients that cannot read a "
         "frame with empty `choices`.",
     )
     episode_id: (
