@@ -1,4 +1,4 @@
-"""Parses the input of a Responses request into core messages."""
+"""Parsing of the input in a Responses request into core messages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, assert_never
@@ -48,7 +48,7 @@ _BETWEEN_SUMMARIES: Final = "\n\n"
 def parse_input(
     items: Sequence[tuple[str, wire.Item]], instructions: str | None, names: ToolNames
 ) -> tuple[Message, ...]:
-    """Parse the instructions and the items, which come with the path of their field.
+    """Parse the instructions and the items, each with its field path.
 
     Raises RequestError with the field at fault.
     """
@@ -67,13 +67,13 @@ def parse_input(
 
 
 class _Conversation:
-    """The messages so far; the items of one answer become one message."""
+    """Collects the messages; the items of one answer become one message."""
 
     def __init__(self, names: ToolNames, proofs: Mapping[str, Provenance]) -> None:
         self._messages: list[Message] = []
         self._answer: list[AssistantContent] = []
         self._results: list[ToolMessage] = []
-        """The results of the runs in the current answer, which follow the answer as messages."""
+        """The results of the server tool runs in the current answer; they follow that answer."""
         self._has_call = False
         self._names = names
         self._proofs = proofs
@@ -112,10 +112,10 @@ class _Conversation:
         self._has_call = False
 
     def _say(self, content: Iterable[Text | Refusal | Reasoning]) -> None:
-        """Add text or reasoning; content after runs begins the next round."""
+        """Add text or reasoning; content after runs starts the next round."""
         parts = [*content]
-        # The result of a caller's call must directly follow the answer with the call, so such an
-        # answer is not split.
+        # Answers with a call of the caller's tools are not split, because the result of the call
+        # must directly follow.
         if parts and self._results and not self._has_call:
             self._end_answer()
         self._answer += parts
@@ -195,7 +195,7 @@ class _Conversation:
 
 
 def read_run(item: wire.SearchItem | wire.ToolRunItem) -> FinishedRun | None:
-    """Return the run in an item; None for a search that the gateway did not run."""
+    """Return the server tool run in an item; None for a search that the gateway did not run."""
     if isinstance(item, wire.SearchItem):
         return unpack_run(item.encrypted_content or "")
     error = "unavailable" if item.status == "failed" else None
@@ -234,7 +234,7 @@ def _texts(content: str | list[wire.InputPart], path: str) -> Iterator[Text]:
 
 
 def _image(part: wire.InputImage, path: str) -> Image:
-    # OpenAI's `original` has no counterpart elsewhere; `high` is the largest common detail.
+    # Only OpenAI has the detail `original`; `high` is the highest detail that all formats have.
     detail = "high" if part.detail == "original" else part.detail
     if part.file_id is not None:
         if part.image_url is not None:
@@ -273,7 +273,7 @@ def _file(part: wire.InputFile, path: str) -> Image | Document:
 
 
 def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
-    """Yield the reasoning of an item; without its signer's data, the reasoning is unsigned."""
+    """Yield the reasoning in an item; reasoning without a signer's data is unsigned."""
     summaries = [piece.text for piece in item.summary or ()]
     texts = [piece.text for piece in item.content or ()]
     sealed = item.encrypted_content
@@ -283,7 +283,7 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
         return
     id_, packed = item.id, _unpacked(sealed)
     if packed is not None and _is_own(packed):
-        # Items of stored responses have Tollgate's ids, and OpenAI's id in the packed content.
+        # Items in stored responses have Tollgate's ids; the packed content has OpenAI's id.
         id_, sealed, packed = packed.provenance.id, packed.provenance.data, None
     if packed is not None:
         if packed.call_id is None:
@@ -294,7 +294,7 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
         yield from (Reasoning(text=text) for text in (*summaries, *texts) if text)
         return
     if id_ is None:
-        # Without an id, texts and encrypted content can only be kept together in one part.
+        # Without an id, only one part can keep texts and encrypted content together.
         known = Provenance(signer=OPENAI, data=sealed, is_summary=bool(summaries))
         yield Reasoning(text=_BETWEEN_SUMMARIES.join((*summaries, *texts)), provenance=known)
         return
@@ -307,7 +307,7 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
 
 
 def _is_own(packed: Packed) -> bool:
-    """Return True if the content is just the id and the encrypted content of an OpenAI item."""
+    """Return True if only the id and encrypted content of an OpenAI item are packed."""
     known = packed.provenance
     own = Provenance(signer=OPENAI, id=known.id, data=known.data)
     return packed.call_id is None and known == own and None not in (known.id, known.data)
@@ -318,7 +318,7 @@ def _unpacked(sealed: str | None) -> Packed | None:
 
 
 def _proofs_of_calls(items: Iterable[wire.Item]) -> Iterator[tuple[str, Provenance]]:
-    """Yield the ids of calls with the provenance that reasoning items contain."""
+    """Yield the ids of signed calls, each with the signer's data from a reasoning item."""
     for item in items:
         if isinstance(item, wire.ReasoningItem):
             packed = _unpacked(item.encrypted_content)

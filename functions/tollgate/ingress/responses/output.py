@@ -1,8 +1,7 @@
-"""Writes the items of one answer as events of a stream, and keeps the finished items.
+"""Rendering of an answer's items as stream events, and the list of completed items.
 
 Consecutive texts and refusals form one message. The last item stays open until the next item or the
-end of the answer, because its status says whether it was cut short; items that come whole end with
-their part.
+end of the answer, because its status states whether it was truncated.
 https://platform.openai.com/docs/api-reference/responses-streaming (2026-11-22)
 """
 
@@ -41,7 +40,7 @@ _FRAME: Final = b'event: %b\ndata: {"type":"%b",%b,"sequence_number":%d}\n\n'
 
 
 class OutputWriter:
-    """Writes the items of one answer, and numbers the events."""
+    """Renders the items of one answer, and numbers the events."""
 
     def __init__(
         self,
@@ -62,20 +61,20 @@ class OutputWriter:
 
     @property
     def output(self) -> list[Json]:
-        """The items, in order; an item that has not ended has its content so far."""
+        """The items in order, each with its content so far."""
         return [
             self._done.get(index) or item.render("incomplete")
             for index, item in enumerate(self._items)
         ]
 
     def frame(self, type_: str, content: bytes) -> bytes:
-        """Return an event with the next number; `content` is an object without outer braces."""
+        """Return an event with the next number; `content` is a JSON object without outer braces."""
         number, self._sequence = self._sequence, self._sequence + 1
         name = type_.encode()
         return _FRAME % (name, name, content, number)
 
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
-        """Return the frames for one event of a part."""
+        """Return the frames for an event of a part."""
         return b"".join(self._feed(event))
 
     def _feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> Iterator[bytes]:
@@ -99,7 +98,7 @@ class OutputWriter:
                 assert_never(event)
 
     def finish(self, *, cut_short: bool) -> bytes:
-        """Return the frames that end the last items."""
+        """Return the frames that end the open items."""
         frames = [*self._close_all_but_last()]
         if self._items and self._items[-1].index not in self._done:
             frames += self._close(self._items[-1], "incomplete" if cut_short else "completed")
@@ -109,7 +108,7 @@ class OutputWriter:
         return b"".join(frames)
 
     def write_whole(self, response: GenerationResponse) -> list[Json]:
-        """Return the items of a whole answer, written through the events of a stream."""
+        """Return the items of a complete answer, which is replayed as a stream."""
         for index, part in enumerate(response.parts):
             self.feed(PartStart(index=index, part=_emptied(part)))
             if not isinstance(part, MadeImage | ServerToolRun):
@@ -139,8 +138,8 @@ class OutputWriter:
                 return MessageItem(place, f"msg_{suffix}")
             case Reasoning(provenance=provenance):
                 id_ = provenance.id if owns(provenance) and provenance else None
-                # The id of a stored item must contain the generation, by which a reference to the
-                # item is resolved.
+                # The id of a stored item must contain the generation id, from which references to the
+                # item are resolved.
                 if self._is_stored or not id_ or id_ in self._ids:
                     id_ = f"rs_{suffix}"
                 self._ids.add(id_)
@@ -174,7 +173,7 @@ class OutputWriter:
         yield self.frame("response.output_item.done", to_json(content)[1:-1])
 
     def _prove(self, call_id: str, provenance: Provenance) -> Iterator[bytes]:
-        """Yield the frames of a reasoning item that contains the signer's data on a call."""
+        """Yield the frames of a reasoning item with the signer's data for a call."""
         place = len(self._items)
         item = ReasoningItem(place, f"rs_{self._generation_id}_{place}")
         item.sealed = proof_of_call(call_id, provenance)

@@ -1,4 +1,4 @@
-"""The base class of output items, and the items for messages, calls and pictures."""
+"""The base class of output items, and the items for messages, calls and images."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -14,31 +14,31 @@ from tollgate.ingress.base import NamespacedName
 
 Json = dict[str, JsonValue]
 Event = tuple[str, bytes]
-"""The type of an event, and its content without outer braces."""
+"""The type of an event, and its JSON content without outer braces."""
 
-# OpenAI's value for a log probability that is not stated.
+# OpenAI's value for an unknown log probability.
 _UNSTATED: Final = -9_999.0
 _TEXT_DELTA: Final = "response.output_text.delta"
 
 
 class OutputItem(ABC):
-    """One item of an answer, which yields the events of its parts."""
+    """An item of an answer, which yields the events for its parts."""
 
     comes_whole = False
-    """True for an item that ends with its only part, so it is never cut short."""
+    """True for an item that ends together with its only part and cannot be truncated."""
 
     def __init__(self, index: int, id_: str) -> None:
         self.index = index
         self.id = id_
         self.open_parts: set[int] = set()
-        """The indices of the parts that have not ended."""
+        """The indices of parts that have not ended."""
 
     def takes(self, part: Part) -> bool:
         """Return True if the next part belongs to this item."""
         return False
 
     def start(self, index: int, part: Part) -> Iterator[Event]:
-        """Begin a part, and yield the events of its beginning."""
+        """Start a part, and yield the events for its start."""
         self.open_parts.add(index)
         return iter(())
 
@@ -56,14 +56,14 @@ class OutputItem(ABC):
 
     @abstractmethod
     def close(self) -> Iterator[Event]:
-        """Yield the events that end the pieces of the item."""
+        """Yield the events that end the item's content."""
 
     @abstractmethod
     def render(self, status: str) -> Json:
         """Return the item with its content so far."""
 
     def event(self, type_: str, **content: JsonValue) -> Event:
-        """Return an event of this item; `type_` has no `response.` prefix."""
+        """Return an event for this item; `type_` lacks the prefix `response.`."""
         placed: Json = {"item_id": self.id, "output_index": self.index, **content}
         return f"response.{type_}", to_json(placed)[1:-1]
 
@@ -76,7 +76,7 @@ class OutputItem(ABC):
 
 
 class _Piece:
-    """A piece of a message, text or refusal, to which several parts may contribute."""
+    """The text or refusal in a message; several parts may contribute to one piece."""
 
     def __init__(self, *, refused: bool) -> None:
         self.refused = refused
@@ -99,13 +99,13 @@ class _Piece:
 
 
 class MessageItem(OutputItem):
-    """A message of texts and refusals."""
+    """A message with texts and refusals."""
 
     def __init__(self, index: int, id_: str) -> None:
         super().__init__(index, id_)
         self._pieces: list[_Piece] = []
         self._places: dict[int, tuple[int, int]] = {}
-        """The piece of each part, and the length of that piece before the part."""
+        """The index of each part's piece, and the length of that piece before the part."""
 
     @override
     def takes(self, part: Part) -> bool:
@@ -137,7 +137,7 @@ class MessageItem(OutputItem):
         place, preceding = self._places[index]
         piece = self._pieces[place]
         if piece.refused:
-            # OpenAI's refusals have no fields for notes.
+            # OpenAI's format has no fields for notes on a refusal.
             return
         if isinstance(note, Citation):
             annotation = _annotation(note, preceding)
@@ -180,7 +180,7 @@ class MessageItem(OutputItem):
 
 
 class CallItem(OutputItem):
-    """A call of a function."""
+    """A function call."""
 
     type = "function_call"
     field = "arguments"
@@ -235,7 +235,7 @@ class CallItem(OutputItem):
 
 
 class TextCallItem(CallItem):
-    """A call of a tool that takes free text."""
+    """A call of a tool with text input."""
 
     type = "custom_tool_call"
     field = "input"
@@ -251,7 +251,7 @@ class TextCallItem(CallItem):
 
 
 class ImageItem(OutputItem):
-    """A picture that the model made, in the form of OpenAI's own tool."""
+    """An image that the model generated, in the form of OpenAI's own tool."""
 
     comes_whole = True
 
@@ -271,14 +271,14 @@ class ImageItem(OutputItem):
         return {
             "type": "image_generation_call",
             "id": self.id,
-            # A picture is always complete, even in an answer that is cut short.
+            # An image is always complete, even in a truncated answer.
             "status": status if begun else "completed",
             "result": None if begun else shown,
         }
 
 
 def _annotation(citation: Citation, preceding: int) -> Json:
-    """Return a citation as an annotation with all fields, which OpenAI's schema requires."""
+    """Return an annotation with all the fields that OpenAI's schema requires."""
     start = preceding + (citation.start or 0)
     return {
         "type": "url_citation",

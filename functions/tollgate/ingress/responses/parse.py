@@ -1,4 +1,4 @@
-"""Parses a Responses request from bytes to a `GenerationRequest`."""
+"""Parsing of Responses requests from bytes to a `GenerationRequest`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, assert_never
@@ -34,11 +34,11 @@ from tollgate.ingress.shared.fields import (
 from tollgate.ingress.validation import validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
-# Codex sends an id for each session, which keeps the session on one endpoint and its cache.
+# Codex sends a session id, which keeps the session on one endpoint and its prompt cache.
 _SESSION: Final = "session-id"
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _LOG_PROBS: Final = "message.output_text.logprobs"
-# Answers always include sources and encrypted reasoning, so requesting them is not reported.
+# Answers always include sources and encrypted reasoning, so requesting these has no effect.
 _SOURCES: Final = "web_search_call.action.sources"
 _HINTS: Final = {
     "conversation": "Conversations are not stored: send `previous_response_id`, or the earlier "
@@ -49,15 +49,15 @@ _HINTS: Final = {
 
 
 def parse_response_request(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedCall:
-    """Parse a request without stored responses; raise RequestError with the field at fault.
+    """Parse a request without reading stored responses.
 
-    A request that needs a stored response is refused.
+    Raises RequestError with the field at fault, also if the request needs a stored response.
     """
     return parse_response_object(decode_object(body), headers, size_bytes=len(body))
 
 
 def parse_response_count(body: bytes, headers: Mapping[str, str]) -> GenerationRequest:
-    """Parse a request to count tokens; raise RequestError with the field at fault."""
+    """Parse a token-counting request; raise RequestError with the field at fault."""
     return parse_response_request(body, headers).request
 
 
@@ -68,9 +68,10 @@ def parse_response_object(
     size_bytes: int,
     turns: StoredTurns | None = None,
 ) -> ParsedCall:
-    """Parse a decoded request of `size_bytes` bytes; raise RequestError with the field at fault.
+    """Parse a decoded request; raise RequestError with the field at fault.
 
-    `turns` are the stored turns that the request uses; None if stored responses are not read.
+    `size_bytes` is the size of the encoded body. `turns` are the stored turns that the request
+    uses; None if stored responses are not read.
     """
     params = validate_object(wire.ResponsesRequest, body, _HINTS)
     taken = take_items(params, body["input"], turns)
@@ -122,7 +123,7 @@ def parse_response_object(
 def _declared(
     params: wire.ResponsesRequest, taken: TakenItems
 ) -> Iterator[tuple[str, tool_models.Tool]]:
-    """Yield the path and the tool for all tools of the request and of its input items."""
+    """Yield all tools in the request and its input items, each preceded by its path."""
     for number, tool in enumerate(params.tools or ()):
         yield f"tools[{number}].type", tool
     for path, item in taken.items:
@@ -155,13 +156,13 @@ def _reasoning(stated: wire.ReasoningFields | None) -> ReasoningOptions | None:
 
 
 def _native(params: wire.ResponsesRequest) -> NativeOptions | None:
-    """Return the options that only OpenAI's format has; None if the request has none."""
+    """Return the options that only OpenAI's format has; None if the request uses none."""
     fields: dict[str, Any] = {}
     if params.text is not None and params.text.verbosity is not None:
         fields["text.verbosity"] = params.text.verbosity
     reasoning = params.reasoning
     summary = reasoning.summary if reasoning else None
-    # With an effort, every provider's answer has a summary, so `auto` needs no native option.
+    # With an effort, all providers return summaries, so `auto` does not need a native option.
     is_usual = reasoning is not None and reasoning.effort is not None and summary == "auto"
     if summary not in (None, "none") and not is_usual:
         fields["reasoning.summary"] = summary
@@ -179,7 +180,7 @@ def _unknown(
 ) -> Iterator[str]:
     yield from unknown_fields(params)
     if params.max_tool_calls and len(run_here) > 1:
-        # The limit is applied to each tool, so several tools together may exceed the limit.
+        # The limit is applied to each tool separately, so several tools may exceed it together.
         yield "max_tool_calls"
     if params.store and not stores:
         yield "store"

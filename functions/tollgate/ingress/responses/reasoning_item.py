@@ -1,4 +1,4 @@
-"""Reasoning as output items: OpenAI's own is unchanged, that of other signers is packed."""
+"""Output items for reasoning; OpenAI's reasoning is unchanged, other signers' data is packed."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tollgate.ingress.shared.signatures import Packed, pack
 
 
 def owns(provenance: Provenance | None) -> bool:
-    """Return True if OpenAI signed the reasoning, whose item then keeps OpenAI's id."""
+    """Return True if OpenAI signed the reasoning; its item then keeps OpenAI's id."""
     return (
         provenance is not None
         and provenance.signer == OPENAI
@@ -22,12 +22,12 @@ def owns(provenance: Provenance | None) -> bool:
 
 
 def proof_of_call(call_id: str, provenance: Provenance) -> str:
-    """Return the encrypted content that contains the signer's data on a call."""
+    """Return the field `encrypted_content` with the signer's data for a call."""
     return pack(Packed(provenance=provenance, call_id=call_id))
 
 
 class ReasoningItem(OutputItem):
-    """A reasoning item: a piece for each part with text, and the signer's data."""
+    """A reasoning item: a summary or text for each part, and the signer's data."""
 
     def __init__(self, index: int, id_: str) -> None:
         super().__init__(index, id_)
@@ -123,7 +123,7 @@ class ReasoningItem(OutputItem):
             self._has_data = provenance.data is not None
 
     def _seal(self, provenance: Provenance) -> str:
-        """Return OpenAI's own encrypted content unchanged, and other signers' data packed."""
+        """Return the encrypted content: unchanged from OpenAI, or another signer's data packed."""
         if provenance.data and provenance == Provenance(
             signer=OPENAI, id=self.id, data=provenance.data
         ):

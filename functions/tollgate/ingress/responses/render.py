@@ -1,7 +1,7 @@
-"""Renders an answer in OpenAI's Responses format: a stream of events, or one whole response.
+"""Rendering of answers in OpenAI's Responses format, as a stream of events or as one response.
 
 A stream consists of `response.created`, `response.in_progress`, the items, and a last event with
-the whole response. https://platform.openai.com/docs/api-reference/responses (2026-11-22)
+the complete response. https://platform.openai.com/docs/api-reference/responses (2026-11-22)
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ _INCOMPLETE: Final[dict[Finish, str]] = {
 
 
 class ResponseRenderer:
-    """Renders one reply as a stream of events, or as one response."""
+    """Renders one reply as a stream of events or as one response."""
 
     def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
         self._served = served
@@ -84,7 +84,7 @@ class ResponseRenderer:
                 assert_never(event)
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Render the last event of a finished stream: the whole response."""
+        """Render the last event of a complete stream, which contains the response."""
         whole = self._response(self._finish, self._writer.output, record)
         kind = "incomplete" if self._finish in _INCOMPLETE else "completed"
         return self._writer.frame(f"response.{kind}", b'"response":' + whole)
@@ -117,7 +117,7 @@ class ResponseRenderer:
         return OutputWriter(self._served.generation_id, self._namespaces, is_stored=self._is_stored)
 
     def _begin(self) -> bytes:
-        """Return the first events of the stream, or no bytes if they were sent."""
+        """Return the first events of the stream; return no bytes after the first call."""
         if self._has_begun:
             return b""
         self._has_begun = True
@@ -135,7 +135,7 @@ class ResponseRenderer:
     ) -> bytes:
         reason = _INCOMPLETE.get(finish)
         state: dict[str, JsonValue] = {
-            # `adapted` contains "store" if the response could not be stored.
+            # "store" is in `adapted` if storing the response failed.
             "store": self._is_stored and "store" not in record.adapted,
             "status": "incomplete" if reason else "completed",
             "error": None,

@@ -1,4 +1,4 @@
-"""The fields of a request that a response repeats, in the form of OpenAI's schema."""
+"""The request fields that a response repeats, in the form of OpenAI's schema."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
@@ -11,7 +11,7 @@ _Json = dict[str, Any]
 
 
 def repeated_fields(params: wire.ResponsesRequest, declared: Iterable[tool_models.Tool]) -> _Json:
-    """Return the fields that the response repeats; of tools, only those that the caller runs."""
+    """Return the fields that the response repeats; the tools are those that the caller runs."""
     text = params.text
     reasoning = params.reasoning
     summary = reasoning.summary if reasoning else None

@@ -1,7 +1,7 @@
-"""Runs of the gateway's tools as output items, in the form of tools that OpenAI runs.
+"""Output items for server tool runs, in the form of the tools that OpenAI runs.
 
-Searches and fetched pages become `web_search_call`. For other tools OpenAI has no type, so their
-runs become `mcp_call` with the gateway as server, which clients show and never run themselves.
+Searches and fetched pages become `web_search_call`. OpenAI has no item type for other tools, so
+their runs become `mcp_call` with the gateway as server; clients never run such calls.
 https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
 """
 
@@ -23,14 +23,14 @@ from tollgate.ingress.shared.tool_runs import (
 
 
 def run_item(place: int, suffix: str, run: ServerToolRun) -> "SearchItem | ToolRunItem":
-    """Return the output item for a run."""
+    """Return the output item for a server tool run."""
     if run.tool in ("web_search", "web_fetch"):
         return SearchItem(place, f"ws_{suffix}", run)
     return ToolRunItem(place, f"mcp_{suffix}", run)
 
 
 class _RunItem(OutputItem):
-    """The base of items for runs, which keeps the run's result."""
+    """The base class of items for runs, which stores the run's result."""
 
     comes_whole = True
 
@@ -63,7 +63,7 @@ class SearchItem(_RunItem):
 
     @override
     def close(self) -> Iterator[Event]:
-        # OpenAI has no event for a failed search, so only the item's status shows the failure.
+        # OpenAI has no event for a failed search, so only the status of the item shows the failure.
         if self._result.error is None:
             yield self.event("web_search_call.completed")
 
@@ -91,13 +91,13 @@ class SearchItem(_RunItem):
 
 
 class ToolRunItem(_RunItem):
-    """A run of a tool for which OpenAI has no type."""
+    """A run of a tool for which OpenAI has no item type."""
 
     @override
     def start(self, index: int, part: Part) -> Iterator[Event]:
         self.open_parts.add(index)
         yield self.event("mcp_call.in_progress")
-        # OpenAI's item begins without arguments, and pydantic-ai relies on that.
+        # The item starts without arguments, as with OpenAI; pydantic-ai relies on that.
         yield self.event("mcp_call_arguments.delta", delta=self._run.arguments)
         yield self.event("mcp_call_arguments.done", arguments=self._run.arguments)
 

@@ -1,4 +1,4 @@
-"""Parses the tools in a Responses request that the gateway can run."""
+"""Parsing of server tools in a Responses request."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,9 +21,9 @@ from tollgate.ingress.shared.server_tool_options import (
 def parse_response_tools(
     declared: Iterable[tuple[str, wire.ServerToolType]], *, uses_max: int | None
 ) -> tuple[ServerTool, ...]:
-    """Return the declared tools that the gateway runs, each limited to `uses_max` uses.
+    """Return the server tools, each limited to `uses_max` uses.
 
-    `declared` has each tool with the path of its type. Raises RequestError for a repeated tool.
+    `declared` has each tool and the path of its type. Raises RequestError for a repeated tool.
     """
     tools = require_each_once(
         _tool(path, tool, id_)
@@ -42,7 +42,7 @@ def parse_response_tools(
 def parse_response_reading(
     declared: Iterable[tuple[str, wire.ServerToolType]],
 ) -> DocumentOptions | None:
-    """Return the options of reading documents; raise RequestError if there are several."""
+    """Return the options for reading documents; raise RequestError if there are several."""
     return require_one_reading(
         [
             DocumentOptions(engine=tool.engine, pages_max=tool.pages_max, field=path)
@@ -53,7 +53,7 @@ def parse_response_reading(
 
 
 def is_offline(tool: wire.ServerToolType) -> bool:
-    """Return True if a search must not reach the web, which the gateway's engines cannot do."""
+    """Return True if a search must not access the web; the gateway's engines cannot do that."""
     return tool.external_web_access is False
 
 
@@ -72,6 +72,6 @@ def _tool(path: str, tool: wire.ServerToolType, id_: ServerToolId) -> ServerTool
 
 
 def unknown_options(tool: wire.ServerToolType) -> Iterator[str]:
-    """Yield the names of options that have no effect."""
+    """Yield the names of options without effect."""
     yield from extra_fields(tool, "tools[].")
     yield from extra_fields(tool.filters, "tools[].filters.")

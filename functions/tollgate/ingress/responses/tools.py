@@ -1,7 +1,7 @@
-"""Parses the tools and the tool choice of a Responses request.
+"""Parsing of the tools and the tool choice in a Responses request.
 
-Only OpenAI's servers know namespaces, so tools within a namespace get unique flat names for
-providers; the reply has the namespace and the short name again.
+Only OpenAI's servers support namespaces, so tools in a namespace get unique flat names for
+providers. The reply has the namespace and the short name again.
 """
 
 import hashlib
@@ -20,21 +20,21 @@ from tollgate.ingress.shared.fields import extra_fields
 from tollgate.ingress.shared.media import field_refusal
 from tollgate.ingress.shared.wire.request_fields import AnyText
 
-# OpenAI's limit, which compatible servers share.
+# OpenAI's limit, which compatible servers have, too.
 _NAME_LENGTH_MAX: Final = 64
 _DIGEST_LENGTH: Final = 8
 _BETWEEN: Final = "__"
 
 
 class ToolNames:
-    """The unique names that providers get for tools in namespaces."""
+    """Unique names for tools in namespaces, which are sent to providers."""
 
     def __init__(self, plain: Collection[str]) -> None:
         self._taken = set(plain)
         self._names: dict[NamespacedName, str] = {}
 
     def name_of(self, name: str, namespace: str | None) -> str:
-        """Return the name of a tool for providers, which is unique within the request."""
+        """Return a tool's name for providers, which is unique within the request."""
         if not namespace:
             return name
         spelled = NamespacedName(namespace=namespace, name=name)
@@ -51,7 +51,7 @@ class ToolNames:
 
     @property
     def namespaced(self) -> dict[str, NamespacedName]:
-        """The namespace and short name of each tool in a namespace, by the name for providers."""
+        """The namespace and short name of each tool in a namespace, by its name for providers."""
         return {name: spelled for spelled, name in self._names.items()}
 
 
@@ -60,8 +60,8 @@ def parse_tools(
 ) -> tuple[tuple[Tool, ...], ToolNames, tuple[str, ...]]:
     """Return the tools that the caller runs, their names, and the names of ignored fields.
 
-    `declared` has each tool with the path of its type. Raises RequestError for a tool that cannot
-    be ignored, because the answer would be wrong without the tool.
+    `declared` has each tool and the path of its type. Raises RequestError for an unsupported tool
+    without which the answer would be wrong.
     """
     names = ToolNames(
         [
@@ -121,7 +121,7 @@ def _text_input(tool: wire.CustomTextTool) -> TextInput:
 
 
 class CallableTools(Struct, frozen=True, kw_only=True):
-    """The tools that a model may call: the caller's, and the gateway's."""
+    """The tools that a model may call: the caller's own tools, and server tools."""
 
     own: tuple[Tool, ...] = ()
     server: tuple[ServerTool, ...] = ()
@@ -170,7 +170,8 @@ def _chosen(chosen: wire.ChosenTool, tools: CallableTools, names: ToolNames, pat
         return server_tool
     if chosen.type not in ("function", "custom"):
         raise field_refusal(
-            f"{path}.type", f"must be 'function' or 'custom': '{chosen.type}' is not available"
+            f"{path}.type",
+            f"must be 'function' or 'custom', because '{chosen.type}' is not available",
         )
     name = names.name_of(chosen.name or "", chosen.namespace)
     if all(tool.name != name for tool in tools.own):
@@ -179,6 +180,6 @@ def _chosen(chosen: wire.ChosenTool, tools: CallableTools, names: ToolNames, pat
 
 
 def _server_tool(chosen: wire.ChosenTool, tools: CallableTools) -> str | None:
-    """Return the gateway's tool that a choice names by type; None for any other choice."""
+    """Return the server tool that a choice names by type; None for any other choice."""
     id_ = tool_of_type(chosen.type)
     return id_ if any(tool.id == id_ for tool in tools.server) else None

@@ -61,7 +61,7 @@ class CompletionRequest(GuidedDecoding, ReplyFields, SamplingFields, RoutingFiel
     )
     echo: bool | None = Field(
         default=None,
-        description="True repeats the prompt before the answer. With `logprobs`, the model's server "
+        description="True repeats the prompt before the answer. With `logprobs`, the server "
         "must return log probabilities for prompts.",
     )
     suffix: str | None = Field(

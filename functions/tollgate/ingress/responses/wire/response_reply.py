@@ -1,6 +1,6 @@
-"""Models of a response, its items and its error, for the published schema.
+"""Models for a response, its items and its error, for the API description.
 
-`ingress.responses.render` writes the answers without these models; tests check that both agree.
+`ingress.responses.render` writes replies without these models; tests check that replies match.
 https://platform.openai.com/docs/api-reference/responses/object (2026-11-22)
 """
 
@@ -21,7 +21,7 @@ ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
 
 class UrlSource(Answer):
-    """The source of a range of text."""
+    """A source, and the range of text that cites it."""
 
     type: Literal["url_citation"]
     url: str
@@ -31,7 +31,7 @@ class UrlSource(Answer):
 
 
 class OutputText(Answer):
-    """Text of an answer."""
+    """Text in an answer."""
 
     type: Literal["output_text"]
     text: str
@@ -47,7 +47,7 @@ class OutputRefusal(Answer):
 
 
 class OutputMessage(Answer):
-    """A message of the model."""
+    """A message from the model."""
 
     type: Literal["message"]
     id: str
@@ -57,21 +57,21 @@ class OutputMessage(Answer):
 
 
 class SummaryText(Answer):
-    """A summary of reasoning."""
+    """A reasoning summary."""
 
     type: Literal["summary_text"]
     text: str
 
 
 class ReasoningText(Answer):
-    """The text of reasoning."""
+    """Reasoning text."""
 
     type: Literal["reasoning_text"]
     text: str
 
 
 class OutputReasoning(Answer):
-    """Reasoning of the model; send it back untouched."""
+    """Reasoning from the model; send it back unchanged."""
 
     type: Literal["reasoning"]
     id: str
@@ -90,21 +90,21 @@ class _OutputCall(Answer):
 
 
 class OutputFunctionCall(_OutputCall):
-    """A call of a function."""
+    """A function call."""
 
     type: Literal["function_call"]
     arguments: str
 
 
 class OutputCustomToolCall(_OutputCall):
-    """A call of a tool that takes free text."""
+    """A call of a tool with text input."""
 
     type: Literal["custom_tool_call"]
     input: str
 
 
 class OutputImage(Answer):
-    """A picture that the model made; `result` is base64 or a URL."""
+    """An image that the model generated; `result` is base64 or a URL."""
 
     type: Literal["image_generation_call"]
     id: str
@@ -113,14 +113,14 @@ class OutputImage(Answer):
 
 
 class SearchSource(Answer):
-    """A page that a search found."""
+    """A web page that a search found."""
 
     type: Literal["url"]
     url: str
 
 
 class SearchAction(Answer):
-    """The search that a run made."""
+    """The search of a run."""
 
     type: Literal["search"]
     query: str
@@ -136,7 +136,7 @@ class OpenPageAction(Answer):
 
 
 class OutputSearch(Answer):
-    """A web search, or a web page that was read; send it back untouched."""
+    """A web search, or the reading of a web page; send it back unchanged."""
 
     type: Literal["web_search_call"]
     id: str
@@ -146,7 +146,7 @@ class OutputSearch(Answer):
 
 
 class OutputToolRun(Answer):
-    """A run of one of the gateway's other tools; send it back untouched."""
+    """A run of another server tool; send it back unchanged."""
 
     type: Literal["mcp_call"]
     id: str
@@ -171,14 +171,14 @@ OutputItemModel = Annotated[
 
 
 class InputTokensDetails(Answer):
-    """Parts of the input; 0 also if the provider does not report a part."""
+    """Parts of the input; a part that the provider does not report is 0."""
 
     cached_tokens: int
     cache_write_tokens: int
 
 
 class OutputTokensDetails(Answer):
-    """Parts of the output; 0 also if the provider does not report a part."""
+    """Parts of the output; a part that the provider does not report is 0."""
 
     reasoning_tokens: int
 
@@ -195,7 +195,7 @@ class ResponseUsage(Answer):
 
 
 class ResponseFailure(Answer):
-    """The reason why a response failed, with OpenAI's code and Tollgate's code."""
+    """Why a response failed, with OpenAI's and Tollgate's code."""
 
     code: str
     message: str
@@ -206,13 +206,13 @@ class ResponseFailure(Answer):
 
 
 class IncompleteReason(Answer):
-    """The reason why a response was cut short."""
+    """Why a response was truncated."""
 
     reason: Literal["max_output_tokens", "content_filter"]
 
 
 class RepeatedFields(Answer):
-    """Fields of the request, with defaults for the fields that were left out."""
+    """Request fields, with defaults for omitted fields."""
 
     instructions: str | None = None
     max_output_tokens: int | None = None
@@ -236,7 +236,7 @@ class RepeatedFields(Answer):
 
 
 class ResponseObject(RepeatedFields, PartialAccounts):
-    """A response, complete or in progress."""
+    """A response that is complete or in progress."""
 
     id: str
     object: Literal["response"]
@@ -253,19 +253,19 @@ class ResponseObject(RepeatedFields, PartialAccounts):
 
 
 class LimitedErrorObject(ErrorObject):
-    """One error, with the Unix time at which a reached limit resets."""
+    """An error, with the Unix time at which the reached limit resets."""
 
     resets_at: int | None = None
 
 
 class ResponsesErrorEnvelope(ErrorEnvelope):
-    """The body of every error of Responses."""
+    """The body of every error reply."""
 
     error: LimitedErrorObject
 
 
 class ResponseInputTokens(BaseModel):
-    """The number of tokens of a prompt."""
+    """The number of tokens in a prompt."""
 
     object: Literal["response.input_tokens"]
     input_tokens: int
