@@ -15,8 +15,8 @@ from tollgate.ingress.shared.openai_format import OpenAIFormat
 class Responses(OpenAIFormat):
     """The format of POST /v1/responses."""
 
-    # An idle stream gets events, because Codex's idle timer ignores comments. Before the first event
-    # of the answer a comment is sent, because OpenAI's SDKs refuse other first events.
+    # An idle stream gets events, because Codex's idle timer ignores comments. Before the first
+    # event of the answer a comment is sent, because OpenAI's SDKs refuse other first events.
     keep_alive = b'event: keepalive\ndata: {"type":"keepalive"}\n\n'
 
     parse = staticmethod(parse_response_request)

@@ -138,8 +138,8 @@ class OutputWriter:
                 return MessageItem(place, f"msg_{suffix}")
             case Reasoning(provenance=provenance):
                 id_ = provenance.id if owns(provenance) and provenance else None
-                # The id of a stored item must contain the generation id, from which references to the
-                # item are resolved.
+                # The id of a stored item must contain the generation id, which resolves references
+                # to the item.
                 if self._is_stored or not id_ or id_ in self._ids:
                     id_ = f"rs_{suffix}"
                 self._ids.add(id_)

@@ -165,7 +165,7 @@ def take_items(
             continue
         stored = known.referenced.get(item.id)
         if stored is not None:
-            # Each item is inserted only once, because a short body could repeat a long item many times.
+            # Each item is inserted once, because a short body could repeat a long item many times.
             here.add(item.id)
             items.append((path, _checked([stored], path)[0]))
             raws.append(stored)

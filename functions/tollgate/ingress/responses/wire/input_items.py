@@ -1,6 +1,6 @@
 """Models for input items in a Responses request.
 
-https://platform.openai.com/docs/api-reference/responses/create (2026-11-22), and requests from Codex.
+https://platform.openai.com/docs/api-reference/responses/create (2026-11-22), and Codex.
 """
 
 from typing import Annotated, Any, Final, Literal, get_args

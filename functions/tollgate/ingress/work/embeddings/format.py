@@ -1,4 +1,4 @@
-"""OpenAI's embeddings as a client format."""
+"""The client format of OpenAI's embeddings API."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -17,7 +17,7 @@ from tollgate.ingress.shared.openai_format import OpenAIFormat, WholeReplyRender
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.embeddings.models import EmbeddingsRequest, Input, StatedInputType
 
-# The last three names are Cohere's and NVIDIA's.
+# The last three names come from Cohere and NVIDIA.
 _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
     "query": "query",
     "document": "document",
@@ -30,7 +30,7 @@ _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
 
 
 def _inputs(stated: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """Return the texts and the lists of token ids of an input; one of the two is empty."""
+    """Return the texts and the lists of token ids in an input; one of both is empty."""
     if isinstance(stated, str):
         return (stated,), ()
     texts = tuple(each for each in stated if isinstance(each, str))
@@ -40,10 +40,10 @@ def _inputs(stated: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]
 
 
 class EmbeddingsRenderer(WholeReplyRenderer):
-    """Renders vectors in OpenAI's list; each vector is copied as the provider's codec wrote it."""
+    """Renders vectors in OpenAI's format; each vector is copied from the codec's output."""
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return the body, whose usage counts the tokens of all inputs."""
+        """Render the body, whose usage counts the tokens in all inputs."""
         return b"".join(self._pieces(responses[0].output, record))
 
     def _pieces(self, vectors: Sequence[bytes], record: GenerationRecord) -> Iterator[bytes]:
@@ -85,5 +85,5 @@ class Embeddings(OpenAIFormat):
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
     ) -> EmbeddingsRenderer:
-        """Return a new renderer for one reply; the cost is in the reply's headers."""
+        """Return a new renderer; the cost is only in the headers of the reply."""
         return EmbeddingsRenderer(call, served)

@@ -1,4 +1,4 @@
-"""OpenAI's generation and editing of pictures as client formats."""
+"""The client formats of OpenAI's APIs for generating and editing images."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ _Body = TypeVar("_Body", bound=ImageOptions)
 
 
 def parse_generation(body: bytes) -> ParsedWork:
-    """Parse a request for pictures from a text; raise RequestError with the field at fault."""
+    """Parse a request to generate images; raise RequestError with the field at fault."""
     fields = _checked(validate_body(GenerationBody, body))
     return _parsed(
         fields, ImageRequest(**_options(fields), moderation=fields.moderation, style=fields.style)
@@ -54,7 +54,7 @@ def parse_generation(body: bytes) -> ParsedWork:
 
 
 def parse_edit(body: bytes, content_type: str) -> ParsedWork:
-    """Parse a request to edit pictures; raise RequestError with the field at fault."""
+    """Parse a request to edit images; raise RequestError with the field at fault."""
     if is_form(content_type):
         return _parse_form_edit(parse_form(body, content_type))
     fields = _checked(validate_body(EditBody, body))
@@ -116,7 +116,7 @@ def _checked(fields: _Body) -> _Body:
 
 
 def _options(fields: ImageOptions) -> dict[str, Any]:
-    """Return the options as fields of ImageRequest; `auto`, the model's own choice, is None."""
+    """Return the options as fields of ImageRequest; `auto` becomes None, the model's default."""
     return {
         "model": fields.model,
         "prompt": fields.prompt,
@@ -162,7 +162,7 @@ _QUALITIES = frozenset({"low", "medium", "high", "xhigh", "max"})
 
 
 class ImageRenderer:
-    """Renders one reply, streamed or whole."""
+    """Renders one reply, streamed or not."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class ImageRenderer:
         credits_per_usd: Decimal,
     ) -> None:
         if not isinstance(call.request, ImageRequest):
-            raise TypeError("no request for pictures")
+            raise TypeError("not an image request")
         self._request = call.request
         self._served = served
         self._events = events
@@ -186,7 +186,7 @@ class ImageRenderer:
         self._pictures: list[ImagePiece] = []
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Return the event of a preview; pictures wait for `close`, which knows the price."""
+        """Render a preview; complete images wait for `close`, which knows the cost."""
         match event:
             case Partial(piece=piece):
                 picture = decode_json(piece, type=ImagePiece)
@@ -200,7 +200,7 @@ class ImageRenderer:
         return b""
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Return an event for each picture; the last event has the usage and price of all."""
+        """Render an event for each image; the last event has the usage and cost of all images."""
         nothing: dict[str, JsonValue] = {"usage": _usage(Usage())}
         *before, last = self._pictures
         frames = [self._frame("completed", picture, nothing) for picture in before]
@@ -209,7 +209,7 @@ class ImageRenderer:
         )
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Return the event that ends a stream which failed after its first bytes were sent."""
+        """Render the last event of a stream that failed after its first bytes were sent."""
         broken = to_json(openai_error(error, self._served.generation_id))
         return b'event: error\ndata: {"type":"error","error":%b,%b}\n\n' % (
             broken,
@@ -217,7 +217,7 @@ class ImageRenderer:
         )
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return the body of a reply that is not streamed."""
+        """Render the body of a non-streamed reply."""
         pictures = [decode_json(piece, type=ImagePiece) for piece in responses[0].output]
         body: dict[str, JsonValue] = {
             "created": self._served.created_s,
@@ -227,7 +227,7 @@ class ImageRenderer:
         return b"%b,%b}" % (to_json(body)[:-1], self._accounts.render(record))
 
     def _stated(self, picture: ImagePiece) -> dict[str, JsonValue]:
-        """Return the properties that OpenAI states once for all pictures, if they are known."""
+        """Return the known properties that OpenAI states once for all images."""
         background = picture.background or self._request.background
         quality = picture.quality or self._request.quality
         stated = {
@@ -303,7 +303,7 @@ class ImageEdits(ImageGenerations):
 
     @override
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse JSON or a form; raise RequestError with the field at fault."""
+        """Parse a JSON body or a form; raise RequestError with the field at fault."""
         return parse_edit(body, headers.get("content-type", ""))
 
     @override

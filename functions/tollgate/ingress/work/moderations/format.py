@@ -1,4 +1,4 @@
-"""OpenAI's moderations as a client format."""
+"""The client format of OpenAI's moderations API."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -27,7 +27,7 @@ PICTURES_MAX: Final = 16
 
 
 def _subjects(stated: list[str | TextPart | PicturePart]) -> tuple[Subject, ...]:
-    """Return one subject for each text, or one subject for all parts together."""
+    """Return one subject for each text, or one subject with all parts."""
     texts = [each for each in stated if isinstance(each, str)]
     if not texts:
         parts = [each for each in stated if not isinstance(each, str)]
@@ -35,7 +35,8 @@ def _subjects(stated: list[str | TextPart | PicturePart]) -> tuple[Subject, ...]
     for index, each in enumerate(stated):
         if isinstance(each, str) != isinstance(stated[0], str):
             raise field_refusal(
-                f"input[{index}]", "must be a string or a part, like the entries before it"
+                f"input[{index}]",
+                "must have the same form as the entries before it: a string or a part",
             )
     return tuple((Text(text=text),) for text in texts)
 
@@ -59,10 +60,10 @@ def _unknown(fields: ModerationBody) -> Iterator[str]:
 
 
 class ModerationRenderer(WholeReplyRenderer):
-    """Renders judgements, each as the provider's codec wrote it."""
+    """Renders judgements; each is copied from the codec's output."""
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return the body, with the judgements in the order of the inputs."""
+        """Render the body, with the judgements in the order of the inputs."""
         head = {"id": f"modr-{self._served.generation_id}", "model": self._served.model}
         metadata = b""
         if self._call.tells_routing:
@@ -90,5 +91,5 @@ class Moderations(OpenAIFormat):
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ModerationRenderer:
-        """Return a new renderer for one reply; the cost is in the reply's headers."""
+        """Return a new renderer; the cost is only in the headers of the reply."""
         return ModerationRenderer(call, served)

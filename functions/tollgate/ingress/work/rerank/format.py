@@ -1,4 +1,4 @@
-"""Ranking of documents as a client format, in Cohere's and Jina's fields."""
+"""The client format for ranking documents, with the fields of Cohere and Jina."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -18,10 +18,10 @@ from tollgate.ingress.work.rerank.models import RerankBody
 
 
 class RerankRenderer(WholeReplyRenderer):
-    """Renders one reply, with the request's documents if the request wants them repeated."""
+    """Renders one reply, which repeats the documents if the caller requests that."""
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return the body, with the most relevant document first."""
+        """Render the body, with the most relevant document first."""
         reply: dict[str, JsonValue] = {
             "id": f"gen-{self._served.generation_id}",
             "model": self._served.model,
@@ -62,5 +62,5 @@ class Rerank(OpenAIFormat):
     def renderer(
         self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
     ) -> RerankRenderer:
-        """Return a new renderer for one reply; the cost is in the reply's headers."""
+        """Return a new renderer; the cost is only in the headers of the reply."""
         return RerankRenderer(call, served)

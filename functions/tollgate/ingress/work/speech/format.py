@@ -1,4 +1,4 @@
-"""OpenAI's speech as a client format."""
+"""The client format of OpenAI's text-to-speech API."""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -34,20 +34,20 @@ MEDIA_TYPES: Final[Mapping[SoundFormat, str]] = {
 
 
 class SoundRenderer(WholeReplyRenderer):
-    """Renders a reply that is the bytes of the sound alone."""
+    """Renders a reply that consists of the audio bytes."""
 
     @override
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Return the next piece of the sound."""
+        """Return the next piece of the audio."""
         return b"".join(event.pieces) if isinstance(event, Output) else b""
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return all of the sound."""
+        """Return the complete audio."""
         return b"".join(responses[0].output)
 
 
 class SpeechEventsRenderer:
-    """Renders the sound in OpenAI's events; the last event has usage and price."""
+    """Renders audio in OpenAI's events; the last event has usage and cost."""
 
     def __init__(self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal) -> None:
         self._served = served
@@ -59,20 +59,20 @@ class SpeechEventsRenderer:
         )
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Return an event for each piece of the sound."""
+        """Render an event for each piece of audio."""
         return b"".join(map(_delta, event.pieces)) if isinstance(event, Output) else b""
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Return the last event of a complete sound."""
+        """Render the last event of complete audio."""
         return b'data: {"type":"speech.audio.done",%b}\n\n' % self._accounts.render(record)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Return the last event of a sound that broke off."""
+        """Render the last event of audio that broke off."""
         broken = to_json(openai_error(error, self._served.generation_id))
         return b'data: {"type":"error","error":%b,%b}\n\n' % (broken, self._accounts.render(record))
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return all events."""
+        """Render all events."""
         return b"".join(map(_delta, responses[0].output)) + self.close(record)
 
 
@@ -90,7 +90,7 @@ def _delta(piece: bytes) -> bytes:
 
 
 class Speech(OpenAIFormat):
-    """The format of POST /v1/audio/speech; its replies are sound, or events with sound."""
+    """The format of POST /v1/audio/speech; a reply is audio, or events with audio."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         fields = validate_body(SpeechBody, body)
@@ -110,14 +110,14 @@ class Speech(OpenAIFormat):
         )
         return ParsedWork(
             request=request,
-            # Sound is sent while it arrives, whether in events or as raw bytes.
+            # Audio is streamed, whether in events or as raw bytes.
             stream=True,
             media_type="" if fields.stream_format == "sse" else MEDIA_TYPES[sound],
             ignored=printable_names(unknown_fields(fields)),
         )
 
     def renderer(self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
-        """Return a new renderer for one reply, as events if the request wants events."""
+        """Return a new renderer for audio or for events, as the caller requests."""
         if call.media_type:
             return SoundRenderer(call, served)
         return SpeechEventsRenderer(call, served, credits_per_usd=credits_per_usd)

@@ -1,4 +1,4 @@
-"""OpenAI's transcriptions and translations as client formats."""
+"""The client formats of OpenAI's APIs for transcribing and translating recordings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -50,12 +50,12 @@ TEXT_TYPES: Final[Mapping[str, str]] = {
     "vtt": "text/vtt; charset=utf-8",
 }
 _BY_GRANULARITY: Final[Mapping[str, TranscriptDetail]] = {"segment": "segments", "word": "words"}
-# The response formats that list the segments of a transcript.
+# Response formats that contain the segments of a transcript.
 _OF_SEGMENTS: Final = frozenset({"srt", "verbose_json", "vtt"})
 
 
 class ParsedTranscription(ParsedWork, frozen=True, kw_only=True):
-    """A parsed request, and the format of its reply."""
+    """A parsed request and the format of its reply."""
 
     request: TranscriptionRequest
     response_format: str = "json"
@@ -64,10 +64,10 @@ class ParsedTranscription(ParsedWork, frozen=True, kw_only=True):
 def parse_transcription(
     body: bytes, headers: Mapping[str, str] = NO_HEADERS
 ) -> ParsedTranscription:
-    """Parse a request for a transcript; raise RequestError with the field at fault."""
+    """Parse a transcription request; raise RequestError with the field at fault."""
     fields, form = _read(TranscriptionBody, body, headers)
     if fields.include and (fields.response_format or "json") != "json":
-        raise field_refusal("include", "has logprobs for the response_format json alone")
+        raise field_refusal("include", "can be logprobs only if response_format is json")
     request = replace(
         _request(fields),
         language=fields.language,
@@ -79,7 +79,7 @@ def parse_transcription(
 
 
 def parse_translation(body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedTranscription:
-    """Parse a request for an English transcript; raise RequestError with the field at fault."""
+    """Parse a translation request; raise RequestError with the field at fault."""
     fields, form = _read(TranslationBody, body, headers)
     details = _details_of_format(fields.response_format)
     return _with_input(fields, form, replace(_request(fields), translates=True, details=details))
@@ -107,12 +107,12 @@ def _request(fields: _Fields) -> TranscriptionRequest:
 
 
 def _details(fields: TranscriptionBody) -> frozenset[TranscriptDetail]:
-    """Return the details that the reply needs besides the text, such as segments or words."""
+    """Return the details that the reply needs besides the text, such as words."""
     granularities = frozenset(fields.timestamp_granularities or ())
     if fields.response_format != "verbose_json":
         if "word" in granularities:
             raise field_refusal(
-                "timestamp_granularities", "has words for the response_format verbose_json alone"
+                "timestamp_granularities", "can be word only if response_format is verbose_json"
             )
         return _details_of_format(fields.response_format)
     return frozenset(_BY_GRANULARITY[each] for each in granularities or {"segment"})
@@ -127,10 +127,10 @@ def _details_of_format(response_format: str | None) -> frozenset[TranscriptDetai
 def _with_input(
     fields: _Fields, form: Form | None, request: TranscriptionRequest
 ) -> ParsedTranscription:
-    """Return the parsed request with its recording, or with the file or URL to fetch it from."""
+    """Return the parsed request with its recording, or with the file or URL to fetch."""
     response_format = fields.response_format or "json"
     if request.stream and response_format in _OF_SEGMENTS:
-        raise field_refusal("stream", f"cannot be true with the response_format {response_format}")
+        raise field_refusal("stream", f"cannot be true if response_format is {response_format}")
     unread = form.unread_files("file") if form else ()
     parsed = ParsedTranscription(
         request=request,
@@ -172,7 +172,7 @@ def _decoded(text: str | None) -> bytes | None:
 
 
 class TranscriptRenderer:
-    """Renders a transcript in the requested format, whole or in OpenAI's events."""
+    """Renders a transcript as one body in the requested format, or as OpenAI's events."""
 
     def __init__(
         self, call: ParsedTranscription, served: ServedBy, *, credits_per_usd: Decimal
@@ -189,7 +189,7 @@ class TranscriptRenderer:
         self._transcript = Transcript(text="")
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
-        """Return the events of a preview, or those of the transcript if it had no previews."""
+        """Render a preview; a transcript without previews is rendered as if it were one."""
         match event:
             case Partial(piece=piece):
                 self._is_previewed = True
@@ -203,7 +203,7 @@ class TranscriptRenderer:
                 return b""
 
     def close(self, record: GenerationRecord) -> bytes:
-        """Return the event with the whole text, usage and price."""
+        """Render the event with the complete text, usage and cost."""
         done: dict[str, JsonValue] = {
             "type": "transcript.text.done",
             "text": self._transcript.text,
@@ -215,7 +215,7 @@ class TranscriptRenderer:
         )
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
-        """Return the last event of a transcript that broke off."""
+        """Render the last event of a transcript that broke off."""
         broken = to_json(openai_error(error, self._served.generation_id))
         return b'data: {"type":"error","error":%b,%b}\n\n' % (
             broken,
@@ -223,7 +223,7 @@ class TranscriptRenderer:
         )
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
-        """Return the body in the requested format."""
+        """Render the body in the requested format."""
         transcript = decode_json(responses[0].output[0], type=Transcript)
         match self._call.response_format:
             case "text":
@@ -289,7 +289,7 @@ def _fields(segment: Segment) -> dict[str, JsonValue]:
 
 
 def _stretch(segment: Segment, place: int) -> dict[str, JsonValue]:
-    """Return a segment with its speaker, in OpenAI's form."""
+    """Return a segment with its speaker in OpenAI's form."""
     return {
         "type": "transcript.text.segment",
         "id": f"seg_{place}" if segment.id is None else str(segment.id),
@@ -312,7 +312,7 @@ def _logprobs(logprobs: Sequence[TokenLogprob] | None) -> dict[str, JsonValue]:
 
 
 def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
-    """Return the usage in the charged unit: seconds of sound, else tokens."""
+    """Return the usage in the billed unit: seconds of audio, or tokens."""
     usage = record.usage
     if usage.audio_seconds is not None:
         return {"type": "duration", "seconds": usage.audio_seconds}
@@ -329,8 +329,8 @@ def _usage(record: GenerationRecord) -> dict[str, JsonValue]:
     }
 
 
-_BODY_HINT: Final = "Send a file_id (POST /v1/files/presigned) or url in place of file."
-_RECORDING_HINT: Final = "Cut it into pieces, or compress it."
+_BODY_HINT: Final = "Send a file_id (POST /v1/files/presigned) or url instead of file."
+_RECORDING_HINT: Final = "Split the recording, or compress it."
 
 
 class _Transcripts(OpenAIFormat):
@@ -345,7 +345,7 @@ class _Transcripts(OpenAIFormat):
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None
     ) -> ErrorReply:
-        """Render an error in OpenAI's envelope; an error of size hints at how to send the file."""
+        """Render an error in OpenAI's envelope; a size error explains how to send the file."""
         hint = _BODY_HINT if error.param is None else _RECORDING_HINT
         return openai_reply(error, request_id, routed, upload_hint=hint)
 
