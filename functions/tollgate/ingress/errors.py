@@ -99,11 +99,11 @@ def public_code(code: ErrorCode) -> str:
 
 def field_at_fault(error: GatewayError, names: FieldNames) -> tuple[str | None, str]:
     """Return the field at fault and the message, with the field renamed as in `names`."""
-    own = names.get(error.param or "")
-    if error.param is None or own is None:
+    own_name = names.get(error.param or "")
+    if error.param is None or own_name is None:
         return error.param, error.message
     word = rf"(?<![\w./-]){re.escape(error.param)}(?![\w./-]*\w)"
-    return own, re.sub(word, lambda _: own, error.message)
+    return own_name, re.sub(word, lambda _: own_name, error.message)
 
 
 def openai_error(
@@ -176,8 +176,8 @@ def openai_reply(
     upload_hint: str = _UPLOAD_HINT,
 ) -> ErrorReply:
     """Render an error as an HTTP reply in OpenAI's envelope."""
-    shown = openai_error(error, request_id, names, upload_hint=upload_hint)
-    content: dict[str, JsonValue] = {"error": {**shown}}
+    error_object = openai_error(error, request_id, names, upload_hint=upload_hint)
+    content: dict[str, JsonValue] = {"error": {**error_object}}
     if routed is not None:
         content["tollgate_metadata"] = tollgate_metadata(routed)
     return ErrorReply(

@@ -60,14 +60,14 @@ class Form(Struct, frozen=True, kw_only=True):
         """Return the field's file or None; raise RequestError if it is text or several files."""
         if name in self.texts:
             raise field_refusal(name, "must be a file")
-        several = self.files.get(name, ())
-        if len(several) > 1:
+        contents = self.files.get(name, ())
+        if len(contents) > 1:
             raise field_refusal(name, "must be one file")
-        return several[0] if several else None
+        return contents[0] if contents else None
 
-    def unread_files(self, *read: str) -> tuple[str, ...]:
+    def unread_files(self, *read_fields: str) -> tuple[str, ...]:
         """Return the names of file fields that are not in `read`."""
-        return tuple(name for name in self.files if name not in read)
+        return tuple(name for name in self.files if name not in read_fields)
 
     def described(self) -> bytes:
         """Return the form as JSON that is independent of the boundary and the field order."""
@@ -92,19 +92,19 @@ class Form(Struct, frozen=True, kw_only=True):
         values: dict[str, JsonValue] = {}
         for name, texts in self.texts.items():
             field, keys = _steps(name)
-            stated = [text for text in texts if text]
-            if not stated:
+            texts_sent = [text for text in texts if text]
+            if not texts_sent:
                 continue
             if not keys and field in lists:
                 keys = ("",)
             if keys and not keys[-1]:
-                _place(values, field, keys[:-1], list(stated))
-            elif len(stated) > 1:
+                _place(values, field, keys[:-1], list(texts_sent))
+            elif len(texts_sent) > 1:
                 raise field_refusal(name, "must be given once")
-            elif not keys and field in objects and stated[0].lstrip().startswith("{"):
-                _place(values, field, (), _decoded(field, stated[0]))
+            elif not keys and field in objects and texts_sent[0].lstrip().startswith("{"):
+                _place(values, field, (), _decoded(field, texts_sent[0]))
             else:
-                _place(values, field, keys, stated[0])
+                _place(values, field, keys, texts_sent[0])
         return values
 
 
@@ -133,9 +133,9 @@ def parse_form(body: bytes, content_type: str) -> Form:
     if not reader.closed:
         raise reader.refusal("ends before its last boundary")
     return Form(
-        texts={name: tuple(several) for name, several in reader.texts.items()},
-        files={name: tuple(several) for name, several in reader.files.items()},
-        labels={name: tuple(several) for name, several in reader.labels.items()},
+        texts={name: tuple(values) for name, values in reader.texts.items()},
+        files={name: tuple(values) for name, values in reader.files.items()},
+        labels={name: tuple(values) for name, values in reader.labels.items()},
     )
 
 
@@ -173,11 +173,11 @@ class _PartReader:
             raise self.refusal(f"has more than {PARTS_MAX} parts")
         self._headers, self._pieces, self._size = {}, [], 0
 
-    def add_header_name(self, read: bytes, start: int, end: int) -> None:
-        self._header_name += read[start:end]
+    def add_header_name(self, chunk: bytes, start: int, end: int) -> None:
+        self._header_name += chunk[start:end]
 
-    def add_header_value(self, read: bytes, start: int, end: int) -> None:
-        self._header_value += read[start:end]
+    def add_header_value(self, chunk: bytes, start: int, end: int) -> None:
+        self._header_value += chunk[start:end]
 
     def end_header(self) -> None:
         self._headers[self._header_name.decode("latin-1").lower()] = self._header_value
@@ -206,11 +206,11 @@ class _PartReader:
         if encoding.strip().lower().decode("latin-1") not in _PLAIN_ENCODINGS:
             raise field_refusal(self._name, "must be sent without a content-transfer-encoding")
 
-    def add_content(self, read: bytes, start: int, end: int) -> None:
+    def add_content(self, chunk: bytes, start: int, end: int) -> None:
         self._size += end - start
         if not self._is_file and self._size > TEXT_BYTES_MAX:
             raise field_refusal(str(self._name), f"must have at most {TEXT_BYTES_MAX} bytes")
-        self._pieces.append(read[start:end])
+        self._pieces.append(chunk[start:end])
 
     def end(self) -> None:
         name, content = str(self._name), b"".join(self._pieces)
@@ -265,16 +265,16 @@ def _place(
 ) -> None:
     """Set a value in the nested objects in `values`; extend a list that is already there."""
     *outer, last = (field, *keys)
-    place = values
+    container = values
     for key in outer:
-        inner = place.setdefault(key, {})
+        inner = container.setdefault(key, {})
         if not isinstance(inner, dict):
             raise field_refusal(field, "is given in two forms")
-        place = inner
-    before = place.get(last)
+        container = inner
+    before = container.get(last)
     if isinstance(before, list) and isinstance(value, list):
         before.extend(value)
-    elif last in place:
+    elif last in container:
         raise field_refusal(field, "is given in two forms")
     else:
-        place[last] = value
+        container[last] = value

@@ -80,20 +80,20 @@ def render_annotation(citation: Citation, preceding: int) -> dict[str, JsonValue
 def render_token(entry: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Render an entry for `logprobs`; add fields that clients require and servers may omit."""
     alternatives = entry.get("top_logprobs")
-    listed: list[JsonValue] = alternatives if isinstance(alternatives, list) else []
+    entries: list[JsonValue] = alternatives if isinstance(alternatives, list) else []
     return {
         "token": entry.get("token", ""),
         "logprob": entry.get("logprob"),
         "bytes": entry.get("bytes"),
         "top_logprobs": [
             {"bytes": None, **alternative}
-            for alternative in listed
+            for alternative in entries
             if isinstance(alternative, dict)
         ],
     }
 
 
-def render_log_probs(noted: Iterable[LogProbs], *, refused: bool) -> dict[str, JsonValue]:
+def render_log_probs(notes: Iterable[LogProbs], *, refused: bool) -> dict[str, JsonValue]:
     """Render `logprobs` for text, or for a refusal if `refused`."""
-    tokens: list[JsonValue] = [render_token(entry) for note in noted for entry in note.entries]
+    tokens: list[JsonValue] = [render_token(entry) for note in notes for entry in note.entries]
     return {"content": None, "refusal": tokens} if refused else {"content": tokens, "refusal": None}

@@ -165,8 +165,8 @@ class ChoiceRenderer:
                 ordinal, self._images = self._images, self._images + 1
                 frame = self._delta({"images": [answer_fields.render_image(part, ordinal)]})
             case ServerToolRun():
-                begun = self._runs.start(len(self._parts), part, self._text_length)
-                frame = self._deltas(begun)
+                deltas = self._runs.start(len(self._parts), part, self._text_length)
+                frame = self._deltas(deltas)
             case _:
                 assert_never(part)
         self._parts.append(part)
@@ -179,9 +179,9 @@ class ChoiceRenderer:
         match note:
             case Citation() if isinstance(part, Text):
                 # Clients that accumulate deltas need an index in every list entry.
-                place, self._citations = self._citations, self._citations + 1
-                cited = answer_fields.render_annotation(note, self._preceding)
-                return self._delta({"annotations": [{"index": place, **cited}]})
+                position, self._citations = self._citations, self._citations + 1
+                annotation = answer_fields.render_annotation(note, self._preceding)
+                return self._delta({"annotations": [{"index": position, **annotation}]})
             case LogProbs() if isinstance(part, Text | Refusal):
                 log_probs = answer_fields.render_log_probs(
                     (note,), refused=isinstance(part, Refusal)
@@ -211,19 +211,19 @@ class ChoiceRenderer:
 
     def _begin_thought(self, part: Reasoning, ordinal: int) -> bytes:
         detail = self._detail(part, ordinal)
-        begun = {name: value for name, value in detail.items() if name not in _AT_THE_END}
+        first_piece = {name: value for name, value in detail.items() if name not in _AT_THE_END}
         if "data" in detail:
             # Clients with typed models refuse an encrypted detail without `data`.
-            begun["data"] = ""
-        return self._delta({"reasoning_details": [begun]})
+            first_piece["data"] = ""
+        return self._delta({"reasoning_details": [first_piece]})
 
-    def _end_thought(self, part: Reasoning, ordinal: int, ended: Provenance | None) -> bytes:
-        begun = self._detail(part, ordinal)
-        detail = self._detail(replace(part, provenance=ended or part.provenance), ordinal)
+    def _end_thought(self, part: Reasoning, ordinal: int, provenance: Provenance | None) -> bytes:
+        first_piece = self._detail(part, ordinal)
+        detail = self._detail(replace(part, provenance=provenance or part.provenance), ordinal)
         rest = {
             name: value
             for name, value in detail.items()
-            if name in _AT_THE_END or (name in _STATED_ONCE and name not in begun)
+            if name in _AT_THE_END or (name in _STATED_ONCE and name not in first_piece)
         }
         if not rest:
             return b""
@@ -242,9 +242,11 @@ class ChoiceRenderer:
                     return b""
                 return self._end_thought(part, ordinal, provenance)
             case ToolCall():
-                begun = answer_fields.render_extra_content(part.provenance)
-                signed = {} if begun else answer_fields.render_extra_content(provenance)
-                if not signed and index not in self._without_arguments:
+                sent_content = answer_fields.render_extra_content(part.provenance)
+                extra_content = (
+                    {} if sent_content else answer_fields.render_extra_content(provenance)
+                )
+                if not extra_content and index not in self._without_arguments:
                     return b""
                 missing = "{}" if index in self._without_arguments else ""
                 more: dict[str, JsonValue] = (
@@ -252,7 +254,7 @@ class ChoiceRenderer:
                     if part.is_text
                     else {"function": {"arguments": missing}}
                 )
-                return self._delta({"tool_calls": [{"index": ordinal, **more, **signed}]})
+                return self._delta({"tool_calls": [{"index": ordinal, **more, **extra_content}]})
             case _:
                 assert_never(part)
 

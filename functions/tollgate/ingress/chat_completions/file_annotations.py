@@ -45,7 +45,7 @@ def parse_known_files(messages: Sequence[wire.Message]) -> tuple[tuple[KnownFile
 
     Raises RequestError for an invalid image.
     """
-    known: dict[str, KnownFile] = {}
+    files: dict[str, KnownFile] = {}
     size_bytes = 0
     for n, message in enumerate(messages):
         if not isinstance(message, wire.AssistantMessage):
@@ -53,9 +53,9 @@ def parse_known_files(messages: Sequence[wire.Message]) -> tuple[tuple[KnownFile
         for m, annotation in enumerate(message.annotations or ()):
             if annotation.file is not None:
                 path = f"messages[{n}].annotations[{m}].file"
-                known[annotation.file.hash] = _parse_file(annotation.file, path)
+                files[annotation.file.hash] = _parse_file(annotation.file, path)
                 size_bytes += sum(map(_size, annotation.file.content))
-    return tuple(known.values()), size_bytes
+    return tuple(files.values()), size_bytes
 
 
 def _parse_file(file: wire.ReturnedFile, path: str) -> KnownFile:
@@ -76,15 +76,15 @@ def _parse_parts(content: Sequence[wire.ReturnedPart], path: str) -> Iterator[Te
             case wire.ReturnedText(text=text):
                 yield Text(text=text)
             case wire.ReturnedPicture(image_url=address):
-                place = f"{path}[{n}].image_url.url"
-                source = parse_image(address.url, place)
+                url_path = f"{path}[{n}].image_url.url"
+                source = parse_image(address.url, url_path)
                 if not isinstance(source, InlineMedia):
-                    raise field_refusal(place, "must be a data: URL")
+                    raise field_refusal(url_path, "must be a data: URL")
                 yield source
             case _:
                 assert_never(part)
 
 
 def _size(part: wire.ReturnedPart) -> int:
-    shown = part.text if isinstance(part, wire.ReturnedText) else part.image_url.url
-    return len(shown.encode())
+    content = part.text if isinstance(part, wire.ReturnedText) else part.image_url.url
+    return len(content.encode())

@@ -76,16 +76,16 @@ def _result(message: wire.ToolMessage, path: str, count: MediaCount) -> ToolMess
     if not isinstance(message.content, list):
         text = Text(text=message.content or "")
         return ToolMessage(call_id=message.tool_call_id, content=(text,))
-    returned = []
+    contents = []
     for n, part in enumerate(message.content):
         part_path = f"{path}.content[{n}]"
-        shown = parse_part(part, part_path, count)
-        if isinstance(shown, Audio):
+        content = parse_part(part, part_path, count)
+        if isinstance(content, Audio):
             raise field_refusal(
                 part_path, "must not be audio: a tool returns text, images and documents"
             )
-        returned.append(shown)
-    return ToolMessage(call_id=message.tool_call_id, content=tuple(returned))
+        contents.append(content)
+    return ToolMessage(call_id=message.tool_call_id, content=tuple(contents))
 
 
 def _answer(message: wire.AssistantMessage, path: str, count: MediaCount) -> Iterator[Message]:

@@ -23,8 +23,8 @@ def parse_output_format(format_: option_models.ResponseFormat | None) -> OutputF
         case None | option_models.TextFormat():
             return None
         case option_models.JsonObjectFormat(json_schema=schema):
-            named = _NAME_DEFAULT
-            return JsonOutput() if schema is None else SchemaOutput(name=named, schema=schema)
+            name = _NAME_DEFAULT
+            return JsonOutput() if schema is None else SchemaOutput(name=name, schema=schema)
         case option_models.JsonSchemaFormat():
             return _schema_output(format_)
         case _:
@@ -51,10 +51,10 @@ def _schema_output(format_: option_models.JsonSchemaFormat) -> SchemaOutput:
     raise field_refusal(f"{_SCHEMA}.schema", "is required")
 
 
-def is_bare(stated: option_models.JsonSchema) -> bool:
+def is_bare(schema: option_models.JsonSchema) -> bool:
     """Return True if the object is itself a schema, without the field `schema`."""
-    known = {"$ref", "$schema", "anyOf", "enum", "oneOf", "properties", "type"}
-    return stated.json_schema is None and not known.isdisjoint(stated.model_extra or ())
+    keywords = {"$ref", "$schema", "anyOf", "enum", "oneOf", "properties", "type"}
+    return schema.json_schema is None and not keywords.isdisjoint(schema.model_extra or ())
 
 
 def parse_reasoning(

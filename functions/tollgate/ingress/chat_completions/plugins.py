@@ -34,8 +34,8 @@ _PDF: Final = "pdf"
 
 def read_plugins(chat: ChatFields) -> wire.PluginFields:
     """Return the fields that enable tools; raise RequestError if they are invalid."""
-    stated = {"plugins": chat.plugins, "web_search_options": chat.web_search_options}
-    return validate_object(wire.PluginFields, stated)
+    fields = {"plugins": chat.plugins, "web_search_options": chat.web_search_options}
+    return validate_object(wire.PluginFields, fields)
 
 
 def parse_reading(fields: wire.PluginFields) -> DocumentOptions | None:
@@ -59,10 +59,10 @@ def _enabled(fields: wire.PluginFields) -> Iterator[tuple[str, wire.Plugin]]:
             yield f"plugins[{number}]", plugin
 
 
-def _engine(stated: str | None, path: str) -> PdfEngine | None:
-    match stated:
+def _engine(engine: str | None, path: str) -> PdfEngine | None:
+    match engine:
         case None | "text" | "images" | "native" | "ocr":
-            return stated
+            return engine
         case _:
             raise field_refusal(path, "must be 'text', 'images', 'native' or 'ocr'")
 
@@ -93,12 +93,12 @@ def parse_plugins(fields: wire.PluginFields, *, all_events: bool) -> tuple[Serve
 def _tools(plugin: wire.Plugin, path: str, *, all_events: bool) -> Iterator[ServerTool]:
     ids = _IDS.get(plugin.id)
     if ids is None:
-        known = (*_IDS, _PDF)
-        nearest = get_close_matches(plugin.id.lower(), known, n=1)
+        plugin_ids = (*_IDS, _PDF)
+        nearest = get_close_matches(plugin.id.lower(), plugin_ids, n=1)
         hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
-        listed = ", ".join(known)
+        id_list = ", ".join(plugin_ids)
         raise RequestError(
-            ErrorCode.INVALID_REQUEST, f"{path} must be one of {listed}.{hint}", param=path
+            ErrorCode.INVALID_REQUEST, f"{path} must be one of {id_list}.{hint}", param=path
         )
     for id_ in ids:
         yield ServerTool(

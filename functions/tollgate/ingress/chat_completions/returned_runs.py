@@ -33,8 +33,8 @@ def parse_rounds(
     for first, after in pairwise((*firsts, len(runs))):
         text_end = max(text_start, _text_before(runs[first]))
         # Reasoning before the first run of a round belongs to that round.
-        own = [thought for thought in thoughts if thought.runs == first]
-        content = [*_said(own, words, text_start, text_end)]
+        own_thoughts = [thought for thought in thoughts if thought.runs == first]
+        content = [*_said(own_thoughts, words, text_start, text_end)]
         text_start = text_end
         group = [_finished(run) for run in runs[first:after]]
         content += [run.call for run in group]
@@ -60,9 +60,9 @@ def _first_runs(
     """Yield the index of each round's first run, which new text or reasoning precedes."""
     thought_before = {thought.runs for thought in thoughts}
     furthest = -1
-    for place, run in enumerate(runs):
-        if _text_before(run) > furthest or place in thought_before:
-            yield place
+    for index, run in enumerate(runs):
+        if _text_before(run) > furthest or index in thought_before:
+            yield index
         furthest = max(furthest, _text_before(run))
 
 
@@ -75,11 +75,11 @@ def _said(
     calls: Sequence[ToolCall] = (),
 ) -> Iterator[AssistantContent]:
     """Yield the text from `start` to `end` with the reasoning between, then the calls."""
-    placed = [
+    placed_thoughts = [
         PlacedThought(thought.reasoning, thought.calls, max(0, thought.text_length - start))
         for thought in thoughts
     ]
-    yield from place_thoughts(placed, words.cut(start, end), calls)
+    yield from place_thoughts(placed_thoughts, words.cut(start, end), calls)
 
 
 class _Words:
@@ -102,8 +102,8 @@ class _Words:
         """Yield the text from `start` to `end` (None: to the last character), part by part."""
         first = bisect_right(self._ends, start)
         at = self._ends[first - 1] if first else 0
-        for place in range(first, len(self._parts)):
-            part = self._parts[place]
+        for index in range(first, len(self._parts)):
+            part = self._parts[index]
             if end is not None and at >= end:
                 return
             piece = part.text[max(start - at, 0) : None if end is None else end - at]

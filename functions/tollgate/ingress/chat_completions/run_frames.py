@@ -49,10 +49,10 @@ def _outcome(result: RunResult) -> _Json:
 
 
 def _source(source: Source) -> _Json:
-    shown: _Json = {"url": source.url, "title": source.title}
+    rendered: _Json = {"url": source.url, "title": source.title}
     if source.published is not None:
-        shown["published"] = source.published
-    return shown
+        rendered["published"] = source.published
+    return rendered
 
 
 class _StoredRun(Struct):
@@ -85,9 +85,9 @@ class RunFrames:
 
     def end(self, index: int) -> Iterator[_Json]:
         """Yield the delta that reports the end of a run."""
-        ended = self._runs[index]
-        result = run_result(ended.notes)
-        yield from self._event(ended.run, _status(result), _outcome(result))
+        stored_run = self._runs[index]
+        result = run_result(stored_run.notes)
+        yield from self._event(stored_run.run, _status(result), _outcome(result))
 
     def finish(self) -> _Json:
         """Return the delta with all runs.
@@ -105,9 +105,9 @@ class RunFrames:
         if run.tool not in self._reported_tools:
             return
         # Every event has a new index, because some clients concatenate strings with equal indices.
-        place, self._events = self._events, self._events + 1
+        index, self._events = self._events, self._events + 1
         event: _Json = {
-            "index": place,
+            "index": index,
             "id": run.id,
             "type": "server_tool",
             "tool": run.tool,

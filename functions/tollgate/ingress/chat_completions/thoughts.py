@@ -52,8 +52,10 @@ def proofs_of_calls(message: wire.AssistantMessage) -> Iterator[tuple[str, Prove
 def _reasoning(detail: Detail) -> Reasoning:
     """Return a detail as reasoning; signer's data that another format packed is unpacked."""
     reasoning = read_detail(detail)
-    known = reasoning.provenance
-    for packed in _unpacked(None if known is None else known.signature or known.data):
+    provenance = reasoning.provenance
+    for packed in _unpacked(
+        None if provenance is None else provenance.signature or provenance.data
+    ):
         is_own = packed is not None and packed.call_id is None
         return replace(reasoning, provenance=packed.provenance if packed and is_own else None)
     return reasoning

@@ -145,9 +145,9 @@ def render_text_choice(
     ]
     notes = [
         note
-        for place, part in enumerate(response.parts)
+        for part_index, part in enumerate(response.parts)
         if isinstance(part, Text | Refusal)
-        for note in response.notes.get(place, ())
+        for note in response.notes.get(part_index, ())
         if isinstance(note, LogProbs)
     ]
     return {
@@ -181,8 +181,8 @@ def _log_probs(notes: Iterable[LogProbs], offset: int) -> dict[str, JsonValue]:
     }
 
 
-def _by_token(listed: JsonValue) -> dict[str, JsonValue]:
-    entries = listed if isinstance(listed, list) else []
+def _by_token(alternatives: JsonValue) -> dict[str, JsonValue]:
+    entries = alternatives if isinstance(alternatives, list) else []
     return {
         str(entry.get("token", "")): entry.get("logprob")
         for entry in entries
@@ -197,5 +197,5 @@ def _tokens(rendered: dict[str, JsonValue]) -> list[str]:
 
 def _reasons(finish: Finish, raw_finish: str | None) -> dict[str, JsonValue]:
     # OpenAI's schema for this format does not have the finish reason `tool_calls`.
-    known = "stop" if finish == "tool_calls" else finish
-    return {"finish_reason": known, "native_finish_reason": raw_finish}
+    reason = "stop" if finish == "tool_calls" else finish
+    return {"finish_reason": reason, "native_finish_reason": raw_finish}

@@ -49,21 +49,21 @@ class AnswerRounds:
         return self.messages
 
     def _add_own(self, block: blocks.OwnBlock, path: str) -> None:
-        begun = _read_use(block, path)
-        if begun is not None:
-            self._runs[begun.id] = begun
+        run = _read_use(block, path)
+        if run is not None:
+            self._runs[run.id] = run
             return
-        ended = _run_of_result(block)
-        if ended is None:
-            whole = to_json(block.model_dump()).decode()
-            known = Provenance(signer=ANTHROPIC_BLOCKS, data=whole)
-            self._say([Reasoning(text="", provenance=known)])
+        run_id = _run_of_result(block)
+        if run_id is None:
+            block_json = to_json(block.model_dump()).decode()
+            provenance = Provenance(signer=ANTHROPIC_BLOCKS, data=block_json)
+            self._say([Reasoning(text="", provenance=provenance)])
             return
-        if ended not in self._runs:
+        if run_id not in self._runs:
             raise field_refusal(
                 f"{path}.tool_use_id", "must be the id of an earlier `server_tool_use` block"
             )
-        self._runs[ended] = _with_result(self._runs[ended], block)
+        self._runs[run_id] = _with_result(self._runs[run_id], block)
 
     def _say(self, parts: Iterable[AssistantContent]) -> None:
         """Add content from the model; content after runs starts the next round."""
@@ -139,11 +139,11 @@ def _read_signature(signature: str) -> Packed | None:
 
 def _read_use(block: blocks.OwnBlock, path: str) -> FinishedRun | None:
     """Return the run that a block starts, marked as failed; None for a tool that Anthropic ran."""
-    stated = block.model_extra or {}
-    id_ = stated.get("id")
+    fields = block.model_extra or {}
+    id_ = fields.get("id")
     if block.type != "server_tool_use" or not isinstance(id_, str) or not id_.startswith(OWN_ID):
         return None
-    tool, arguments = _TOOLS.get(stated.get("name")), stated.get("input")
+    tool, arguments = _TOOLS.get(fields.get("name")), fields.get("input")
     if tool is None:
         raise field_refusal(f"{path}.name", "must be 'web_search' or 'web_fetch'")
     if not isinstance(arguments, dict):
@@ -169,8 +169,8 @@ def _with_result(run: FinishedRun, block: blocks.OwnBlock) -> FinishedRun:
             return replace(run, error=error)
         case {"content": {"source": {"data": str(text)}}}:
             return replace(run, text=text, error=None)
-        case [{"encrypted_content": str(packed)}, *_] if known := unpack_run(packed):
-            return replace(run, text=known.text, error=None)
+        case [{"encrypted_content": str(packed)}, *_] if packed_run := unpack_run(packed):
+            return replace(run, text=packed_run.text, error=None)
         case list():
             return replace(run, text=_listed(content), error=None)
         case _:

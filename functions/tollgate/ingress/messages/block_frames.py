@@ -35,15 +35,15 @@ def block_stop(index: int) -> bytes:
 def whole_block(index: int, block: RenderedBlock) -> Iterator[bytes]:
     """Yield the events for a complete block; signature and input are sent as deltas."""
     signature, inputs = block.get("signature"), block.get("input")
-    begun = dict(block)
+    first_block = dict(block)
     if signature is not None:
-        begun["signature"] = ""
+        first_block["signature"] = ""
     if inputs is not None:
-        begun["input"] = {}
-    yield block_start(index, begun)
+        first_block["input"] = {}
+    yield block_start(index, first_block)
     if signature:
         yield block_delta(index, b"signature_delta", b"signature", str(signature))
     if inputs:
-        written = to_json(inputs).decode()
-        yield block_delta(index, b"input_json_delta", b"partial_json", written)
+        input_json = to_json(inputs).decode()
+        yield block_delta(index, b"input_json_delta", b"partial_json", input_json)
     yield block_stop(index)

@@ -43,22 +43,24 @@ def render_blocks(
 ) -> Iterator[RenderedBlock]:
     """Yield the content blocks of a complete answer."""
     runs = 0
-    for place, part in enumerate(response.parts):
-        noted = response.notes.get(place, ())
+    for index, part in enumerate(response.parts):
+        notes = response.notes.get(index, ())
         if isinstance(part, ServerToolRun):
-            yield from render_run_blocks(part, noted, run_facts(served, runs))
+            yield from render_run_blocks(part, notes, run_facts(served, runs))
             runs += 1
             continue
-        shown = replace(part, text="") if hides_thinking and isinstance(part, Reasoning) else part
-        yield from _whole(shown, [note for note in noted if isinstance(note, Citation)])
+        shown_part = (
+            replace(part, text="") if hides_thinking and isinstance(part, Reasoning) else part
+        )
+        yield from _whole(shown_part, [note for note in notes if isinstance(note, Citation)])
 
 
-def _whole(part: Part, cited: list[Citation]) -> Iterator[RenderedBlock]:
+def _whole(part: Part, citations: list[Citation]) -> Iterator[RenderedBlock]:
     match part:
         case Text(text=text) | Refusal(text=text):
             block: RenderedBlock = {"type": "text", "text": text}
-            if cited:
-                block["citations"] = [render_citation(note, text) for note in cited]
+            if citations:
+                block["citations"] = [render_citation(note, text) for note in citations]
             yield block
         case MadeImage():
             yield {"type": "text", "text": image_markdown(part)}
@@ -84,8 +86,8 @@ def _thought(part: Reasoning) -> RenderedBlock:
     provenance = part.provenance
     if provenance is not None and provenance.data:
         if provenance.signer == ANTHROPIC_BLOCKS:
-            own: RenderedBlock = from_json(provenance.data)
-            return own
+            own_block: RenderedBlock = from_json(provenance.data)
+            return own_block
         if provenance == Provenance(signer=CLAUDE, data=provenance.data) and not part.text:
             return {"type": "redacted_thinking", "data": provenance.data}
     return {"type": "thinking", "thinking": part.text, "signature": _signature(part)}
@@ -122,19 +124,19 @@ def _input(arguments: str) -> JsonValue:
 
 def render_citation(note: Citation, text: str) -> RenderedBlock:
     """Return an entry for `citations`."""
-    cited = text[note.start or 0 : note.end]
+    cited_text = text[note.start or 0 : note.end]
     if note.url is not None:
         return {
             "type": "web_search_result_location",
             "url": note.url,
             # The AI SDK refuses a null title.
             "title": note.title or note.url,
-            "cited_text": cited,
+            "cited_text": cited_text,
             "encrypted_index": "",
         }
     return {
         "type": "char_location",
-        "cited_text": cited,
+        "cited_text": cited_text,
         "document_index": 0,
         "document_title": note.title,
         "start_char_index": note.start or 0,
@@ -160,13 +162,13 @@ class BlockWriter:
     def feed(self, event: PartStart | PartDelta | PartNote | PartEnd) -> bytes:
         """Return the frames for an event; empty while the block of another part is open."""
         if isinstance(event, PartStart):
-            opened = self._by_index[event.index] = self._open(event.part)
-            self._queue.append(opened)
+            open_block = self._by_index[event.index] = self._open(event.part)
+            self._queue.append(open_block)
         else:
-            opened = self._by_index[event.index]
-        hidden = self._hides_thinking and isinstance(opened.part, Reasoning)
+            open_block = self._by_index[event.index]
+        hidden = self._hides_thinking and isinstance(open_block.part, Reasoning)
         if not (hidden and isinstance(event, PartDelta)):
-            opened.take(event)
+            open_block.take(event)
         return b"".join(self._drain())
 
     def _open(self, part: Part) -> "_Open | OpenRun":
@@ -236,8 +238,8 @@ class _Open:
                         block = _thought(Reasoning(text="", provenance=self._provenance))
                         yield from whole_block(index, block)
                     return
-                begun: RenderedBlock = {"type": "thinking", "thinking": "", "signature": ""}
-                yield from self._start(index, begun)
+                block_head: RenderedBlock = {"type": "thinking", "thinking": "", "signature": ""}
+                yield from self._start(index, block_head)
                 yield from self._deltas(index, b"thinking_delta", b"thinking")
                 if self.has_ended:
                     yield from self._signed(index)
@@ -262,8 +264,8 @@ class _Open:
 
     def _citations(self, index: int) -> Iterator[bytes]:
         for note in self._notes:
-            cited = render_citation(note, "".join(self._text))
-            delta: JsonValue = {"type": "citations_delta", "citation": cited}
+            citation = render_citation(note, "".join(self._text))
+            delta: JsonValue = {"type": "citations_delta", "citation": citation}
             yield frame("content_block_delta", {"index": index, "delta": delta})
 
     def _signed(self, index: int) -> Iterator[bytes]:

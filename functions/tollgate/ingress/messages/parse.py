@@ -120,11 +120,11 @@ def _tool_choice(params: wire.PromptFields, *, has_tools: bool) -> ToolChoice | 
 
 
 def _names(params: wire.PromptFields) -> set[str]:
-    named = (
+    names = (
         tool_of_type(tool.type) if isinstance(tool, ServerToolType) else tool.name
         for tool in params.tools or ()
     )
-    return {name for name in named if name is not None}
+    return {name for name in names if name is not None}
 
 
 def _parallel(params: wire.PromptFields, *, has_tools: bool) -> bool | None:
@@ -192,18 +192,18 @@ def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOpti
         fields["context_management"] = params.context_management
     if params.output_config is not None and params.output_config.task_budget is not None:
         fields["output_config.task_budget"] = params.output_config.task_budget
-    stated = (beta.strip() for beta in headers.get(_BETAS, "").split(","))
-    betas = tuple(dict.fromkeys(beta for beta in stated if beta and beta.isprintable()))
+    betas_sent = (beta.strip() for beta in headers.get(_BETAS, "").split(","))
+    betas = tuple(dict.fromkeys(beta for beta in betas_sent if beta and beta.isprintable()))
     if len(betas) > _BETAS_MAX:
         raise field_refusal(_BETAS, f"must have at most {_BETAS_MAX} names")
     tools = tuple(
         tool.model_dump() for tool in params.tools or () if isinstance(tool, wire.TypedTool)
     )
     tool_fields = {
-        tool.name: own
+        tool.name: own_fields
         for tool in params.tools or ()
         if isinstance(tool, wire.CustomTool)
-        and (own := tool.model_dump(include=_TOOL_FIELDS, exclude_none=True))
+        and (own_fields := tool.model_dump(include=_TOOL_FIELDS, exclude_none=True))
     }
     if not (fields or betas or tools or tool_fields):
         return None

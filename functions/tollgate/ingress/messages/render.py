@@ -160,14 +160,14 @@ class MessageRenderer:
         return usage
 
 
-def _stop(finish: Finish, ended: Ended | GenerationResponse) -> RenderedBlock:
+def _stop(finish: Finish, ending: Ended | GenerationResponse) -> RenderedBlock:
     """Return the stop reason; a more precise reason from the provider takes precedence."""
     reason = _STOP_REASONS[finish]
-    if ended.raw_finish is not None and _OWN_REASONS.get(ended.raw_finish) == finish:
-        reason = ended.raw_finish
-    elif ended.stop_sequence is not None and finish == "stop":
+    if ending.raw_finish is not None and _OWN_REASONS.get(ending.raw_finish) == finish:
+        reason = ending.raw_finish
+    elif ending.stop_sequence is not None and finish == "stop":
         reason = "stop_sequence"
-    return {"stop_reason": reason, "stop_sequence": ended.stop_sequence}
+    return {"stop_reason": reason, "stop_sequence": ending.stop_sequence}
 
 
 def _usage(usage: Usage, uses: Sequence[str]) -> RenderedBlock:

@@ -78,18 +78,18 @@ class _Turns:
 
     def _add_user(self, content: list[blocks.UserBlock], path: str) -> None:
         """Add a user message for content, and a separate message for each tool result."""
-        shown: list[Text | Image | Document] = []
+        contents: list[Text | Image | Document] = []
         for number, block in enumerate(content):
             block_path = f"{path}.content[{number}]"
             if not isinstance(block, blocks.ToolResultBlock):
-                shown += self._content(block, block_path)
+                contents += self._content(block, block_path)
                 continue
-            if shown:
-                self.messages.append(UserMessage(content=tuple(shown)))
-                shown = []
+            if contents:
+                self.messages.append(UserMessage(content=tuple(contents)))
+                contents = []
             self._add_result(block, block_path)
-        if shown:
-            self.messages.append(UserMessage(content=tuple(shown)))
+        if contents:
+            self.messages.append(UserMessage(content=tuple(contents)))
 
     def _add_result(self, block: blocks.ToolResultBlock, path: str) -> None:
         if block.tool_use_id not in self._open_calls:
@@ -239,9 +239,9 @@ def _mark_last(messages: list[Message], mark: CacheMark) -> Iterator[Message]:
     yield from messages[:-1]
     last = messages[-1]
     content = list(last.content)
-    for place in reversed(range(len(content))):
-        part = content[place]
+    for index in reversed(range(len(content))):
+        part = content[index]
         if isinstance(part, Text | Image | Document | ToolCall):
-            content[place] = replace(part, cache=part.cache or mark)
+            content[index] = replace(part, cache=part.cache or mark)
             break
     yield replace(last, content=tuple(content))

@@ -295,22 +295,27 @@ def _thoughts(item: wire.ReasoningItem) -> Iterator[Reasoning]:
         return
     if id_ is None:
         # Without an id, only one part can keep texts and encrypted content together.
-        known = Provenance(signer=OPENAI, data=sealed, is_summary=bool(summaries))
-        yield Reasoning(text=_BETWEEN_SUMMARIES.join((*summaries, *texts)), provenance=known)
+        provenance = Provenance(signer=OPENAI, data=sealed, is_summary=bool(summaries))
+        yield Reasoning(text=_BETWEEN_SUMMARIES.join((*summaries, *texts)), provenance=provenance)
         return
-    own = Provenance(signer=OPENAI, id=id_)
+    own_provenance = Provenance(signer=OPENAI, id=id_)
     yield from (
-        Reasoning(text=text, provenance=replace(own, is_summary=True)) for text in summaries
+        Reasoning(text=text, provenance=replace(own_provenance, is_summary=True))
+        for text in summaries
     )
-    yield from (Reasoning(text=text, provenance=own) for text in texts)
-    yield Reasoning(text="", provenance=replace(own, data=sealed))
+    yield from (Reasoning(text=text, provenance=own_provenance) for text in texts)
+    yield Reasoning(text="", provenance=replace(own_provenance, data=sealed))
 
 
 def _is_own(packed: Packed) -> bool:
     """Return True if only the id and encrypted content of an OpenAI item are packed."""
-    known = packed.provenance
-    own = Provenance(signer=OPENAI, id=known.id, data=known.data)
-    return packed.call_id is None and known == own and None not in (known.id, known.data)
+    provenance = packed.provenance
+    own_provenance = Provenance(signer=OPENAI, id=provenance.id, data=provenance.data)
+    return (
+        packed.call_id is None
+        and provenance == own_provenance
+        and None not in (provenance.id, provenance.data)
+    )
 
 
 def _unpacked(sealed: str | None) -> Packed | None:

@@ -131,11 +131,11 @@ class OutputWriter:
         yield from self._close_all_but_last()
 
     def _item(self, index: int, part: Part) -> OutputItem:
-        place = len(self._items)
-        suffix = f"{self._generation_id}_{place}"
+        position = len(self._items)
+        suffix = f"{self._generation_id}_{position}"
         match part:
             case Text() | Refusal():
-                return MessageItem(place, f"msg_{suffix}")
+                return MessageItem(position, f"msg_{suffix}")
             case Reasoning(provenance=provenance):
                 id_ = provenance.id if owns(provenance) and provenance else None
                 # The id of a stored item must contain the generation id, which resolves references
@@ -143,17 +143,17 @@ class OutputWriter:
                 if self._is_stored or not id_ or id_ in self._ids:
                     id_ = f"rs_{suffix}"
                 self._ids.add(id_)
-                return ReasoningItem(place, id_)
+                return ReasoningItem(position, id_)
             case ToolCall():
                 self._calls[index] = part
-                spelled = self._namespaces.get(part.name)
+                declared_name = self._namespaces.get(part.name)
                 if part.is_text:
-                    return TextCallItem(place, f"ctc_{suffix}", part, spelled)
-                return CallItem(place, f"fc_{suffix}", part, spelled)
+                    return TextCallItem(position, f"ctc_{suffix}", part, declared_name)
+                return CallItem(position, f"fc_{suffix}", part, declared_name)
             case MadeImage():
-                return ImageItem(place, f"ig_{suffix}", part)
+                return ImageItem(position, f"ig_{suffix}", part)
             case ServerToolRun():
-                return run_item(place, suffix, part)
+                return run_item(position, suffix, part)
             case _:
                 assert_never(part)
 
@@ -168,14 +168,14 @@ class OutputWriter:
 
     def _close(self, item: OutputItem, status: str) -> Iterator[bytes]:
         yield from self._frames(item.close())
-        whole = self._done[item.index] = item.render(status)
-        content: Json = {"output_index": item.index, "item": whole}
+        rendered = self._done[item.index] = item.render(status)
+        content: Json = {"output_index": item.index, "item": rendered}
         yield self.frame("response.output_item.done", to_json(content)[1:-1])
 
     def _prove(self, call_id: str, provenance: Provenance) -> Iterator[bytes]:
         """Yield the frames of a reasoning item with the signer's data for a call."""
-        place = len(self._items)
-        item = ReasoningItem(place, f"rs_{self._generation_id}_{place}")
+        position = len(self._items)
+        item = ReasoningItem(position, f"rs_{self._generation_id}_{position}")
         item.sealed = proof_of_call(call_id, provenance)
         self._items.append(item)
         yield self._added(item)

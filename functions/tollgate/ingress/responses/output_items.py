@@ -64,8 +64,8 @@ class OutputItem(ABC):
 
     def event(self, type_: str, **content: JsonValue) -> Event:
         """Return an event for this item; `type_` lacks the prefix `response.`."""
-        placed: Json = {"item_id": self.id, "output_index": self.index, **content}
-        return f"response.{type_}", to_json(placed)[1:-1]
+        located: Json = {"item_id": self.id, "output_index": self.index, **content}
+        return f"response.{type_}", to_json(located)[1:-1]
 
     def around(self, between: str, place: int, rest: bytes = b"") -> tuple[bytes, bytes]:
         """Return the constant bytes before and after the text of a delta."""
@@ -117,12 +117,14 @@ class MessageItem(OutputItem):
         refused = isinstance(part, Refusal)
         if not self._pieces or self._pieces[-1].refused is not refused:
             piece = _Piece(refused=refused)
-            place = len(self._pieces)
-            yield self.event("content_part.added", content_index=place, part=piece.render())
-            piece.frame = self.around("content_index", place, b"" if refused else b',"logprobs":[]')
+            position = len(self._pieces)
+            yield self.event("content_part.added", content_index=position, part=piece.render())
+            piece.frame = self.around(
+                "content_index", position, b"" if refused else b',"logprobs":[]'
+            )
             self._pieces.append(piece)
-        place = len(self._pieces) - 1
-        self._places[index] = place, self._pieces[place].length
+        position = len(self._pieces) - 1
+        self._places[index] = position, self._pieces[position].length
 
     @override
     def grow(self, index: int, text: str) -> Iterator[Event]:
@@ -134,8 +136,8 @@ class MessageItem(OutputItem):
 
     @override
     def note(self, index: int, note: Note) -> Iterator[Event]:
-        place, preceding = self._places[index]
-        piece = self._pieces[place]
+        position, preceding = self._places[index]
+        piece = self._pieces[position]
         if piece.refused:
             # OpenAI's format has no fields for notes on a refusal.
             return
@@ -145,7 +147,7 @@ class MessageItem(OutputItem):
             piece.annotations.append(annotation)
             yield self.event(
                 "output_text.annotation.added",
-                content_index=place,
+                content_index=position,
                 annotation_index=number,
                 annotation=annotation,
             )
@@ -153,29 +155,31 @@ class MessageItem(OutputItem):
         if isinstance(note, LogProbs):
             entries: list[JsonValue] = [_log_prob(entry) for entry in note.entries]
             piece.log_probs += entries
-            yield self.event("output_text.delta", content_index=place, delta="", logprobs=entries)
+            yield self.event(
+                "output_text.delta", content_index=position, delta="", logprobs=entries
+            )
 
     @override
     def close(self) -> Iterator[Event]:
-        for place, piece in enumerate(self._pieces):
+        for position, piece in enumerate(self._pieces):
             text = "".join(piece.texts)
             if piece.refused:
-                yield self.event("refusal.done", content_index=place, refusal=text)
+                yield self.event("refusal.done", content_index=position, refusal=text)
             else:
                 yield self.event(
-                    "output_text.done", content_index=place, text=text, logprobs=piece.log_probs
+                    "output_text.done", content_index=position, text=text, logprobs=piece.log_probs
                 )
-            yield self.event("content_part.done", content_index=place, part=piece.render())
+            yield self.event("content_part.done", content_index=position, part=piece.render())
 
     @override
     def render(self, status: str) -> Json:
-        begun = status == "in_progress"
+        is_new = status == "in_progress"
         return {
             "type": "message",
             "id": self.id,
             "status": status,
             "role": "assistant",
-            "content": [] if begun else [piece.render() for piece in self._pieces],
+            "content": [] if is_new else [piece.render() for piece in self._pieces],
         }
 
 
@@ -187,11 +191,11 @@ class CallItem(OutputItem):
     kind = "function_call_arguments"
 
     def __init__(
-        self, index: int, id_: str, call: ToolCall, spelled: NamespacedName | None
+        self, index: int, id_: str, call: ToolCall, declared_name: NamespacedName | None
     ) -> None:
         super().__init__(index, id_)
         self._call = call
-        self._spelled = spelled
+        self._spelled = declared_name
         self._texts: list[str] = []
         self._around = self.around("", 0)
 
@@ -207,8 +211,8 @@ class CallItem(OutputItem):
     @override
     def close(self) -> Iterator[Event]:
         yield from self._complete()
-        stated: Json = {self.field: "".join(self._texts)}
-        yield self.event(f"{self.kind}.done", **self._named(), **stated)
+        input_field: Json = {self.field: "".join(self._texts)}
+        yield self.event(f"{self.kind}.done", **self._named(), **input_field)
 
     def _named(self) -> Json:
         return {"name": self._name}
@@ -220,14 +224,14 @@ class CallItem(OutputItem):
 
     @override
     def render(self, status: str) -> Json:
-        begun = status == "in_progress"
+        is_new = status == "in_progress"
         item: Json = {
             "type": self.type,
             "id": self.id,
             "status": status,
             "call_id": self._call.id,
             "name": self._name,
-            self.field: "" if begun else "".join(self._texts),
+            self.field: "" if is_new else "".join(self._texts),
         }
         if self._spelled is not None:
             item["namespace"] = self._spelled.namespace
@@ -266,14 +270,14 @@ class ImageItem(OutputItem):
     @override
     def render(self, status: str) -> Json:
         source = self._image.source
-        shown = source.base64 if isinstance(source, InlineMedia) else source.url
-        begun = status == "in_progress"
+        content = source.base64 if isinstance(source, InlineMedia) else source.url
+        is_new = status == "in_progress"
         return {
             "type": "image_generation_call",
             "id": self.id,
             # An image is always complete, even in a truncated answer.
-            "status": status if begun else "completed",
-            "result": None if begun else shown,
+            "status": status if is_new else "completed",
+            "result": None if is_new else content,
         }
 
 
@@ -290,8 +294,8 @@ def _annotation(citation: Citation, preceding: int) -> Json:
 
 
 def _log_prob(entry: Mapping[str, JsonValue]) -> Json:
-    stated = entry.get("top_logprobs")
-    alternatives = stated if isinstance(stated, list) else []
+    top_logprobs = entry.get("top_logprobs")
+    alternatives = top_logprobs if isinstance(top_logprobs, list) else []
     return {
         **_token(entry),
         "top_logprobs": [_token(token) for token in alternatives if isinstance(token, dict)],
@@ -300,9 +304,9 @@ def _log_prob(entry: Mapping[str, JsonValue]) -> Json:
 
 def _token(entry: Mapping[str, JsonValue]) -> Json:
     token = str(entry.get("token", ""))
-    stated, probability = entry.get("bytes"), entry.get("logprob")
+    token_bytes, probability = entry.get("bytes"), entry.get("logprob")
     return {
         "token": token,
         "logprob": _UNSTATED if probability is None else probability,
-        "bytes": [*token.encode()] if stated is None else stated,
+        "bytes": [*token.encode()] if token_bytes is None else token_bytes,
     }

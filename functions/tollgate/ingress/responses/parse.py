@@ -138,21 +138,21 @@ def _output_format(text: wire.TextOptions | None) -> OutputFormat | None:
             return None
         case wire.JsonText():
             return JsonOutput()
-        case wire.SchemaText() as stated:
+        case wire.SchemaText() as schema_text:
             return SchemaOutput(
-                name=stated.name,
-                schema=stated.json_schema,
-                description=stated.description,
-                strict=stated.strict,
+                name=schema_text.name,
+                schema=schema_text.json_schema,
+                description=schema_text.description,
+                strict=schema_text.strict,
             )
         case unknown:
             assert_never(unknown)
 
 
-def _reasoning(stated: wire.ReasoningFields | None) -> ReasoningOptions | None:
-    if stated is None or stated.effort is None:
+def _reasoning(reasoning: wire.ReasoningFields | None) -> ReasoningOptions | None:
+    if reasoning is None or reasoning.effort is None:
         return None
-    return ReasoningOptions(effort=stated.effort)
+    return ReasoningOptions(effort=reasoning.effort)
 
 
 def _native(params: wire.ResponsesRequest) -> NativeOptions | None:

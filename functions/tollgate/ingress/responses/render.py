@@ -85,9 +85,9 @@ class ResponseRenderer:
 
     def close(self, record: GenerationRecord) -> bytes:
         """Render the last event of a complete stream, which contains the response."""
-        whole = self._response(self._finish, self._writer.output, record)
+        response = self._response(self._finish, self._writer.output, record)
         kind = "incomplete" if self._finish in _INCOMPLETE else "completed"
-        return self._writer.frame(f"response.{kind}", b'"response":' + whole)
+        return self._writer.frame(f"response.{kind}", b'"response":' + response)
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         state: dict[str, JsonValue] = {
@@ -97,7 +97,7 @@ class ResponseRenderer:
             "incomplete_details": None,
             "output": [*self._writer.output],
         }
-        begun = self._begin()
+        first_frames = self._begin()
         error_frame = self._writer.frame(
             "error", to_json(error_event(error, self._served.generation_id))[1:-1]
         )
@@ -106,7 +106,7 @@ class ResponseRenderer:
             to_json(state)[1:-1],
             self._accounts.render(record),
         )
-        return begun + error_frame + self._writer.frame("response.failed", failed)
+        return first_frames + error_frame + self._writer.frame("response.failed", failed)
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         (response,) = responses
@@ -121,13 +121,13 @@ class ResponseRenderer:
         if self._has_begun:
             return b""
         self._has_begun = True
-        begun = b'"response":%b,"store":%b,%b}' % (
+        content = b'"response":%b,"store":%b,%b}' % (
             self._head,
             b"true" if self._is_stored else b"false",
             b'"status":"in_progress","error":null,"incomplete_details":null,"output":[]',
         )
-        return self._writer.frame("response.created", begun) + self._writer.frame(
-            "response.in_progress", begun
+        return self._writer.frame("response.created", content) + self._writer.frame(
+            "response.in_progress", content
         )
 
     def _response(

@@ -107,14 +107,14 @@ class ToolRunItem(_RunItem):
 
     @override
     def render(self, status: str) -> Json:
-        begun = status == "in_progress"
+        is_new = status == "in_progress"
         return {
             "type": "mcp_call",
             "id": self.id,
-            "status": status if begun else self._status(),
+            "status": status if is_new else self._status(),
             "server_label": SERVER_LABEL,
             "name": self._run.tool,
-            "arguments": "" if begun else self._run.arguments,
-            "output": None if begun else finished_run(self._run, self._result, self.id).text,
+            "arguments": "" if is_new else self._run.arguments,
+            "output": None if is_new else finished_run(self._run, self._result, self.id).text,
             "error": None,
         }

@@ -128,8 +128,8 @@ def references_of(input_: object) -> Iterator[tuple[str, str | None]]:
             continue
         id_ = item.get("id")
         if isinstance(id_, str) and "role" not in item:
-            named = _ITEM_ID.fullmatch(id_)
-            generation = named["generation"] if named else None
+            match = _ITEM_ID.fullmatch(id_)
+            generation = match["generation"] if match else None
             yield id_, generation if generation and is_id(generation) else None
 
 
@@ -143,18 +143,21 @@ def take_items(
     """
     if turns is None and params.previous_response_id is not None:
         raise _not_stored(PREVIOUS)
-    known = turns or StoredTurns()
-    raws: list[JsonObject] = [*known.earlier]
-    items = [(PREVIOUS, item) for item in _checked(known.earlier, PREVIOUS)]
+    known_turns = turns or StoredTurns()
+    raws: list[JsonObject] = [*known_turns.earlier]
+    items = [(PREVIOUS, item) for item in _checked(known_turns.earlier, PREVIOUS)]
     if isinstance(params.input, str):
         raws.append({"type": "message", "role": "user", "content": params.input})
         items.append(("input", _checked(raws[-1:], "input")[0]))
         return TakenItems(
-            items=items, stored_form=tuple(raws), left_out=(), added_bytes=_size(known.earlier)
+            items=items,
+            stored_form=tuple(raws),
+            left_out=(),
+            added_bytes=_size(known_turns.earlier),
         )
-    here = {item.get("id") for item in known.earlier}
+    here = {item.get("id") for item in known_turns.earlier}
     left_out: list[ItemReference] = []
-    taken: list[JsonObject] = []
+    inserted: list[JsonObject] = []
     for number, item in enumerate(params.input):
         path = f"input[{number}]"
         if not isinstance(item, ItemReference):
@@ -163,13 +166,13 @@ def take_items(
             continue
         if item.id in here:
             continue
-        stored = known.referenced.get(item.id)
+        stored = known_turns.referenced.get(item.id)
         if stored is not None:
             # Each item is inserted once, because a short body could repeat a long item many times.
             here.add(item.id)
             items.append((path, _checked([stored], path)[0]))
             raws.append(stored)
-            taken.append(stored)
+            inserted.append(stored)
         elif item.is_reasoning:
             left_out.append(item)
         elif turns is None:
@@ -184,28 +187,28 @@ def take_items(
         items=items,
         stored_form=tuple(raws),
         left_out=left_out,
-        added_bytes=_size(known.earlier) + _size(taken),
+        added_bytes=_size(known_turns.earlier) + _size(inserted),
     )
 
 
 def numbered(items: Sequence[JsonObject], generation_id: str) -> tuple[JsonObject, ...]:
     """Return items as OpenAI lists them: with a type, an id, and content as a list."""
-    return tuple(_numbered(item, f"{generation_id}_i{place}") for place, item in enumerate(items))
+    return tuple(_numbered(item, f"{generation_id}_i{index}") for index, item in enumerate(items))
 
 
-def _numbered(item: JsonObject, place: str) -> JsonObject:
+def _numbered(item: JsonObject, suffix: str) -> JsonObject:
     type_ = str(item.get("type") or "message")
     id_ = item.get("id")
     if not isinstance(id_, str) or not id_:
-        id_ = f"{_PREFIXES.get(type_, 'item')}_{place}"
-    listed: dict[str, JsonValue] = {**item, "type": type_, "id": id_}
+        id_ = f"{_PREFIXES.get(type_, 'item')}_{suffix}"
+    numbered_item: dict[str, JsonValue] = {**item, "type": type_, "id": id_}
     if type_ == "message" and isinstance(item.get("content"), str):
         part = "output_text" if item.get("role") == "assistant" else "input_text"
         content: dict[str, JsonValue] = {"type": part, "text": item["content"]}
         if part == "output_text":
             content["annotations"] = []
-        listed["content"] = [content]
-    return listed
+        numbered_item["content"] = [content]
+    return numbered_item
 
 
 def _checked(items: Sequence[JsonObject], path: str) -> list[Item]:

@@ -37,22 +37,22 @@ class ToolNames:
         """Return a tool's name for providers, which is unique within the request."""
         if not namespace:
             return name
-        spelled = NamespacedName(namespace=namespace, name=name)
-        known = self._names.get(spelled)
-        if known is None:
+        declared_name = NamespacedName(namespace=namespace, name=name)
+        flat_name = self._names.get(declared_name)
+        if flat_name is None:
             joined = f"{namespace}{_BETWEEN}{name}"
             if len(joined) > _NAME_LENGTH_MAX or joined in self._taken:
                 digest = hashlib.sha256(f"{namespace}\0{name}".encode()).hexdigest()
                 prefix = joined[: _NAME_LENGTH_MAX - _DIGEST_LENGTH - 1]
                 joined = f"{prefix}_{digest[:_DIGEST_LENGTH]}"
-            known = self._names[spelled] = joined
+            flat_name = self._names[declared_name] = joined
             self._taken.add(joined)
-        return known
+        return flat_name
 
     @property
     def namespaced(self) -> dict[str, NamespacedName]:
         """The namespace and short name of each tool in a namespace, by its name for providers."""
-        return {name: spelled for spelled, name in self._names.items()}
+        return {name: declared_name for declared_name, name in self._names.items()}
 
 
 def parse_tools(
@@ -86,10 +86,10 @@ def parse_tools(
                 if is_offline(tool):
                     ignored.append(f"tools[]:{tool.type}")
                 ignored += unknown_options(tool)
-            case wire.HostedTool(type=stated):
-                if stated in wire.REFUSED_TOOLS:
-                    raise field_refusal(path, f"must not be '{stated}', which is not supported")
-                ignored.append(f"tools[]:{stated}")
+            case wire.HostedTool(type=type_):
+                if type_ in wire.REFUSED_TOOLS:
+                    raise field_refusal(path, f"must not be '{type_}', which is not supported")
+                ignored.append(f"tools[]:{type_}")
             case _:
                 assert_never(tool)
     return tuple(tools.values()), names, tuple(ignored)
@@ -135,10 +135,10 @@ def parse_tool_choice(
         case None:
             return tools, None
         case wire.AllowedTools(mode=mode):
-            wanted = set(_allowed(choice, tools, names))
+            allowed_names = set(_allowed(choice, tools, names))
             allowed = CallableTools(
-                own=tuple(tool for tool in tools.own if tool.name in wanted),
-                server=tuple(tool for tool in tools.server if tool.id in wanted),
+                own=tuple(tool for tool in tools.own if tool.name in allowed_names),
+                server=tuple(tool for tool in tools.server if tool.id in allowed_names),
             )
             return allowed, _rule(mode, allowed, "tool_choice.mode")
         case wire.ChosenTool():

@@ -85,9 +85,9 @@ class CompletionFrames(ABC):
         The frame has no `choices`, because some clients ignore an error next to `choices` and show
         the partial answer as complete (C33).
         """
-        broken = to_json(openai_error(error, self._served.generation_id))
+        error_object = to_json(openai_error(error, self._served.generation_id))
         accounts = self._accounts.render(record)
-        return b'%b,"error":%b,%b}\n\n%b' % (self._head, broken, accounts, _DONE)
+        return b'%b,"error":%b,%b}\n\n%b' % (self._head, error_object, accounts, _DONE)
 
     @abstractmethod
     def _envelope(self, started: Started, *, streamed: bool) -> dict[str, JsonValue]:

@@ -23,20 +23,20 @@ def parse_sampling(
 ) -> Sampling:
     """Return the sampling parameters; formats name only the log probability fields differently."""
     stop = fields.stop or ()
-    stated = {
+    params = {
         name: value
         for name in Sampling.__struct_fields__
         if (value := getattr(fields, name, None)) is not None
     }
-    stated["stop"] = (stop,) if isinstance(stop, str) else tuple(stop)
-    stated["logprobs"], stated["top_logprobs"] = logprobs, top_logprobs
-    return Sampling(**stated)
+    params["stop"] = (stop,) if isinstance(stop, str) else tuple(stop)
+    params["logprobs"], params["top_logprobs"] = logprobs, top_logprobs
+    return Sampling(**params)
 
 
 def parse_guided(fields: GuidedDecoding) -> JsonObject:
     """Return the fields for servers like vLLM that are not null, by name."""
-    stated: dict[str, Any] = {name: getattr(fields, name) for name in _GUIDED}
-    return {name: value for name, value in stated.items() if value is not None}
+    values: dict[str, Any] = {name: getattr(fields, name) for name in _GUIDED}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def parse_preferences(fields: RoutingFields, *, session: str = "") -> RoutingPreferences:
@@ -76,10 +76,10 @@ def _slugs(names: list[str] | None) -> tuple[str, ...]:
 
 
 def _ceiling(provider: ProviderPreferences) -> PriceCeiling | None:
-    stated = provider.max_price
-    if stated is None:
+    prices = provider.max_price
+    if prices is None:
         return None
-    return PriceCeiling(input=stated.prompt, output=stated.completion, request=stated.request)
+    return PriceCeiling(input=prices.prompt, output=prices.completion, request=prices.request)
 
 
 # Ignored fields are reported in a header, so their names are limited in number and length.
@@ -99,7 +99,7 @@ def extra_fields(model: Wire | None, path: str = "") -> Iterator[str]:
 def printable_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names without duplicates, with only characters that a header may contain."""
     printable = (_UNPRINTABLE.sub("_", name)[:_IGNORED_LENGTH_MAX] for name in names)
-    shown = list(dict.fromkeys(printable))
-    if len(shown) > _IGNORED_MAX:
-        shown[_IGNORED_MAX:] = ["..."]
-    return tuple(shown)
+    unique = list(dict.fromkeys(printable))
+    if len(unique) > _IGNORED_MAX:
+        unique[_IGNORED_MAX:] = ["..."]
+    return tuple(unique)

@@ -114,11 +114,11 @@ def parse_address(url: str, path: str) -> MediaUrl:
 def _is_address(url: str) -> bool:
     try:
         parts: SplitResult = urlsplit(url)
-        named = bool(parts.hostname) and parts.port != 0
+        has_host = bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
     printable = url.isascii() and url.isprintable() and " " not in url
-    return parts.scheme in ("http", "https") and named and "@" not in parts.netloc and printable
+    return parts.scheme in ("http", "https") and has_host and "@" not in parts.netloc and printable
 
 
 def image_markdown(image: MadeImage) -> str:

@@ -16,15 +16,15 @@ from tollgate.ingress.shared.wire.server_tool_fields import (
 _RESULTS: Final[Mapping[SearchContextSize, int]] = {"low": 3, "high": 10}
 
 
-def parse_location(stated: ApproximateLocation | None) -> UserLocation | None:
+def parse_location(fields: ApproximateLocation | None) -> UserLocation | None:
     """Return the user's location; None if every field is missing."""
-    if stated is None:
+    if fields is None:
         return None
     location = UserLocation(
-        city=stated.city,
-        region=stated.region,
-        country=stated.country.upper() if stated.country else None,
-        timezone=stated.timezone,
+        city=fields.city,
+        region=fields.region,
+        country=fields.country.upper() if fields.country else None,
+        timezone=fields.timezone,
     )
     return None if location == UserLocation() else location
 

@@ -105,14 +105,14 @@ class TypedTool(Wire):
 
 
 def _tool_tag(value: object) -> str | None:
-    stated = value.get("type") if isinstance(value, dict) else None
-    if stated is None or stated == "custom":
+    type_ = value.get("type") if isinstance(value, dict) else None
+    if type_ is None or type_ == "custom":
         return "<custom>"
-    if not isinstance(stated, str):
+    if not isinstance(type_, str):
         return None
-    if stated == PDF or tool_of_type(stated) is not None:
+    if type_ == PDF or tool_of_type(type_) is not None:
         return "<server>"
-    return "<typed>" if re.match(_RUN_BY_CALLERS, stated) else None
+    return "<typed>" if re.match(_RUN_BY_CALLERS, type_) else None
 
 
 Tool = Annotated[

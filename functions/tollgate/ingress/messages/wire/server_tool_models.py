@@ -33,8 +33,8 @@ _TOOLS: Final[dict[str, ServerToolId]] = {
 
 def tool_of_type(type_: str) -> ServerToolId | None:
     """Return the server tool for a type; None if the gateway does not run that type."""
-    known = re.match(_TYPE, type_)
-    return _TOOLS[known[1] or known[3]] if known else None
+    match = re.match(_TYPE, type_)
+    return _TOOLS[match[1] or match[3]] if match else None
 
 
 class ServerToolType(Wire):

@@ -230,8 +230,8 @@ def _item_tag(value: object) -> str | None:
     match value.get("type"):
         case None:
             return "<message>" if "role" in value or "id" not in value else "<reference>"
-        case str() as stated:
-            return _TAGS.get(stated)
+        case str() as type_:
+            return _TAGS.get(type_)
         case _:
             return None
 

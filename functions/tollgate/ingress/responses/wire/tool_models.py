@@ -80,10 +80,10 @@ _RUN_BY_CALLERS: Final = ("custom", "function", "namespace")
 
 
 def _tool_tag(value: object) -> str:
-    stated = value.get("type") if isinstance(value, dict) else "function"
-    if stated in _RUN_BY_CALLERS:
-        return f"<{stated}>"
-    is_run_here = isinstance(stated, str) and stated in SERVER_TOOL_TYPES
+    type_ = value.get("type") if isinstance(value, dict) else "function"
+    if type_ in _RUN_BY_CALLERS:
+        return f"<{type_}>"
+    is_run_here = isinstance(type_, str) and type_ in SERVER_TOOL_TYPES
     return "<server>" if is_run_here else "<hosted>"
 
 

@@ -115,9 +115,9 @@ def _uuid7(value: str) -> str:
 def _exact(value: object) -> object:
     """Convert a price in a string or a number to the exact decimal that the caller wrote."""
     if isinstance(value, int | float | str) and not isinstance(value, bool):
-        written = str(value)
-        if len(written) <= _DIGITS_MAX and _PRICE.fullmatch(written):
-            return Decimal(written)
+        text = str(value)
+        if len(text) <= _DIGITS_MAX and _PRICE.fullmatch(text):
+            return Decimal(text)
     raise PydanticCustomError("price", "must be an amount in dollars, as a number or a string")
 
 

@@ -58,11 +58,11 @@ def by_field(field: str, *names: str) -> Any:
     A value that is not an object goes to the first member, whose validation reports the wrong type.
     """
     *quoted, last = (f"'{name}'" for name in names)
-    listed = f"{', '.join(quoted)} or {last}" if quoted else last
+    name_list = f"{', '.join(quoted)} or {last}" if quoted else last
     return Discriminator(
         lambda value: tag_of(value, field, f"<{names[0]}>"),
         custom_error_type=f"unknown_{field}",
-        custom_error_message=f"must be {listed}",
+        custom_error_message=f"must be {name_list}",
     )
 
 

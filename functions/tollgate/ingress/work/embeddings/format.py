@@ -29,13 +29,13 @@ _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
 }
 
 
-def _inputs(stated: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+def _inputs(input_: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
     """Return the texts and the lists of token ids in an input; one of both is empty."""
-    if isinstance(stated, str):
-        return (stated,), ()
-    texts = tuple(each for each in stated if isinstance(each, str))
-    lists = tuple(tuple(each) for each in stated if isinstance(each, list))
-    ids = tuple(each for each in stated if isinstance(each, int))
+    if isinstance(input_, str):
+        return (input_,), ()
+    texts = tuple(entry for entry in input_ if isinstance(entry, str))
+    lists = tuple(tuple(entry) for entry in input_ if isinstance(entry, list))
+    ids = tuple(entry for entry in input_ if isinstance(entry, int))
     return texts, (ids,) if ids else lists
 
 

@@ -64,7 +64,7 @@ def parse_edit(body: bytes, content_type: str) -> ParsedWork:
     request = ImageRequest(
         **_options(fields),
         images=tuple(
-            _referenced(each, f"images[{index}]") for index, each in enumerate(fields.images)
+            _referenced(picture, f"images[{index}]") for index, picture in enumerate(fields.images)
         ),
         mask=mask,
         fidelity=fields.input_fidelity,
@@ -201,18 +201,18 @@ class ImageRenderer:
 
     def close(self, record: GenerationRecord) -> bytes:
         """Render an event for each image; the last event has the usage and cost of all images."""
-        nothing: dict[str, JsonValue] = {"usage": _usage(Usage())}
+        no_usage: dict[str, JsonValue] = {"usage": _usage(Usage())}
         *before, last = self._pictures
-        frames = [self._frame("completed", picture, nothing) for picture in before]
+        frames = [self._frame("completed", picture, no_usage) for picture in before]
         return b"".join(
             [*frames, self._frame("completed", last, {}, self._accounts.render(record))]
         )
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last event of a stream that failed after its first bytes were sent."""
-        broken = to_json(openai_error(error, self._served.generation_id))
+        error_object = to_json(openai_error(error, self._served.generation_id))
         return b'event: error\ndata: {"type":"error","error":%b,%b}\n\n' % (
-            broken,
+            error_object,
             self._accounts.render(record),
         )
 
@@ -230,13 +230,13 @@ class ImageRenderer:
         """Return the known properties that OpenAI states once for all images."""
         background = picture.background or self._request.background
         quality = picture.quality or self._request.quality
-        stated = {
+        properties = {
             "background": background if background in _BACKGROUNDS else None,
             "output_format": picture.output_format,
             "quality": quality if quality in _QUALITIES else None,
             "size": picture.size,
         }
-        return {name: value for name, value in stated.items() if value is not None}
+        return {name: value for name, value in properties.items() if value is not None}
 
     def _frame(
         self, name: str, picture: ImagePiece, more: dict[str, JsonValue], accounts: bytes = b""
@@ -253,30 +253,39 @@ class ImageRenderer:
             **self._stated(picture),
             **more,
         }
-        written = to_json(event)
+        data = to_json(event)
         if accounts:
-            written = b"%b,%b}" % (written[:-1], accounts)
-        return b"event: %b\ndata: %b\n\n" % (kind.encode(), written)
+            data = b"%b,%b}" % (data[:-1], accounts)
+        return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
 
 
 def _shown(picture: ImagePiece) -> dict[str, JsonValue]:
-    shown = {
+    fields = {
         "b64_json": picture.b64_json,
         "url": picture.url,
         "revised_prompt": picture.revised_prompt,
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _usage(usage: Usage) -> dict[str, JsonValue]:
-    read, written = usage.input_tokens, usage.output_tokens or 0
-    seen, drawn = usage.image_input_tokens or 0, usage.image_output_tokens or 0
+    input_tokens, output_tokens = usage.input_tokens, usage.output_tokens or 0
+    input_image_tokens, output_image_tokens = (
+        usage.image_input_tokens or 0,
+        usage.image_output_tokens or 0,
+    )
     return {
-        "input_tokens": read,
-        "input_tokens_details": {"text_tokens": read - seen, "image_tokens": seen},
-        "output_tokens": written,
-        "output_tokens_details": {"text_tokens": written - drawn, "image_tokens": drawn},
-        "total_tokens": read + written,
+        "input_tokens": input_tokens,
+        "input_tokens_details": {
+            "text_tokens": input_tokens - input_image_tokens,
+            "image_tokens": input_image_tokens,
+        },
+        "output_tokens": output_tokens,
+        "output_tokens_details": {
+            "text_tokens": output_tokens - output_image_tokens,
+            "image_tokens": output_image_tokens,
+        },
+        "total_tokens": input_tokens + output_tokens,
     }
 
 

@@ -26,14 +26,14 @@ from tollgate.ingress.work.moderations.models import ModerationBody, PicturePart
 PICTURES_MAX: Final = 16
 
 
-def _subjects(stated: list[str | TextPart | PicturePart]) -> tuple[Subject, ...]:
+def _subjects(entries: list[str | TextPart | PicturePart]) -> tuple[Subject, ...]:
     """Return one subject for each text, or one subject with all parts."""
-    texts = [each for each in stated if isinstance(each, str)]
+    texts = [entry for entry in entries if isinstance(entry, str)]
     if not texts:
-        parts = [each for each in stated if not isinstance(each, str)]
-        return (tuple(_part(each, f"input[{index}]") for index, each in enumerate(parts)),)
-    for index, each in enumerate(stated):
-        if isinstance(each, str) != isinstance(stated[0], str):
+        parts = [entry for entry in entries if not isinstance(entry, str)]
+        return (tuple(_part(entry, f"input[{index}]") for index, entry in enumerate(parts)),)
+    for index, entry in enumerate(entries):
+        if isinstance(entry, str) != isinstance(entries[0], str):
             raise field_refusal(
                 f"input[{index}]",
                 "must have the same form as the entries before it: a string or a part",
@@ -51,12 +51,12 @@ def _part(part: TextPart | PicturePart, path: str) -> Text | Image:
 
 def _unknown(fields: ModerationBody) -> Iterator[str]:
     yield from unknown_fields(fields)
-    for index, each in enumerate(() if isinstance(fields.input, str) else fields.input):
-        if isinstance(each, str):
+    for index, entry in enumerate(() if isinstance(fields.input, str) else fields.input):
+        if isinstance(entry, str):
             continue
-        yield from extra_fields(each, f"input[{index}].")
-        if isinstance(each, PicturePart):
-            yield from extra_fields(each.image_url, f"input[{index}].image_url.")
+        yield from extra_fields(entry, f"input[{index}].")
+        if isinstance(entry, PicturePart):
+            yield from extra_fields(entry.image_url, f"input[{index}].image_url.")
 
 
 class ModerationRenderer(WholeReplyRenderer):

@@ -46,7 +46,10 @@ class Rerank(OpenAIFormat):
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         fields = validate_body(RerankBody, body)
-        texts = (each if isinstance(each, str) else each.text for each in fields.documents)
+        texts = (
+            document if isinstance(document, str) else document.text
+            for document in fields.documents
+        )
         request = RerankRequest(
             model=fields.model,
             query=fields.query,

@@ -68,8 +68,11 @@ class SpeechEventsRenderer:
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last event of audio that broke off."""
-        broken = to_json(openai_error(error, self._served.generation_id))
-        return b'data: {"type":"error","error":%b,%b}\n\n' % (broken, self._accounts.render(record))
+        error_object = to_json(openai_error(error, self._served.generation_id))
+        return b'data: {"type":"error","error":%b,%b}\n\n' % (
+            error_object,
+            self._accounts.render(record),
+        )
 
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render all events."""

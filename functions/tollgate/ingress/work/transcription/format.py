@@ -115,7 +115,7 @@ def _details(fields: TranscriptionBody) -> frozenset[TranscriptDetail]:
                 "timestamp_granularities", "can be word only if response_format is verbose_json"
             )
         return _details_of_format(fields.response_format)
-    return frozenset(_BY_GRANULARITY[each] for each in granularities or {"segment"})
+    return frozenset(_BY_GRANULARITY[granularity] for granularity in granularities or {"segment"})
 
 
 def _details_of_format(response_format: str | None) -> frozenset[TranscriptDetail]:
@@ -216,9 +216,9 @@ class TranscriptRenderer:
 
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Render the last event of a transcript that broke off."""
-        broken = to_json(openai_error(error, self._served.generation_id))
+        error_object = to_json(openai_error(error, self._served.generation_id))
         return b'data: {"type":"error","error":%b,%b}\n\n' % (
-            broken,
+            error_object,
             self._accounts.render(record),
         )
 
@@ -259,7 +259,7 @@ class TranscriptRenderer:
         }
         if "segments" in request.details:
             segments = enumerate(transcript.segments or ())
-            body["segments"] = [{"id": place, **_fields(each)} for place, each in segments]
+            body["segments"] = [{"id": index, **_fields(segment)} for index, segment in segments]
         if "words" in request.details:
             body["words"] = to_builtins(transcript.words or ())
         return body
@@ -270,29 +270,29 @@ class TranscriptRenderer:
             "task": "transcribe",
             "duration": _duration_s(transcript, record),
             "text": transcript.text,
-            "segments": [_stretch(each, place) for place, each in segments],
+            "segments": [_stretch(segment, index) for index, segment in segments],
         }
 
 
 def _events(preview: TranscriptPreview) -> bytes:
-    shown: list[dict[str, JsonValue]] = []
+    events: list[dict[str, JsonValue]] = []
     if preview.delta:
         delta: dict[str, JsonValue] = {"type": "transcript.text.delta", "delta": preview.delta}
-        shown.append(delta | _logprobs(preview.logprobs))
+        events.append(delta | _logprobs(preview.logprobs))
     if preview.segment is not None:
-        shown.append(_stretch(preview.segment, 0))
-    return b"".join(b"data: %b\n\n" % to_json(event) for event in shown)
+        events.append(_stretch(preview.segment, 0))
+    return b"".join(b"data: %b\n\n" % to_json(event) for event in events)
 
 
 def _fields(segment: Segment) -> dict[str, JsonValue]:
     return dict(to_builtins(segment))
 
 
-def _stretch(segment: Segment, place: int) -> dict[str, JsonValue]:
+def _stretch(segment: Segment, index: int) -> dict[str, JsonValue]:
     """Return a segment with its speaker in OpenAI's form."""
     return {
         "type": "transcript.text.segment",
-        "id": f"seg_{place}" if segment.id is None else str(segment.id),
+        "id": f"seg_{index}" if segment.id is None else str(segment.id),
         "start": segment.start,
         "end": segment.end,
         "text": segment.text,

@@ -59,8 +59,8 @@ def read_recording(content: bytes, field: str) -> Recording:
         raise field_refusal(field, f"must be a recording: {_LISTED}")
     if format_ == "wav":
         return _read_wav(content, field)
-    stated = None if format_ == "webm" else _stated_length_s(content, format_, field)
-    likely = stated or len(content) * 8 / _BITS_PER_SECOND_TYPICAL
+    header_length_s = None if format_ == "webm" else _stated_length_s(content, format_, field)
+    likely = header_length_s or len(content) * 8 / _BITS_PER_SECOND_TYPICAL
     seconds = _whole_seconds(likely)
     return Recording(
         content=content,
@@ -131,30 +131,30 @@ def _read_wav(content: bytes, field: str) -> Recording:
     """Measure a WAV file by its samples; raise RequestError if the header contradicts them."""
     bytes_per_second: int | None = None
     is_exact = False
-    place = 12
+    offset = 12
     for _ in range(_CHUNKS_MAX):
-        name, stated = content[place : place + 4], content[place + 4 : place + 8]
-        if len(stated) < 4:
+        name, size_field = content[offset : offset + 4], content[offset + 4 : offset + 8]
+        if len(size_field) < 4:
             break
-        size, place = int.from_bytes(stated, "little"), place + 8
+        size, offset = int.from_bytes(size_field, "little"), offset + 8
         if name == b"fmt ":
             if bytes_per_second is not None:
                 # WAV readers disagree about which of two formats is used.
                 raise field_refusal(field, "is not a readable WAV file: it has two formats")
-            bytes_per_second, is_exact = _sample_rate(content[place : place + size], field)
+            bytes_per_second, is_exact = _sample_rate(content[offset : offset + size], field)
         elif name == b"data":
             if bytes_per_second is None:
                 break
             return _measure_wav(
                 content,
                 field,
-                size=_data_size(size, len(content) - place, field),
-                size_max=len(content) - place,
+                size=_data_size(size, len(content) - offset, field),
+                size_max=len(content) - offset,
                 bytes_per_second=bytes_per_second,
                 is_exact=is_exact,
             )
         # A chunk of odd size is padded, because chunks start at even offsets.
-        place += size + size % 2
+        offset += size + size % 2
     raise field_refusal(field, "is not a readable WAV file: its header is not complete")
 
 
@@ -162,28 +162,28 @@ def _sample_rate(chunk: bytes, field: str) -> tuple[int, bool]:
     """Return the bytes per second; the second value is True if the sample format implies them."""
     if len(chunk) < _FMT.size:
         raise field_refusal(field, "is not a readable WAV file: its header is not complete")
-    tag, channels, rate, stated, _, bits = _FMT.unpack_from(chunk)
+    tag, channels, rate, stated_rate, _, bits = _FMT.unpack_from(chunk)
     if tag == _EXTENSIBLE and len(chunk) >= 26:
         tag = int.from_bytes(chunk[24:26], "little")
     is_exact = tag in _PCM
     bits = 8 if tag in _BYTE_SAMPLES else bits
-    bytes_per_second = channels * rate * -(-bits // 8) if is_exact else stated
+    bytes_per_second = channels * rate * -(-bits // 8) if is_exact else stated_rate
     if bytes_per_second <= 0 or (is_exact and bits > _BITS_MAX):
         raise field_refusal(field, "is not a readable WAV file: it states no sample rate")
     return bytes_per_second, is_exact
 
 
-def _data_size(stated: int, available: int, field: str) -> int:
-    if stated in _UNKNOWN_SIZES:
-        stated = available
-    if stated > available:
+def _data_size(size: int, available: int, field: str) -> int:
+    if size in _UNKNOWN_SIZES:
+        size = available
+    if size > available:
         raise field_refusal(
             field,
-            f"is cut: its header states {stated:,} bytes of samples, the file has {available:,}",
+            f"is cut: its header states {size:,} bytes of samples, the file has {available:,}",
         )
-    if stated == 0:
+    if size == 0:
         raise field_refusal(field, "has no samples")
-    return stated
+    return size
 
 
 def _measure_wav(
