@@ -101,7 +101,7 @@ class ServedBy(Struct, frozen=True, kw_only=True):
 
 
 class Routed(Struct, frozen=True, kw_only=True):
-    """How a request was routed: the matched rule, and every attempt so far."""
+    """The routing of a request: the matched rule, and every attempt so far."""
 
     requested: str
     catalog_sha: str

@@ -17,8 +17,8 @@ from python_multipart.multipart import parse_options_header
 
 from tollgate.core.errors import ErrorCode, RequestError
 from tollgate.core.json_value import JsonValue
-from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.shared.media import field_refusal
+from tollgate.ingress.validation import decode_object
 
 PARTS_MAX: Final = 128
 HEADERS_MAX: Final = 8

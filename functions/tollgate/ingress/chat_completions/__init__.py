@@ -19,12 +19,8 @@ class ChatCompletions(OpenAIFormat):
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
     ) -> ChatRenderer:
         return ChatRenderer(
+            call,
             served,
             episode_id=call.episode_id or self._ids.new_uuid7(),
-            usage_on_finish=call.usage_on_finish,
             credits_per_usd=credits_per_usd,
-            choices=call.request.choices,
-            tells_routing=call.tells_routing,
-            excludes_reasoning=bool(call.request.reasoning and call.request.reasoning.exclude),
-            reported_tools=[tool.id for tool in call.request.server_tools if tool.events],
         )

@@ -4,7 +4,7 @@ A stream consists of a role frame, deltas, a finish frame, a frame with the acco
 In a failed stream, an error frame replaces the finish frame and the accounts.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, assert_never
 
@@ -26,7 +26,7 @@ from tollgate.core.events import (
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
-from tollgate.ingress.base import ServedBy
+from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.chat_completions.choice_renderer import ChoiceRenderer
 from tollgate.ingress.chat_completions.message import render_choice
 from tollgate.ingress.shared.accounts import CompletionFrames
@@ -39,35 +39,21 @@ class ChatRenderer(CompletionFrames):
     """Renders one reply as chat completion chunks or as one chat completion."""
 
     def __init__(
-        self,
-        served: ServedBy,
-        *,
-        episode_id: str,
-        usage_on_finish: bool,
-        credits_per_usd: Decimal,
-        choices: int = 1,
-        tells_routing: bool = False,
-        excludes_reasoning: bool = False,
-        reported_tools: Collection[str] = (),
+        self, call: ParsedCall, served: ServedBy, *, episode_id: str, credits_per_usd: Decimal
     ) -> None:
-        super().__init__(
-            served,
-            episode_id=episode_id,
-            credits_per_usd=credits_per_usd,
-            tells_routing=tells_routing,
-            usage_on_finish=usage_on_finish,
-        )
-        self._excludes_reasoning = excludes_reasoning
+        super().__init__(call, served, episode_id=episode_id, credits_per_usd=credits_per_usd)
+        reasoning = call.request.reasoning
+        self._excludes_reasoning = reasoning is not None and reasoning.exclude
         self._started = Started()
         self._choices = [
             ChoiceRenderer(
                 choice,
                 self._head,
                 model=served.model,
-                excludes_reasoning=excludes_reasoning,
-                reported_tools=reported_tools,
+                excludes_reasoning=self._excludes_reasoning,
+                reported_tools=[tool.id for tool in call.request.server_tools if tool.events],
             )
-            for choice in range(choices)
+            for choice in range(call.request.choices)
         ]
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:

@@ -23,13 +23,7 @@ class Messages:
     def renderer(
         self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal
     ) -> MessageRenderer:
-        reasoning = call.request.reasoning
-        return MessageRenderer(
-            served,
-            credits_per_usd=credits_per_usd,
-            tells_routing=call.tells_routing,
-            hides_thinking=reasoning is not None and reasoning.exclude,
-        )
+        return MessageRenderer(call, served, credits_per_usd=credits_per_usd)
 
     def error(
         self, error: GatewayError, request_id: str, routed: Routed | None = None

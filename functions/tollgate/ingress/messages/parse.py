@@ -1,8 +1,10 @@
 """Parsing of Messages requests from bytes to a `GenerationRequest`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, assert_never
 
+from tollgate.core.content import ServerToolId
+from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.request import (
     GenerationRequest,
     NativeOptions,
@@ -13,12 +15,12 @@ from tollgate.core.request import (
     Tool,
     ToolChoice,
 )
+from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import NO_HEADERS, ParsedCall
-from tollgate.ingress.messages.server_tools import parse_message_reading, parse_message_tools
 from tollgate.ingress.messages.turns import parse_turns
 from tollgate.ingress.messages.wire import blocks
 from tollgate.ingress.messages.wire import request as wire
-from tollgate.ingress.messages.wire.server_tool_models import ServerToolType, tool_of_type
+from tollgate.ingress.messages.wire.server_tool_models import PDF, ServerToolType, tool_of_type
 from tollgate.ingress.shared.fields import (
     extra_fields,
     parse_preferences,
@@ -26,6 +28,12 @@ from tollgate.ingress.shared.fields import (
     unknown_fields,
 )
 from tollgate.ingress.shared.media import field_refusal, parse_cache_mark
+from tollgate.ingress.shared.server_tool_options import (
+    parse_domains,
+    parse_location,
+    require_each_once,
+    require_one_reading,
+)
 from tollgate.ingress.validation import validate_body
 
 _WIRE_FORMAT: Final = "anthropic"
@@ -68,14 +76,14 @@ def _request(
 ) -> GenerationRequest:
     tools = tuple(_tool(tool) for tool in params.tools or () if isinstance(tool, wire.CustomTool))
     native = _native(params, headers)
-    server_tools = parse_message_tools(params.tools or ())
+    server_tools = _server_tools(params.tools or ())
     has_tools = bool(tools or server_tools or (native and native.tools))
     return GenerationRequest(
         model=params.model,
         messages=parse_turns(params),
         tools=tools,
         server_tools=server_tools,
-        documents=parse_message_reading(params.tools or ()),
+        documents=_reading(params.tools or ()),
         tool_choice=_tool_choice(params, has_tools=has_tools),
         parallel_tool_calls=_parallel(params, has_tools=has_tools),
         output_tokens_max=output_tokens_max,
@@ -242,3 +250,41 @@ def _unknown_of_block(block: blocks.UserBlock | blocks.AssistantBlock) -> Iterat
         case _:
             pass
     yield from extra_fields(block, path)
+
+
+def _server_tools(tools: Iterable[object]) -> tuple[ServerTool, ...]:
+    """Return the server tools; raise RequestError with the field at fault."""
+    return require_each_once(
+        _server_tool(tool, id_, f"tools[{number}]")
+        for number, tool in enumerate(tools)
+        if isinstance(tool, ServerToolType) and (id_ := tool_of_type(tool.type)) is not None
+    )
+
+
+def _reading(tools: Iterable[object]) -> DocumentOptions | None:
+    """Return the options for reading documents; raise RequestError if there are several."""
+    return require_one_reading(
+        [
+            DocumentOptions(
+                engine=tool.engine, pages_max=tool.pages_max, field=f"tools[{number}].type"
+            )
+            for number, tool in enumerate(tools)
+            if isinstance(tool, ServerToolType) and tool.type == PDF
+        ]
+    )
+
+
+def _server_tool(tool: ServerToolType, id_: ServerToolId, path: str) -> ServerTool:
+    if tool.name not in (None, id_):
+        raise field_refusal(f"{path}.name", f"must be '{id_}'")
+    if tool.allowed_domains and tool.blocked_domains:
+        raise field_refusal(f"{path}.blocked_domains", "must not be given with allowed_domains")
+    return ServerTool(
+        id=id_,
+        uses_max=tool.max_uses,
+        results_max=tool.max_results,
+        allowed_domains=parse_domains(tool.allowed_domains),
+        blocked_domains=parse_domains(tool.blocked_domains),
+        location=parse_location(tool.user_location),
+        field=f"{path}.type",
+    )

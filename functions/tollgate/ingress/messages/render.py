@@ -30,7 +30,7 @@ from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.server_tools import RunResult
 from tollgate.core.usage import Usage
-from tollgate.ingress.base import ServedBy
+from tollgate.ingress.base import ParsedCall, ServedBy
 from tollgate.ingress.messages.block_frames import RenderedBlock, frame
 from tollgate.ingress.messages.blocks import BlockWriter, render_blocks
 from tollgate.ingress.messages.errors import anthropic_error
@@ -58,21 +58,11 @@ _DELTA: Final = b'event: message_delta\ndata: {"type":"message_delta","delta":%b
 class MessageRenderer:
     """Renders one reply as a stream of events or as one message."""
 
-    def __init__(
-        self,
-        served: ServedBy,
-        *,
-        credits_per_usd: Decimal,
-        tells_routing: bool,
-        hides_thinking: bool,
-    ) -> None:
+    def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
+        reasoning = call.request.reasoning
+        hides_thinking = reasoning is not None and reasoning.exclude
         self._served = served
-        self._accounts = ReplyAccounts(
-            served=served,
-            credits_per_usd=credits_per_usd,
-            tells_routing=tells_routing,
-            usage=self._render_usage,
-        )
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, self._usage_of)
         self._has_begun = False
         self._usage = Usage()
         self._ended = Ended(finish="stop")
@@ -153,7 +143,7 @@ class MessageRenderer:
             "content": content,
         }
 
-    def _render_usage(self, record: GenerationRecord) -> RenderedBlock:
+    def _usage_of(self, record: GenerationRecord) -> RenderedBlock:
         usage = _usage(record.usage, self._uses)
         if record.service_tier in _TIERS:
             usage["service_tier"] = record.service_tier

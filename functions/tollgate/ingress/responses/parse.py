@@ -14,12 +14,16 @@ from tollgate.core.request import (
     SchemaOutput,
 )
 from tollgate.ingress.base import NO_HEADERS, ParsedCall
-from tollgate.ingress.json_body import decode_object
 from tollgate.ingress.responses.items import parse_input, read_run
 from tollgate.ingress.responses.repeated import repeated_fields
-from tollgate.ingress.responses.server_tools import parse_response_reading, parse_response_tools
 from tollgate.ingress.responses.stored import StoredTurns, TakenItems, take_items
-from tollgate.ingress.responses.tools import CallableTools, parse_tool_choice, parse_tools
+from tollgate.ingress.responses.tools import (
+    CallableTools,
+    parse_response_reading,
+    parse_response_tools,
+    parse_tool_choice,
+    parse_tools,
+)
 from tollgate.ingress.responses.wire import input_items, tool_models
 from tollgate.ingress.responses.wire import response_request as wire
 from tollgate.ingress.responses.wire.server_tool_models import ServerToolType, tool_of_type
@@ -31,7 +35,7 @@ from tollgate.ingress.shared.fields import (
     printable_names,
     unknown_fields,
 )
-from tollgate.ingress.validation import validate_object
+from tollgate.ingress.validation import decode_object, validate_object
 
 _WIRE_FORMAT: Final = "openai_responses"
 # Codex sends a session id, which keeps the session on one endpoint and its prompt cache.

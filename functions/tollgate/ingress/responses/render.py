@@ -47,12 +47,7 @@ class ResponseRenderer:
 
     def __init__(self, call: ParsedCall, served: ServedBy, *, credits_per_usd: Decimal) -> None:
         self._served = served
-        self._accounts = ReplyAccounts(
-            served=served,
-            credits_per_usd=credits_per_usd,
-            tells_routing=call.tells_routing,
-            usage=_usage,
-        )
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
         self._namespaces = call.namespaces
         self._is_stored = call.stored_input is not None
         self._writer = self._new_writer()

@@ -5,19 +5,32 @@ providers. The reply has the namespace and the short name again.
 """
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from tollgate.core.content import ServerToolId
+from tollgate.core.documents.options import DocumentOptions
 from tollgate.core.request import Grammar, TextInput, Tool, ToolChoice
 from tollgate.core.server_tools import ServerTool
 from tollgate.ingress.base import NamespacedName
-from tollgate.ingress.responses.server_tools import is_offline, unknown_options
 from tollgate.ingress.responses.wire import tool_models as wire
-from tollgate.ingress.responses.wire.server_tool_models import ServerToolType, tool_of_type
+from tollgate.ingress.responses.wire.server_tool_models import (
+    SearchFilters,
+    ServerToolType,
+    tool_of_type,
+)
 from tollgate.ingress.shared.fields import extra_fields
 from tollgate.ingress.shared.media import field_refusal
+from tollgate.ingress.shared.server_tool_options import (
+    parse_domains,
+    parse_location,
+    require_each_once,
+    require_one_reading,
+    results_of,
+)
 from tollgate.ingress.shared.wire.request_fields import AnyText
 
 # OpenAI's limit, which compatible servers have, too.
@@ -83,9 +96,9 @@ def parse_tools(
                     tools[name] = _tool(nested, name)
                     ignored += extra_fields(nested, "tools[].tools[].")
             case ServerToolType():
-                if is_offline(tool):
+                if _is_offline(tool):
                     ignored.append(f"tools[]:{tool.type}")
-                ignored += unknown_options(tool)
+                ignored += _unknown_options(tool)
             case wire.HostedTool(type=type_):
                 if type_ in wire.REFUSED_TOOLS:
                     raise field_refusal(path, f"must not be '{type_}', which is not supported")
@@ -183,3 +196,62 @@ def _server_tool(chosen: wire.ChosenTool, tools: CallableTools) -> str | None:
     """Return the server tool that a choice names by type; None for any other choice."""
     id_ = tool_of_type(chosen.type)
     return id_ if any(tool.id == id_ for tool in tools.server) else None
+
+
+def parse_response_tools(
+    declared: Iterable[tuple[str, ServerToolType]], *, uses_max: int | None
+) -> tuple[ServerTool, ...]:
+    """Return the server tools, each limited to `uses_max` uses.
+
+    `declared` has each tool and the path of its type. Raises RequestError for a repeated tool.
+    """
+    tools = require_each_once(
+        _declared_server_tool(path, tool, id_)
+        for path, tool in declared
+        if not _is_offline(tool) and (id_ := tool_of_type(tool.type)) is not None
+    )
+    if uses_max is None:
+        return tools
+    return tuple(
+        replace(tool, uses_max=min(uses_max, tool.uses_max or uses_max))
+        for tool in tools
+        if uses_max > 0
+    )
+
+
+def parse_response_reading(
+    declared: Iterable[tuple[str, ServerToolType]],
+) -> DocumentOptions | None:
+    """Return the options for reading documents; raise RequestError if there are several."""
+    return require_one_reading(
+        [
+            DocumentOptions(engine=tool.engine, pages_max=tool.pages_max, field=path)
+            for path, tool in declared
+            if tool.type == "pdf"
+        ]
+    )
+
+
+def _is_offline(tool: ServerToolType) -> bool:
+    """Return True if a search must not access the web; the gateway's engines cannot do that."""
+    return tool.external_web_access is False
+
+
+def _declared_server_tool(path: str, tool: ServerToolType, id_: ServerToolId) -> ServerTool:
+    filters = tool.filters or SearchFilters()
+    return ServerTool(
+        id=id_,
+        uses_max=tool.max_uses,
+        results_max=tool.max_results or results_of(tool.search_context_size),
+        allowed_domains=parse_domains(filters.allowed_domains),
+        blocked_domains=parse_domains(filters.blocked_domains),
+        location=parse_location(tool.user_location),
+        field=path,
+        left_out_as=f"tools[]:{tool.type}",
+    )
+
+
+def _unknown_options(tool: ServerToolType) -> Iterator[str]:
+    """Yield the names of options without effect."""
+    yield from extra_fields(tool, "tools[].")
+    yield from extra_fields(tool.filters, "tools[].filters.")

@@ -13,13 +13,13 @@ from tollgate.core.events import Started
 from tollgate.core.json_value import JsonValue
 from tollgate.core.money.amounts import credits_text, usd_text
 from tollgate.core.records.generation import GenerationRecord
-from tollgate.ingress.base import Routed, ServedBy
+from tollgate.ingress.base import ParsedCall, Routed, ServedBy
 from tollgate.ingress.errors import openai_error, tollgate_metadata
 
 _DONE: Final = b"data: [DONE]\n\n"
 
 
-class ReplyAccounts(Struct, frozen=True, kw_only=True):
+class ReplyAccounts(Struct, frozen=True):
     """Renders the accounts of one reply, which are known only at its end."""
 
     served: ServedBy
@@ -55,23 +55,12 @@ class CompletionFrames(ABC):
     """The base class of the renderers for chat completions and legacy completions."""
 
     def __init__(
-        self,
-        served: ServedBy,
-        *,
-        episode_id: str,
-        credits_per_usd: Decimal,
-        tells_routing: bool,
-        usage_on_finish: bool,
+        self, call: ParsedCall, served: ServedBy, *, episode_id: str, credits_per_usd: Decimal
     ) -> None:
         self._served = served
         self._episode_id = episode_id
-        self._accounts = ReplyAccounts(
-            served=served,
-            credits_per_usd=credits_per_usd,
-            tells_routing=tells_routing,
-            usage=_usage,
-        )
-        self._usage_on_finish = usage_on_finish
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
+        self._usage_on_finish = call.usage_on_finish
         self._finish = b""
         self._head = self._frame_head(Started())
 

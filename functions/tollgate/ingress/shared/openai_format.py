@@ -1,11 +1,15 @@
 """The base classes of OpenAI's client formats, and of renderers that do not stream."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import ClassVar
 
 from tollgate.core.errors import GatewayError
 from tollgate.core.events import StreamEvent
 from tollgate.core.ids import IdSource
 from tollgate.core.records.generation import GenerationRecord
+from tollgate.core.response import GenerationResponse
 from tollgate.ingress.base import KEEP_ALIVE_COMMENT, ErrorReply, ParsedWork, Routed, ServedBy
 from tollgate.ingress.errors import NO_OTHER_NAMES, FieldNames, openai_limit_headers, openai_reply
 
@@ -26,7 +30,7 @@ class OpenAIFormat:
         return openai_reply(error, request_id, routed, self.field_names)
 
 
-class WholeReplyRenderer:
+class WholeReplyRenderer(ABC):
     """The base class of renderers that never stream."""
 
     def __init__(self, call: ParsedWork, served: ServedBy) -> None:
@@ -44,3 +48,18 @@ class WholeReplyRenderer:
     def fail(self, error: GatewayError, record: GenerationRecord) -> bytes:
         """Return no bytes."""
         return b""
+
+    @abstractmethod
+    def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
+        """Render the body of the reply."""
+
+
+class WholeReplyFormat(OpenAIFormat):
+    """The base class of client formats that never stream; only reply headers have the cost."""
+
+    renderer_type: ClassVar[type[WholeReplyRenderer]]
+
+    def renderer(
+        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
+    ) -> WholeReplyRenderer:
+        return self.renderer_type(call, served)

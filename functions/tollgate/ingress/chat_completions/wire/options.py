@@ -52,7 +52,7 @@ ResponseFormat = Annotated[
 
 
 class Reasoning(Wire):
-    """How much the model reasons, by effort or tokens, and whether the answer shows it."""
+    """The amount of reasoning, by effort or tokens, and whether the answer shows it."""
 
     effort: Effort | None = None
     max_tokens: Annotated[int, Field(ge=0, le=TOKENS_MAX)] | None = None

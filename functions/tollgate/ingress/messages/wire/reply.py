@@ -141,7 +141,7 @@ class ContentBlockStop(Answer):
 
 
 class MessageEnd(Answer):
-    """Why the answer ended."""
+    """The reason why the answer ended."""
 
     stop_reason: StopReason | None
     stop_sequence: str | None

@@ -129,7 +129,7 @@ Tool = Annotated[
 
 
 class ToolChoice(Wire):
-    """Which tools the model may or must call."""
+    """The rule for which tools the model may or must call."""
 
     type: Literal["auto", "any", "tool", "none"]
     name: Name | None = Field(default=None, description="The tool to call, for type `tool`.")
@@ -137,7 +137,7 @@ class ToolChoice(Wire):
 
 
 class Thinking(Wire):
-    """How much the model thinks, and whether the answer shows it."""
+    """The amount of thinking, and whether the answer shows it."""
 
     type: Literal["enabled", "adaptive", "disabled", "between_tools"]
     budget_tokens: Annotated[int, Field(ge=1_024, le=TOKENS_MAX)] | None = Field(

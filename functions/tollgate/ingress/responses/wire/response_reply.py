@@ -195,7 +195,7 @@ class ResponseUsage(Answer):
 
 
 class ResponseFailure(Answer):
-    """Why a response failed, with OpenAI's and Tollgate's code."""
+    """The reason why a response failed, with OpenAI's and Tollgate's code."""
 
     code: str
     message: str
@@ -206,7 +206,7 @@ class ResponseFailure(Answer):
 
 
 class IncompleteReason(Answer):
-    """Why a response was truncated."""
+    """The reason why a response was truncated."""
 
     reason: Literal["max_output_tokens", "content_filter"]
 

@@ -82,7 +82,7 @@ _Summary = Literal["auto", "concise", "detailed", "none"]
 
 
 class ReasoningFields(Wire):
-    """How much the model reasons, and how it summarizes reasoning."""
+    """The amount of reasoning, and the kind of its summary."""
 
     effort: Effort | None = None
     summary: _Summary | None = None

@@ -53,7 +53,7 @@ class RoutedAttempt(Answer):
 
 
 class TollgateMetadata(Answer):
-    """How the request was routed, for callers who send `x-tollgate-metadata: enabled`."""
+    """The routing of the request, for callers who send `x-tollgate-metadata: enabled`."""
 
     requested: str
     route: str | None
@@ -63,7 +63,7 @@ class TollgateMetadata(Answer):
 
 
 class RoutingFacts(Answer):
-    """How the request was routed; a field that does not apply is omitted."""
+    """The routing of the request; a field that does not apply is omitted."""
 
     fallback_from: str | None = Field(
         default=None, description="The model that was tried first and failed."

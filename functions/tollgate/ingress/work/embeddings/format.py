@@ -1,19 +1,19 @@
 """The client format of OpenAI's embeddings API."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Final
 
 from pydantic_core import to_json
+from typing_extensions import override
 
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.request import InputType
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work.embedding import EmbeddingRequest
-from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed, ServedBy
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import tollgate_metadata
 from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
-from tollgate.ingress.shared.openai_format import OpenAIFormat, WholeReplyRenderer
+from tollgate.ingress.shared.openai_format import WholeReplyFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.embeddings.models import EmbeddingsRequest, Input, StatedInputType
 
@@ -42,6 +42,7 @@ def _inputs(input_: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]
 class EmbeddingsRenderer(WholeReplyRenderer):
     """Renders vectors in OpenAI's format; each vector is copied from the codec's output."""
 
+    @override
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body, whose usage counts the tokens in all inputs."""
         return b"".join(self._pieces(responses[0].output, record))
@@ -63,8 +64,10 @@ class EmbeddingsRenderer(WholeReplyRenderer):
         yield b"}"
 
 
-class Embeddings(OpenAIFormat):
+class Embeddings(WholeReplyFormat):
     """The format of POST /v1/embeddings."""
+
+    renderer_type = EmbeddingsRenderer
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         fields = validate_body(EmbeddingsRequest, body)
@@ -81,9 +84,3 @@ class Embeddings(OpenAIFormat):
             preferences=parse_preferences(fields),
         )
         return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))
-
-    def renderer(
-        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> EmbeddingsRenderer:
-        """Return a new renderer; the cost is only in the headers of the reply."""
-        return EmbeddingsRenderer(call, served)

@@ -178,10 +178,7 @@ class ImageRenderer:
         self._served = served
         self._events = events
         self._accounts = ReplyAccounts(
-            served=served,
-            credits_per_usd=credits_per_usd,
-            tells_routing=call.tells_routing,
-            usage=lambda record: _usage(record.usage),
+            served, credits_per_usd, call.tells_routing, lambda record: _usage(record.usage)
         )
         self._pictures: list[ImagePiece] = []
 

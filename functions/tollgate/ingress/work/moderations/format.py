@@ -1,16 +1,16 @@
 """The client format of OpenAI's moderations API."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Final
 
 from pydantic_core import to_json
+from typing_extensions import override
 
 from tollgate.core.content import Image, Text
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work.moderation import ModerationRequest, Subject
-from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed, ServedBy
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import tollgate_metadata
 from tollgate.ingress.shared.fields import (
     extra_fields,
@@ -19,7 +19,7 @@ from tollgate.ingress.shared.fields import (
     unknown_fields,
 )
 from tollgate.ingress.shared.media import field_refusal, parse_picture
-from tollgate.ingress.shared.openai_format import OpenAIFormat, WholeReplyRenderer
+from tollgate.ingress.shared.openai_format import WholeReplyFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.moderations.models import ModerationBody, PicturePart, TextPart
 
@@ -62,6 +62,7 @@ def _unknown(fields: ModerationBody) -> Iterator[str]:
 class ModerationRenderer(WholeReplyRenderer):
     """Renders judgements; each is copied from the codec's output."""
 
+    @override
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body, with the judgements in the order of the inputs."""
         head = {"id": f"modr-{self._served.generation_id}", "model": self._served.model}
@@ -72,8 +73,10 @@ class ModerationRenderer(WholeReplyRenderer):
         return b'%b,"results":[%b]%b}' % (to_json(head)[:-1], results, metadata)
 
 
-class Moderations(OpenAIFormat):
+class Moderations(WholeReplyFormat):
     """The format of POST /v1/moderations."""
+
+    renderer_type = ModerationRenderer
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         fields = validate_body(ModerationBody, body)
@@ -87,9 +90,3 @@ class Moderations(OpenAIFormat):
         if len(request.pictures) > PICTURES_MAX:
             raise field_refusal("input", f"must have at most {PICTURES_MAX} pictures")
         return ParsedWork(request=request, ignored=printable_names(_unknown(fields)))
-
-    def renderer(
-        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> ModerationRenderer:
-        """Return a new renderer; the cost is only in the headers of the reply."""
-        return ModerationRenderer(call, served)

@@ -1,18 +1,18 @@
 """The client format for ranking documents, with the fields of Cohere and Jina."""
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 
 from pydantic_core import from_json, to_json
+from typing_extensions import override
 
 from tollgate.core.json_value import JsonValue
 from tollgate.core.records.generation import GenerationRecord
 from tollgate.core.response import GenerationResponse
 from tollgate.core.work.reranking import RerankRequest
-from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed, ServedBy
+from tollgate.ingress.base import NO_HEADERS, ParsedWork, Routed
 from tollgate.ingress.errors import tollgate_metadata
 from tollgate.ingress.shared.fields import parse_preferences, printable_names, unknown_fields
-from tollgate.ingress.shared.openai_format import OpenAIFormat, WholeReplyRenderer
+from tollgate.ingress.shared.openai_format import WholeReplyFormat, WholeReplyRenderer
 from tollgate.ingress.validation import validate_body
 from tollgate.ingress.work.rerank.models import RerankBody
 
@@ -20,6 +20,7 @@ from tollgate.ingress.work.rerank.models import RerankBody
 class RerankRenderer(WholeReplyRenderer):
     """Renders one reply, which repeats the documents if the caller requests that."""
 
+    @override
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Render the body, with the most relevant document first."""
         reply: dict[str, JsonValue] = {
@@ -41,8 +42,10 @@ class RerankRenderer(WholeReplyRenderer):
         return dict(result)
 
 
-class Rerank(OpenAIFormat):
+class Rerank(WholeReplyFormat):
     """The format of POST /v1/rerank."""
+
+    renderer_type = RerankRenderer
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
         fields = validate_body(RerankBody, body)
@@ -61,9 +64,3 @@ class Rerank(OpenAIFormat):
             preferences=parse_preferences(fields),
         )
         return ParsedWork(request=request, ignored=printable_names(unknown_fields(fields)))
-
-    def renderer(
-        self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal
-    ) -> RerankRenderer:
-        """Return a new renderer; the cost is only in the headers of the reply."""
-        return RerankRenderer(call, served)

@@ -41,6 +41,7 @@ class SoundRenderer(WholeReplyRenderer):
         """Return the next piece of the audio."""
         return b"".join(event.pieces) if isinstance(event, Output) else b""
 
+    @override
     def whole(self, responses: Sequence[GenerationResponse], record: GenerationRecord) -> bytes:
         """Return the complete audio."""
         return b"".join(responses[0].output)
@@ -51,12 +52,7 @@ class SpeechEventsRenderer:
 
     def __init__(self, call: ParsedWork, served: ServedBy, *, credits_per_usd: Decimal) -> None:
         self._served = served
-        self._accounts = ReplyAccounts(
-            served=served,
-            credits_per_usd=credits_per_usd,
-            tells_routing=call.tells_routing,
-            usage=_usage,
-        )
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
 
     def feed(self, event: StreamEvent, choice: int = 0) -> bytes:
         """Render an event for each piece of audio."""

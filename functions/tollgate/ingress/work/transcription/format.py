@@ -179,12 +179,7 @@ class TranscriptRenderer:
     ) -> None:
         self._call = call
         self._served = served
-        self._accounts = ReplyAccounts(
-            served=served,
-            credits_per_usd=credits_per_usd,
-            tells_routing=call.tells_routing,
-            usage=_usage,
-        )
+        self._accounts = ReplyAccounts(served, credits_per_usd, call.tells_routing, _usage)
         self._is_previewed = False
         self._transcript = Transcript(text="")
 
