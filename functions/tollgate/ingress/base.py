@@ -87,7 +87,7 @@ class ServedBy(Struct, frozen=True, kw_only=True):
     provider: str | None
     """The slug of the provider that answered; None if every attempt failed."""
     provider_name: str | None = None
-    """The provider's display name; None if the provider has only a slug."""
+    """The provider's display name; None if it has none."""
     fallback_from: str | None = None
     """The model that was tried first; None if that model answered."""
     fallback_depth: int = 0
@@ -154,13 +154,10 @@ class Ingress(Protocol):
     """The bytes that keep a stream open before its first event."""
 
     def parse(self, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> ParsedWork:
-        """Parse a request; raise RequestError with the field at fault.
-
-        The names of `headers` are in lower case.
-        """
+        """Parse a request with lower-case headers; raise RequestError with the field at fault."""
 
     def renderer(self, call: Any, served: ServedBy, *, credits_per_usd: Decimal) -> Renderer:
-        """Return a new renderer for one reply to `call`, a result of this format's `parse`."""
+        """Return a new renderer for the reply to `call`, which this format's `parse` returned."""
 
     def limit_headers(
         self, requests: RateLimit | None, tokens: RateLimit | None, *, request_id: str

@@ -25,7 +25,7 @@ HEADERS_MAX: Final = 8
 HEADER_BYTES_MAX: Final = 4_096
 NAME_LENGTH_MAX: Final = 256
 TEXT_BYTES_MAX: Final = 256 * 1024
-# The limit of RFC 2046, 5.1.1.
+# The maximum in RFC 2046, 5.1.1.
 _BOUNDARY_LENGTH_MAX: Final = 70
 # The deepest nesting that a field in a form may have.
 _KEYS_MAX: Final = 3

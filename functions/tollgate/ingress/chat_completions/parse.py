@@ -138,13 +138,10 @@ def _unknown(chat: wire.ChatFields) -> Iterator[str]:
 def _unknown_options(chat: wire.ChatFields) -> Iterator[str]:
     yield from extra_fields(chat.reasoning, "reasoning.")
     yield from extra_fields(chat.response_format, "response_format.")
-    match chat.response_format:
-        case option_models.JsonSchemaFormat(json_schema=option_models.JsonSchema() as schema) if (
-            not is_bare(schema)
-        ):
+    if isinstance(chat.response_format, option_models.JsonSchemaFormat):
+        schema = chat.response_format.json_schema
+        if schema is not None and not is_bare(schema):
             yield from extra_fields(schema, "response_format.json_schema.")
-        case _:
-            pass
 
 
 def _unknown_source(part: parts.Part) -> Iterator[str]:

@@ -74,7 +74,7 @@ def _said(
     *,
     calls: Sequence[ToolCall] = (),
 ) -> Iterator[AssistantContent]:
-    """Yield the text from `start` to `end` with the reasoning between, then the calls."""
+    """Yield the text from `start` to `end` and the reasoning in that range, then the calls."""
     placed_thoughts = [
         PlacedThought(thought.reasoning, thought.calls, max(0, thought.text_length - start))
         for thought in thoughts

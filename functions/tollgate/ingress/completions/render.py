@@ -6,6 +6,7 @@ stream, a frame with `error` and without `choices` replaces the frame with the a
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from itertools import accumulate
 from typing import Final, assert_never
 
 from pydantic_core import to_json
@@ -174,24 +175,13 @@ def render_text_choice(
 
 def _log_probs(notes: Iterable[LogProbs], offset: int) -> dict[str, JsonValue]:
     """Render `logprobs`; `offset` is the number of characters before the first token."""
-    tokens: list[JsonValue] = []
-    values: list[JsonValue] = []
-    alternatives: list[JsonValue] = []
-    offsets: list[JsonValue] = []
-    for note in notes:
-        for entry in note.entries:
-            token = entry.get("token")
-            text = token if isinstance(token, str) else ""
-            tokens.append(text)
-            values.append(entry.get("logprob"))
-            alternatives.append(_by_token(entry.get("top_logprobs")))
-            offsets.append(offset)
-            offset += len(text)
+    entries = [entry for note in notes for entry in note.entries]
+    tokens = [token if isinstance(token := entry.get("token"), str) else "" for entry in entries]
     return {
-        "tokens": tokens,
-        "token_logprobs": values,
-        "top_logprobs": alternatives,
-        "text_offset": offsets,
+        "tokens": [*tokens],
+        "token_logprobs": [entry.get("logprob") for entry in entries],
+        "top_logprobs": [_by_token(entry.get("top_logprobs")) for entry in entries],
+        "text_offset": [*accumulate(map(len, tokens[:-1]), initial=offset)] if tokens else [],
     }
 
 

@@ -222,13 +222,10 @@ def _native(params: wire.PromptFields, headers: Mapping[str, str]) -> NativeOpti
 
 def _unknown(params: wire.PromptFields) -> Iterator[str]:
     yield from unknown_fields(params)
-    for name, model in (
-        ("metadata.", params.metadata),
-        ("output_config.", params.output_config),
-        ("thinking.", params.thinking),
-        ("tool_choice.", params.tool_choice),
-    ):
-        yield from extra_fields(model, name)
+    yield from extra_fields(params.metadata, "metadata.")
+    yield from extra_fields(params.output_config, "output_config.")
+    yield from extra_fields(params.thinking, "thinking.")
+    yield from extra_fields(params.tool_choice, "tool_choice.")
     for tool in params.tools or ():
         if isinstance(tool, wire.CustomTool | ServerToolType):
             yield from extra_fields(tool, "tools[].")

@@ -34,7 +34,7 @@ class OutputItem(ABC):
         """The indices of parts that have not ended."""
 
     def takes(self, part: Part) -> bool:
-        """Return True if the next part belongs to this item."""
+        """Return True if `part`, the next part of the answer, belongs to this item."""
         return False
 
     def start(self, index: int, part: Part) -> Iterator[Event]:

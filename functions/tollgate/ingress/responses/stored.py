@@ -107,7 +107,7 @@ class TakenItems(Struct, frozen=True, kw_only=True):
     stored_form: tuple[JsonObject, ...]
     """The same items, in the form to store."""
     left_out: Sequence[ItemReference]
-    """References to reasoning that is not stored."""
+    """References to reasoning that was not stored, which are reported as ignored."""
     added_bytes: int
     """The size of the stored items, which the request body does not contain."""
 

@@ -98,7 +98,7 @@ def parse_picture(url: str, path: str) -> InlineMedia | MediaUrl:
 
 
 def parse_file_id(file_id: str, path: str) -> FileReference:
-    """Return a reference to an uploaded file; the engine checks that the file exists."""
+    """Return a reference to an uploaded file; the engine checks later that the file exists."""
     return FileReference(id=file_id, field=f"{path}.file_id")
 
 

@@ -48,7 +48,7 @@ def pack(packed: Packed) -> str:
 
 
 def is_packed(text: str) -> bool:
-    """Return True if `pack` wrote the text; otherwise a provider wrote it."""
+    """Return True if `pack` produced the text; otherwise the text comes from a provider."""
     return text.startswith(_PREFIX)
 
 

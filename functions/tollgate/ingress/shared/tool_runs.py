@@ -83,7 +83,7 @@ def pack_run(run: FinishedRun) -> str:
 
 
 def is_packed_run(text: str) -> bool:
-    """Return True if `pack_run` wrote the text."""
+    """Return True if `pack_run` produced the text."""
     return text.startswith(_PREFIX)
 
 

@@ -51,7 +51,7 @@ class Plugin(Wire):
 
 
 class SearchLocation(Wire):
-    """The location of the user."""
+    """The user's location."""
 
     type: Literal["approximate"]
     approximate: ApproximateLocation

@@ -188,7 +188,7 @@ class MessagesError(Answer):
 
 
 class MessagesErrorEnvelope(Answer):
-    """The body of every error."""
+    """The body of every error reply."""
 
     type: Literal["error"]
     error: MessagesError

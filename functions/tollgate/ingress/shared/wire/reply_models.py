@@ -116,7 +116,7 @@ class ErrorObject(Answer):
 
 
 class ErrorEnvelope(Answer):
-    """The body of every error."""
+    """The body of every error reply."""
 
     error: ErrorObject
     tollgate_metadata: TollgateMetadata | None = None

@@ -28,7 +28,7 @@ PagesMax = Annotated[int, Field(ge=1, le=1_000)]
 
 
 class ApproximateLocation(Wire):
-    """The approximate location of the user."""
+    """The user's approximate location."""
 
     type: Literal["approximate"] = "approximate"
     city: _PlaceName | None = None

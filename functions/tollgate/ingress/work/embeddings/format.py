@@ -30,7 +30,7 @@ _INPUT_TYPES: Final[Mapping[StatedInputType, InputType]] = {
 
 
 def _inputs(input_: Input) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """Return the texts and the lists of token ids in an input; one of both is empty."""
+    """Return the texts and the lists of token ids in an input; one of the two is empty."""
     if isinstance(input_, str):
         return (input_,), ()
     texts = tuple(entry for entry in input_ if isinstance(entry, str))
